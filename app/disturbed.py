@@ -6,12 +6,11 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.app import answering
-from shuffleproof.app.opened import dated, door, result
+from shuffleproof.app.opened import dated, result
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.worst_case import sections as worst_case
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.words import counted
 
@@ -64,13 +63,6 @@ def unit(family: str) -> str:
     """What the levels of a family count."""
     known = entry(family)
     return known.unit if known else "level"
-
-
-worst = door(worst_case.table)
-"""Random mean against worst found, a row a ranker and budget."""
-
-worst_queries = door(worst_case.queries)
-"""Every query as it is, over random orders and at the worst found, the most damaged first."""
 
 
 def replayed(

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import benchmarks, exports, report
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import picture
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark import queries as benchmark_queries
@@ -232,10 +233,10 @@ def test_a_click_chooses_ranker_and_query(monkeypatch):
     point = {"selection": {"points": [{"customdata": ["dlcm", 0.1, 0.2]}]}}
     state = {view.CHART: point}
     monkeypatch.setattr(view.st, "session_state", state)
-    view._take()
+    picture.clicked(view.CHART, view.CLICK)
     assert state["ranker"] == "dlcm"
     state[benchmark_queries.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
-    benchmark_queries._take()
+    picture.clicked(benchmark_queries.BARS, benchmark_queries.CLICK)
     assert (state["of"], state["fold of"]) == ("q7", "fold2")
 
 

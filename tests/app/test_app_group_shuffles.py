@@ -158,10 +158,11 @@ def test_first_points_are_drawn_while_it_runs(store):
     store.records.put(plan.cells()[0].digest, done, {"values": values})
 
     def drawn():
+        from shuffleproof.app import services
         from shuffleproof.app.views.group_shuffles import page
         from shuffleproof.core.studies.engine import running_studies as all_of
 
-        page.first(next(all_of(page.services.store(), "group-shuffles")))
+        page.first(next(all_of(services.store(), "group-shuffles")))
 
     test = AppTest.from_function(drawn, default_timeout=60).run()
     assert not test.exception

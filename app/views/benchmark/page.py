@@ -11,6 +11,7 @@ from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import choice, form, job_panel, measures, parts
+from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
 from shuffleproof.app.views.benchmark.queries import Chosen, marks
@@ -25,7 +26,7 @@ from shuffleproof.core.studies.kinds.benchmark.table import numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.registry import STUDIES
 
-CHART = "differences"
+CHART, CLICK = "differences", chooses(ranker=str)
 STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
 
 
@@ -92,14 +93,16 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
     _table(chosen)  # first, since it is there at once; intervals take longer
-    drawn = _picture(chosen, drawing)
+    picture = _picture(chosen, drawing)
     with sentences:
         parts.finding(benchmarks.finding(chosen.key, str(measure), test))
     queries.details(chosen)
-    key, shared = chosen.key, choice.shared(artefact, drawn, lambda: tables(chosen, marks(chosen)))
     runs = exports.File(
-        "TREC runs and qrels (zip)", f"{key}-runs.zip", lambda: benchmarks.runs(key)
+        "TREC runs and qrels (zip)",
+        f"{chosen.key}-runs.zip",
+        lambda: benchmarks.runs(chosen.key),
     )
+    shared = choice.shared(artefact, picture, lambda: tables(chosen, marks(chosen)))
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 
@@ -147,40 +150,20 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
 
 
 def _picture(chosen: Chosen, place: Any) -> Any:
-    drawn = _drawn(chosen, (chosen.key, str(chosen.measure), chosen.baseline, chosen.test))
+    baseline, measure = chosen.baseline, str(chosen.measure)
+    differences = drawn(figure.differences, chosen.drawn, baseline, measure)
     if not len(chosen.drawn):
-        place.caption(escaped(f"There is nobody to compare with {chosen.baseline} here."))
-        return drawn
-    if not chosen.drawn["difference"].notna().any():
+        place.caption(escaped(f"There is nobody to compare with {baseline} here."))
+    elif not chosen.drawn["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
             "the means over them are undefined."
         )
-        return drawn
-    place.plotly_chart(
-        drawn,
-        key=CHART,
-        alt=figure.alt_text(chosen.drawn, chosen.baseline, str(chosen.measure)),
-        on_select=_take,
-        selection_mode="points",
-        config=parts.CLICKABLE,
-    )
-    place.caption("Full marks: the difference is more than chance (p ≤ .05, Holm). Click one.")
-    return drawn
-
-
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
-    """The figure; shared between sessions and never changed (files are made from copies)."""
-    del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.differences(_chosen.drawn, _chosen.baseline, str(_chosen.measure))
-
-
-def _take() -> None:
-    """A click on a dot chooses the ranker whose queries are shown below."""
-    facts = parts.clicked(CHART)
-    if facts:
-        st.session_state["ranker"] = str(facts[0])
+    else:
+        alt = figure.alt_text(chosen.drawn, baseline, measure)
+        chart(differences, alt, CHART, CLICK, place=place)
+        place.caption("Full marks: the difference is more than chance (p ≤ .05, Holm). Click one.")
+    return differences
 
 
 @st.fragment

@@ -12,6 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_comparison, rescored_list
+from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
@@ -84,6 +85,8 @@ def marks(chosen: Chosen) -> tuple[tuple[str, ...], str]:
 
 BARS, ROWS, BUMP = "deltas", "queries", "answers"
 
+CLICK = chooses(**{"of": str, "fold of": str})
+
 Pair = tuple[str, str]
 Query = tuple[str, str]
 """A query's id and its fold."""
@@ -104,14 +107,9 @@ def _by_query(chosen: Chosen) -> None:
     st.markdown(escaped(in_words(frame, who, str(chosen.measure), ends, "difference")))
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
-    left.plotly_chart(
-        benchmark_query.deltas(frame, pair, str(chosen.measure), query),
-        key=BARS,
-        alt=benchmark_query.deltas_alt_text(frame, pair, str(chosen.measure)),
-        on_select=_take,
-        selection_mode="points",
-        config=parts.PLAIN,
-    )
+    bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
+    alt = benchmark_query.deltas_alt_text(frame, pair, str(chosen.measure))
+    chart(bars, alt, BARS, CLICK, place=left, config=parts.PLAIN)
     with right:
         _rows(frame, pair)
     _one_query(chosen, pair, frame)
@@ -137,13 +135,6 @@ def _two(chosen: Chosen) -> Pair | None:
         bind="query-params",
     )  # fmt: skip
     return None if ranker is None or other is None else (ranker, other)
-
-
-def _take() -> None:
-    """A click on a bar chooses its query."""
-    facts = parts.clicked(BARS)
-    if facts:
-        st.session_state["of"], st.session_state["fold of"] = str(facts[0]), str(facts[1])
 
 
 def _rows(frame: pd.DataFrame, pair: Pair) -> None:
@@ -185,7 +176,8 @@ def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
 def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     """A query's documents from the initial ranking to both answers."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, rescored_list.features())
-    _chart(benchmark_query.two_answers(answers, pair), benchmark_query.alt_text(answers, pair))
+    alt = benchmark_query.alt_text(answers, pair)
+    chart(benchmark_query.two_answers(answers, pair), alt, BUMP, config=parts.PLAIN)
     st.caption(
         escaped(
             f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
@@ -204,8 +196,9 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
 
 def _runs(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     """What two runs from files retrieved for a topic."""
-    found = benchmarks.answers(chosen.key, query, pair, seed, ())
-    _chart(benchmark_query.two_runs(found, pair), benchmark_query.runs_alt_text(found, pair))
+    answers = benchmarks.answers(chosen.key, query, pair, seed, ())
+    alt = benchmark_query.runs_alt_text(answers, pair)
+    chart(benchmark_query.two_runs(answers, pair), alt, BUMP, config=parts.PLAIN)
     st.caption(
         escaped(
             f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
@@ -213,11 +206,7 @@ def _runs(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
             "the other run has the document further down or not at all"
         )
     )
-    _documents(found, pair)
-
-
-def _chart(figure: Any, words: str) -> None:
-    st.plotly_chart(figure, key=BUMP, config=parts.PLAIN, alt=words)
+    _documents(answers, pair)
 
 
 def _documents(frame: pd.DataFrame, pair: Pair) -> Any:
@@ -261,35 +250,24 @@ def _alike(chosen: Chosen) -> None:
     if len(set(chosen.labels) - set(REFERENCES)) < 2:
         return
     st.subheader("Who cannot be told apart?")
-    found = benchmarks.ranks(chosen.key, str(chosen.measure))
-    if not found.queries:
+    ranks = benchmarks.ranks(chosen.key, str(chosen.measure))
+    if not ranks.queries:
         st.caption("No mean rank is defined: queries have no relevant document.")
         return
-    places = [(str(name), float(place)) for name, place in found.ranks.items()]
-    st.plotly_chart(
-        _ranks(places, found.cliques, found.difference),
-        key="ranks",
-        config=parts.PLAIN,
-        alt=benchmark_ranks.alt_text(places, found.cliques),
-    )
+    places = [(str(name), float(place)) for name, place in ranks.ranks.items()]
+    diagram = drawn(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
+    alt = benchmark_ranks.alt_text(places, ranks.cliques)
+    chart(diagram, alt, "ranks", config=parts.PLAIN)
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
     st.caption(
         escaped(
-            f"Mean ranks over {found.queries} queries ({chosen.measure}){over_seeds} · "
+            f"Mean ranks over {ranks.queries} queries ({chosen.measure}){over_seeds} · "
             f"a thick line joins rankers that differ by less than Nemenyi's critical "
-            f"difference {found.difference:.2f} (α = .05) · Friedman's χ² = {found.statistic:.1f}, "
-            f"{p_value(found.p_value)} · ranks say how often a ranker is ahead, not by how much"
+            f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
+            f"{p_value(ranks.p_value)} · ranks say how often a ranker is ahead, not by how much"
         )
     )
-
-
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _ranks(
-    places: list[tuple[str, float]], cliques: tuple[tuple[str, ...], ...], difference: float
-) -> Any:
-    """The figure; shared between sessions and never changed."""
-    return benchmark_ranks.ranks(places, cliques, difference)
 
 
 def _as_printed(chosen: Chosen) -> None:

@@ -1,24 +1,23 @@
 """The page of GSF's shuffles: how much the order shown changes it, and what more of them give."""
 
 from collections.abc import Mapping
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import groups, proposals, services
+from shuffleproof.app import groups, proposals
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import group_shuffles as figure
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import choice, parts, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.job_panel import Panel
+from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.core.answers.trained import as_they_came
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.group_shuffles.sections import COLUMNS, TITLE, reading, table
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
@@ -49,42 +48,27 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     frame = groups.table(key)
     frame = frame[frame["ranker"].isin(shown)]
     with top.picture:
-        drawn = _picture(key, frame)
+        errors = drawn(figure.equivariance, frame)
+        chart(errors, figure.alt_text(frame), "error")
         for label in shown:
             parts.finding(groups.finding(key, label))
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
         parts.convention(reading(groups.reference(key)), intervals, "one training")
     st.subheader("Every way to form groups")
-    table = Table(frame, COLUMNS, TITLE)
-    data_frame(table, "ways")
-    choice.export_row(artefact, drawn, table)
-
-
-def _picture(key: str, frame: pd.DataFrame) -> Any:
-    drawn = _drawn(frame, (key, *dict.fromkeys(frame["ranker"])))
-    st.plotly_chart(drawn, key="error", alt=figure.alt_text(frame), config=parts.CLICKABLE)
-    return drawn
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _drawn(_frame: pd.DataFrame, identity: tuple[str, ...]) -> Any:
-    """The figure; shared between sessions and never changed (files are made from copies)."""
-    del identity  # the memory's key: the study and the rankers shown
-    return figure.equivariance(_frame)
+    ways = Table(frame, COLUMNS, TITLE)
+    data_frame(ways, "ways")
+    choice.export_row(artefact, errors, ways)
 
 
 GSF = "gsf"
 
 
-def first(found: RunningStudy) -> None:
-    """Draw the points that are there."""
-    result = found.result(services.store())
-    if result is None:
-        return
+@job_panel.pictured
+def first(result: StudyResult) -> tuple[Picture, str]:
+    """The points that are there."""
     frame = table(result)
-    st.plotly_chart(figure.equivariance(frame), key="first points", alt=figure.alt_text(frame))
-    st.caption(f"First results: {counted(len(frame), 'point')}.")
+    return Picture("group shuffles", (frame,)), f"{counted(len(frame), 'point')}."
 
 
 def proposed(data: str, shown: Artefact | None) -> Proposal:
@@ -115,7 +99,7 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    Panel(groups.KIND, "study of GSF's shuffles", first),
+    job_panel.Panel(groups.KIND, "study of GSF's shuffles", first),
     "Ask with more shuffles",
     "Run this study",
     rows=(("rankers",), ("shuffles", "orders", "seed")),

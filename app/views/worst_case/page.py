@@ -1,71 +1,40 @@
 """The page of the worst case: how much worse than chance can an order within a budget be?"""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, forms, services
+from shuffleproof.app import disturbed, forms, opened
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, parts, query_comparison, rescored_list, trial_cost
+from shuffleproof.app.study import (
+    choice,
+    job_panel,
+    parts,
+    query_comparison,
+    rescored_list,
+    trial_cost,
+)
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.app.study.perturbed_queries import both_lists
+from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, parsed
 from shuffleproof.core.perturb.worst_case import Search
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps, told
-from shuffleproof.core.studies.result import in_words
-from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.studies.result import StudyResult, in_words
+from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.words import counted, number
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is drawn of a stored study.
-
-    Attributes:
-        artefact: the study.
-        rankers: in the study's order.
-    """
-
-    artefact: Artefact
-    rankers: tuple[str, ...]
-
-    @property
-    def key(self) -> str:
-        """The study's key."""
-        return str(self.artefact.key)
-
-    @property
-    def measure(self) -> str:
-        """What was hurt; a search has no other."""
-        return str(self.artefact.recipe["measure"])
-
-    @property
-    def unit(self) -> str:
-        """What the budget counts."""
-        return str(self.artefact.recipe["search"]["unit"])
-
-    @cached_property
-    def table(self) -> Table:
-        """A row a ranker and budget."""
-        frame = disturbed.worst(self.key)
-        return told(frame[frame["ranker"].isin(self.rankers)], self.unit)
 
 
 def page() -> None:
@@ -82,47 +51,33 @@ def page() -> None:
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, disturbed.short_words, disturbed.words)
-    artefact = top.artefact
+    artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
-        labels = disturbed.rankers(artefact.recipe)
-        rankers = choice.rankers(labels, top.notices, str(artefact.key))
+        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
     if not rankers:
         top.picture.info("Choose at least one ranker.")
         return
-    chosen = Chosen(artefact, rankers)
+    measure, unit = str(recipe["measure"]), str(recipe["search"]["unit"])
+    frame = opened.computed(key, sections.table)
+    table = told(frame[frame["ranker"].isin(rankers)], unit)
+    shown = table.frame, measure, unit
     with top.picture:
-        drawn = _picture(chosen)
-        parts.finding(finding(chosen.table.frame, chosen.measure, chosen.unit))
-        _convention(chosen)
+        damages = drawn(figure.damages, *shown)
+        chart(damages, figure.alt_text(*shown), CHART, take_point)
+        parts.finding(finding(*shown))
+        _convention(artefact, measure)
     st.subheader("Random mean against worst found", anchor=False)
-    data_frame(chosen.table, "numbers")
-    _certificates(chosen)
+    data_frame(table, "numbers")
+    _certificates(artefact, rankers)
     _queries(artefact, rankers)
-    choice.export_row(artefact, drawn, chosen.table)
+    choice.export_row(artefact, damages, table)
 
 
-def _picture(chosen: Chosen) -> Any:
-    drawn = _drawn(chosen, (chosen.key, chosen.rankers))
-    words = figure.alt_text(chosen.table.frame, chosen.measure, chosen.unit)
-    st.plotly_chart(
-        drawn, key=CHART, on_select=take_point, selection_mode="points", alt=words,
-        config=parts.CLICKABLE,
-    )  # fmt: skip
-    return drawn
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _drawn(_chosen: Chosen, identity: tuple[Any, ...]) -> Any:
-    """The figure; shared between sessions and never changed (files are made from copies)."""
-    del identity  # the memory's key: `_chosen` in values that can be compared
-    return figure.damages(_chosen.table.frame, _chosen.measure, _chosen.unit)
-
-
-def _convention(chosen: Chosen) -> None:
-    recipe, facts = chosen.artefact.recipe, chosen.artefact.facts
+def _convention(artefact: Artefact, measure: str) -> None:
+    recipe = artefact.recipe
     parts.convention(
-        Measure.parse(chosen.measure).convention(),
-        f"N = {counted(facts['queries'], 'query')}",
+        Measure.parse(measure).convention(),
+        f"N = {counted(artefact.facts['queries'], 'query')}",
         f"{counted(recipe['draws'], 'random order')} a budget",
         "95 % intervals over queries",
     )
@@ -136,30 +91,26 @@ def _convention(chosen: Chosen) -> None:
     )
 
 
-def _certificates(chosen: Chosen) -> None:
+def _certificates(artefact: Artefact, rankers: Sequence[str]) -> None:
     """Which rankers need no search, and what was searched of the others."""
-    facts = chosen.artefact.facts
+    facts, target = artefact.facts, disturbed.TARGETS[artefact.recipe["target"]]
     place = st.expander("What was searched, and what is proven", icon=":material/verified:")
-    for ranker in chosen.rankers:
+    for ranker in rankers:
         proof = facts["certificates"].get(ranker, {})
         effort = facts["effort"].get(ranker, {})
         if proof.get("proven"):
-            said = (
-                f"{ranker}: certified 0. It reads nothing of the "
-                f"{disturbed.TARGETS[chosen.artefact.recipe['target']]}; "
+            deviation = number(proof["deviation"], ".1e") if proof["deviation"] else "0"
+            words = (
+                f"{ranker}: certified 0. It reads nothing of the {target}; "
                 f"{proof['permutations']} lists were really permuted and scored, the largest "
-                f"deviation was {_tiny(proof['deviation'])}."
+                f"deviation was {deviation}."
             )
         else:
-            said = (
+            words = (
                 f"{ranker}: {effort.get('evaluated', 0):,} orders of single lists were scored in "
                 f"{effort.get('seconds', 0.0):.1f} s."
             )
-        place.caption(escaped(said))
-
-
-def _tiny(deviation: float) -> str:
-    return number(deviation, ".1e") if deviation else "0"
+        place.caption(escaped(words))
 
 
 FEW = 100
@@ -168,32 +119,22 @@ FEW = 100
 FIELDS = ("unit", "method", "places", "width", "candidates", "chains", "rounds", "hot", "cold")
 
 
-def first(found: RunningStudy) -> None:
-    """Draw the curves that are there."""
-    result = found.result(services.store())
-    if result is None:
-        return
-    frame = sections.table(result)
-    measure, unit = str(found.recipe["measure"]), str(found.recipe["search"]["unit"])
-    if len(frame):
-        st.plotly_chart(
-            figure.damages(frame, measure, unit), key="first results",
-            alt=figure.alt_text(frame, measure, unit),
-        )  # fmt: skip
-    whole = len(set(frame[frame["worst"].notna()]["ranker"]))
-    all_ = counted(len(found.recipe["rankers"]), "ranker")
-    st.caption(f"First results: {whole} of {all_} searched.")
+@job_panel.pictured
+def first(result: StudyResult) -> tuple[Picture | None, str]:
+    """The curves that are there."""
+    frame, recipe = sections.table(result), result.recipe
+    facts = frame, str(recipe["measure"]), str(recipe["search"]["unit"])
+    whole = frame.loc[frame["worst"].notna(), "ranker"].nunique()
+    words = f"{whole} of {counted(len(recipe['rankers']), 'ranker')} searched."
+    return Picture("worst case", facts) if len(frame) else None, words
 
 
 def searched(_declared: Parameter, _now: Any) -> Any:
     """Draw the fields of the search; what differs from the usual one, or none."""
     changed = forms.drawn(Search(), "new", only=FIELDS, columns=2)
-    return (lambda: _read(changed)) if changed else None
-
-
-def _read(changed: Mapping[str, str]) -> dict[str, Any]:
-    search = parsed(Search(), changed)
-    return {name: getattr(search, name) for name in changed}
+    if not changed:
+        return None
+    return lambda: {name: getattr(parsed(Search(), changed), name) for name in changed}
 
 
 def cost(asked: Asked) -> str:
@@ -238,7 +179,7 @@ def _paces(shown: Artefact) -> dict[str, float]:
 
 
 FORM = Form(
-    Panel(WorstCase.kind, "search for the worst case", first),
+    job_panel.Panel(WorstCase.kind, "search for the worst case", first),
     "Search for the worst case",
     "Run this search",
     rows=(("rankers",), ("budgets", "queries", "target")),
@@ -253,12 +194,21 @@ CHART, MAP = "damages", "swaps"
 PLACES = (10, 20, 40)
 """How many of the first places take part in the map of single exchanges."""
 
+QUERIES = (
+    tables.Column("as_is", "As it is", tables.VALUE),
+    tables.Column("random", "Random mean", tables.VALUE),
+    tables.Column("worst", "Worst found", tables.VALUE),
+    tables.Column("change", "Change", tables.CHANGE),
+)
 
-def take_point() -> None:
+
+CHOSEN = chooses(point=str, at=int)
+
+
+def take_point(facts: Sequence[Any]) -> None:
     """A click on the picture chooses its ranker and budget."""
-    facts = parts.clicked(CHART)
-    if facts and facts[1]:
-        st.session_state["point"], st.session_state["at"] = str(facts[0]), int(facts[1])
+    if facts[1]:
+        CHOSEN(facts)
 
 
 @st.fragment
@@ -283,27 +233,17 @@ def _queries(artefact: Artefact, rankers: tuple[str, ...]) -> None:
 def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
     """The queries by damage, and the worst order of one."""
     unit = artefact.recipe["search"]["unit"]
-    frame = disturbed.worst_queries(str(artefact.key), ranker, budget)
+    frame = opened.computed(str(artefact.key), sections.queries, ranker, budget)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
     who, measure = f"{steps(budget, unit)} at worst, {ranker}", str(artefact.recipe["measure"])
     st.markdown(escaped(in_words(frame, who, measure, ("as_is", "worst"))))
-    _rows(frame)
+    alt = "Queries, the most damaged first; choose a row to see its worst order"
+    query_comparison.rows(frame, QUERIES, alt, height=260)
     query = query_comparison.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
         _one_list(artefact, ranker, query, budget)
-
-
-def _rows(frame: pd.DataFrame) -> None:
-    columns = [
-        tables.Column("as_is", "As it is", tables.VALUE),
-        tables.Column("random", "Random mean", tables.VALUE),
-        tables.Column("worst", "Worst found", tables.VALUE),
-        tables.Column("change", "Change", tables.CHANGE),
-    ]
-    alt = "Queries, the most damaged first; choose a row to see its worst order"
-    query_comparison.rows(frame, columns, alt, height=260)
 
 
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
@@ -322,8 +262,7 @@ def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
 def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     """What each single exchange costs this list; scored when it is asked for."""
     st.subheader("What each single exchange costs this query", anchor=False)
-    options = [places for places in PLACES if places < length] + [min(length, PLACES[-1])]
-    options = list(dict.fromkeys(options))
+    options = sorted({min(places, length) for places in PLACES})
     places = st.segmented_control(
         "Among the first places", options, default=None, key="places", bind="query-params",
         help="n places are n · (n − 1) / 2 lists to score: 45, 190 and 780.",
@@ -331,23 +270,22 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     if places is None:
         st.caption("Choose how many places take part; their exchanges are scored then.")
         return
-    found = rescored_list.rescored(
+    answer = rescored_list.rescored(
         lambda: disturbed.swaps(artefact, ranker, query, int(places)), "Scoring every exchange …"
     )
-    if found is None:
+    if answer is None:
         return
     measure = str(artefact.recipe["measure"])
-    costs = np.array(found["costs"], dtype=float)[: int(places), : int(places)]
-    st.plotly_chart(
-        figure.swaps(costs, found["documents"], found["labels"], measure), key=MAP,
-        alt=figure.swaps_alt_text(costs, measure), config={"displaylogo": False},
-    )  # fmt: skip
-    st.caption(escaped(_dearest(costs, found, ranker, measure)))
+    costs = np.array(answer["costs"], dtype=float)[: int(places), : int(places)]
+    exchanges = figure.swaps(costs, answer["documents"], answer["labels"], measure)
+    alt = figure.swaps_alt_text(costs, measure)
+    chart(exchanges, alt, MAP, config={"displaylogo": False})
+    st.caption(escaped(_dearest(costs, ranker, measure, invariant=answer["invariant"])))
 
 
-def _dearest(costs: np.ndarray, found: dict[str, Any], ranker: str, measure: str) -> str:
+def _dearest(costs: np.ndarray, ranker: str, measure: str, *, invariant: bool) -> str:
     """The map in a sentence."""
-    if found["invariant"]:
+    if invariant:
         return f"{ranker} reads nothing of what is exchanged: every exchange costs 0."
     known = np.nan_to_num(costs)
     if known.max(initial=0.0) <= 0:
