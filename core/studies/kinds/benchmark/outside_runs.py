@@ -5,14 +5,15 @@ result is a benchmark of one seed and one fold, so that its table, tests and pic
 """
 
 import shlex
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float32, Int64
 
 from shuffleproof.core.data import ragged, trec
 from shuffleproof.core.data.dataset import RankingDataset
@@ -28,15 +29,12 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
+from shuffleproof.core.studies.kinds.benchmark.retrieved import FILE, arrays_of, lists_of
 from shuffleproof.core.studies.kinds.benchmark.study import GROUPS, KIND, REFERENCES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted
 
-OUTSIDE = GROUPS[-1]
 MEASURES = ("NDCG@10", "AP", "P@10", "RR")
-RESERVED = frozenset(REFERENCES)
-"""Names that mean something else in a table."""
 
 
 @dataclass(frozen=True)
@@ -59,47 +57,42 @@ def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> J
 
     Negative grades are no relevance; unjudged documents have grade 0.
 
-    Args:
-        qrels: grade by topic and document.
-        runs: by name.
-
     Raises:
         DataError: no topic of the runs is judged.
     """
-    topics = sorted(qrels)
-    if not any(topic in run.scores for topic in topics for run in runs.values()):
+    topics, every = sorted(qrels), list(runs.values())
+    if not any(topic in run.scores for topic in topics for run in every):
         raise DataError(
             "qrels", "no topic of the runs is judged in it", "Give their own judgments."
         )
-    documents = [
-        sorted(
-            {*qrels[topic], *(one for run in runs.values() for one in run.scores.get(topic, ()))}
-        )
+    row = count()
+    rows = {
+        topic: {
+            name: next(row)
+            for name in sorted({*qrels[topic]}.union(*(run.scores.get(topic, ()) for run in every)))
+        }
         for topic in topics
-    ]
-    offsets = ragged.offsets_of(np.array([len(found) for found in documents], dtype=np.int64))
-    names = [name for found in documents for name in found]
-    labels = [
-        max(0, qrels[topic].get(name, 0))
-        for topic, found in zip(topics, documents, strict=True)
-        for name in found
-    ]
+    }
+    labels = [max(0, qrels[topic].get(name, 0)) for topic in topics for name in rows[topic]]
     dataset = RankingDataset(
-        features=np.zeros((len(names), 0), dtype=np.float32),
+        features=np.zeros((len(labels), 0), dtype=np.float32),
         labels=np.array(labels, dtype=np.float32),
-        offsets=offsets,
+        offsets=_offsets(rows.values()),
         query_ids=tuple(topics),
         feature_ids=(),
-        doc_ids=TextColumn.of(names),
+        doc_ids=TextColumn.of([name for topic in topics for name in rows[topic]]),
     )
-    places = [
-        {name: start + index for index, name in enumerate(found)}
-        for start, found in zip(offsets[:-1].tolist(), documents, strict=True)
-    ]
     lists, scores = {}, {}
     for label, run in runs.items():
-        lists[label], scores[label] = _retrieved(run, topics, places)
+        found = {topic: run.scores.get(topic, {}) for topic in topics}
+        own = [rows[topic][name] for topic in topics for name in found[topic]]
+        lists[label] = lists_of(np.array(own, dtype=np.int64), _offsets(found.values()))
+        scores[label] = np.array([score for one in found.values() for score in one.values()], float)
     return Judged(dataset, lists, scores)
+
+
+def _offsets(topics: Iterable[Collection[str]]) -> Int64[np.ndarray, " bounds"]:
+    return ragged.offsets_of(np.array([len(names) for names in topics], dtype=np.int64))
 
 
 def compared(qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> StudyResult:
@@ -112,10 +105,7 @@ def comparing(
 ) -> Generator[Progress, None, StudyResult]:
     """Read judgments and runs, then measure every topic of every run; yields a report a file.
 
-    Args:
-        qrels: the judgments' file.
-        runs: the runs' files; a run is called by its tag, or by its file where tags repeat.
-        measures: as text.
+    A run is called by its tag, or by its file where tags repeat.
 
     Raises:
         LetorError, DataError: a file that is malformed, or a run that is not judged.
@@ -131,44 +121,31 @@ def comparing(
     labels = _labels(read)
     named = {label: run for label, (_, run) in zip(labels, read, strict=True)}
     result = _measured(judged(grades, named), named, texts, qrels.name)
-    unjudged = {name: len(run.scores.keys() - grades.keys()) for name, run in named.items()}
-    merged = {name: run.merged for name, run in named.items()}
-    files = {label: path.name for label, (path, _) in zip(labels, read, strict=True)}
+    facts = dict(result.facts) | {
+        "files": {label: path.name for label, (path, _) in zip(labels, read, strict=True)},
+        "unjudged": {name: len(run.scores.keys() - grades.keys()) for name, run in named.items()},
+        "merged": {name: run.merged for name, run in named.items()},
+    }
     yield Progress(steps, steps, "files")
-    return replace(
-        result, facts=dict(result.facts) | {"files": files, "unjudged": unjudged, "merged": merged}
-    )
+    return replace(result, facts=facts)
 
 
 def _measured(
     whole: Judged, named: Mapping[str, Run], texts: Sequence[str], data: str
 ) -> StudyResult:
-    """The comparison, a row a run.
-
-    Args:
-        whole: runs laid over judgments.
-        named: the runs by name.
-        texts: measures in full.
-        data: what the judgments are called.
-    """
     stored = conventions.stored_measures(texts)
     parsed = [Measure.parse(text) for text in stored]
     values = [
         evaluate(parsed, whole.dataset, lists, as_ranked(lists, whole.scores[label]))
         for label, lists in whole.lists.items()
     ]
-    sizes = [float(whole.lists[label].lengths.mean()) for label in named]
     trials = pd.DataFrame(
         {
-            "ranker": list(named),
-            "family": KIND,
-            "level": 0.0,
-            "draw": 0,
-            "tau": 1.0,
-            "set_size": sizes,
+            "ranker": list(named), "family": KIND, "level": 0.0, "draw": 0, "tau": 1.0,
+            "set_size": [float(whole.lists[label].lengths.mean()) for label in named],
             "seconds": 0.0,
         }
-    )
+    )  # fmt: skip
     recipe = {
         "kind": KIND,
         "runs": {label: _digest(run) for label, run in named.items()},
@@ -182,34 +159,26 @@ def _measured(
         "folds": [{"name": data, "start": 0, "stop": topics}],
         "fingerprints": [],
         "queries": topics,
-        "groups": dict.fromkeys(named, OUTSIDE),
+        "groups": dict.fromkeys(named, GROUPS[-1]),
         "missing": {label: int((whole.lists[label].lengths == 0).sum()) for label in named},
         "tied": {
             label: tied_share(whole.lists[label].offsets, whole.scores[label]) for label in named
         },
     }
-    arrays = benchmark_retrieved.arrays_of(whole.dataset, whole.lists, whole.scores)
+    files = {FILE: arrays_of(whole.dataset, whole.lists, whole.scores)}
     per_query = np.stack(values).astype(np.float32)
-    files = {benchmark_retrieved.FILE: arrays}
     return StudyResult(recipe, trials, per_query, whole.dataset.query_ids, facts, files)
 
 
 def warnings(facts: Mapping[str, Any]) -> list[str]:
-    """What to know of the runs before believing the numbers: topics not covered, tied pairs.
-
-    Args:
-        facts: of a comparison; older ones lack `tied`.
-    """
+    """What to know of runs before believing the numbers; older comparisons lack `tied`."""
     return uncovered(facts) + tied_in_words(facts.get("tied", {}))
 
 
 def uncovered(facts: Mapping[str, Any]) -> list[str]:
     """Sentences on topics that only the judgments or only a run has, and on ties made by reading.
 
-    Args:
-        facts: of a comparison: `queries`, `missing` (judged topics that a run did not answer, by
-            run), `unjudged` (topics of a run that are not judged) and `merged` (see `trec.Run`);
-            older ones lack the last two.
+    The facts of older comparisons lack `unjudged` and `merged`.
 
     >>> facts = {"queries": 100, "missing": {"a": 99, "b": 0}, "unjudged": {"a": 2, "b": 0}}
     >>> for sentence in uncovered(facts):
@@ -243,41 +212,17 @@ def keep(result: StudyResult, store: Store) -> Artefact:
     return store.add(key, result.recipe, result.save, result.facts)
 
 
-def _retrieved(
-    run: Run, topics: Sequence[str], places: Sequence[Mapping[str, int]]
-) -> tuple[CandidateLists, Any]:
-    rows, scores, lengths = [], [], []
-    for topic, place in zip(topics, places, strict=True):
-        found = run.scores.get(topic, {})
-        rows += [place[name] for name in found]
-        scores += list(found.values())
-        lengths.append(len(found))
-    count = len(rows)
-    lists = CandidateLists(
-        offsets=ragged.offsets_of(np.array(lengths, dtype=np.int64)),
-        queries=np.arange(len(topics), dtype=np.int64),
-        rows=np.array(rows, dtype=np.int64),
-        ranks=np.zeros((count, 0), dtype=np.int32),
-        prior=np.zeros((count, 0), dtype=np.float32),
-    )
-    return lists, np.array(scores, dtype=np.float64)
-
-
 def _precision(whole: Judged) -> dict[str, str]:
     """What a comparison's key says where single precision would have ranked otherwise."""
-    alike = all(
-        np.array_equal(
-            ragged.competition_ranks(lists.offsets, whole.scores[label]),
-            ragged.competition_ranks(lists.offsets, _single(whole.scores[label])),
-        )
-        for label, lists in whole.lists.items()
-    )
-    return {} if alike else {"scores": "float64"}
-
-
-def _single(scores: Float64[np.ndarray, " candidates"]) -> Float32[np.ndarray, " candidates"]:
     with np.errstate(over="ignore"):
-        return scores.astype(np.float32)
+        alike = all(
+            np.array_equal(
+                ragged.competition_ranks(whole.lists[label].offsets, scores),
+                ragged.competition_ranks(whole.lists[label].offsets, scores.astype(np.float32)),
+            )
+            for label, scores in whole.scores.items()
+        )
+    return {} if alike else {"scores": "float64"}
 
 
 def as_ranked(
@@ -293,21 +238,16 @@ def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:
     files = [path.name for path, _ in runs]
     found: list[str] = []
     for place, (tag, file) in enumerate(zip(tags, files, strict=True), start=1):
-        tagged = bool(tag) and tags.count(tag) == 1 and tag not in (*files, *RESERVED)
+        tagged = bool(tag) and tags.count(tag) == 1 and tag not in (*files, *REFERENCES)
         name = tag if tagged else file
         alone = tagged or files.count(file) == 1
-        found.append(name if alone and name not in RESERVED else f"{name} ({place})")
+        found.append(name if alone and name not in REFERENCES else f"{name} ({place})")
     return found
 
 
 def _check_judged(
     path: Path, run: Run, qrels: Path, grades: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Refuse a run of other topics or of another collection.
-
-    Raises:
-        DataError: nothing of it is judged.
-    """
     shared = [topic for topic in run.scores if topic in grades]
     remedy = "Give the judgments that belong to the runs."
     if not shared:
@@ -323,9 +263,6 @@ def _digest(run: Run) -> str:
     return key_of("run", {topic: dict(found) for topic, found in run.scores.items()}).digest
 
 
-USUAL = ["NDCG@10", "AP", "P@10", "RR"]
-
-
 def is_of_runs(recipe: Mapping[str, Any]) -> bool:
     """Whether a benchmark compares runs from files, and no rankers.
 
@@ -338,16 +275,12 @@ def is_of_runs(recipe: Mapping[str, Any]) -> bool:
 def runs_command(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The command that compares the runs again, measures at their defaults left out.
 
-    Args:
-        recipe: of the comparison.
-        facts: of the comparison: `data` (the judgments' file), `files` (of the runs, by name).
-
     >>> facts = {"data": "qrels.txt", "files": {"bm25": "input.bm25.gz"}}
     >>> runs_command({"runs": {"bm25": "…"}, "measures": ["AP"]}, facts)
     'shuffleproof runs --qrels qrels.txt input.bm25.gz --measures AP'
     """
     words = ["shuffleproof", "runs", "--qrels", str(facts["data"]), *_files(recipe, facts)]
-    if list(recipe["measures"]) != USUAL:
+    if tuple(recipe["measures"]) != MEASURES:
         words += ["--measures", ",".join(recipe["measures"])]
     return shlex.join(words)
 

@@ -38,11 +38,7 @@ COLUMNS = (
 
 
 def printed_for(facts: Mapping[str, Any]) -> Published | None:
-    """The printed table of a benchmark's collection, where the paper has one.
-
-    Args:
-        facts: of the benchmark; `sizes` says what each fold holds.
-    """
+    """The printed table of a benchmark's collection, where the paper has one."""
     sizes = facts.get("sizes")  # runs from outside are of no data set
     return table_for(**sizes[0]) if sizes else None
 
@@ -58,10 +54,6 @@ def in_words(printed: Published) -> str:
 
 def warning(facts: Mapping[str, Any], measures: Sequence[str]) -> str:
     """Why columns may not be compared with the printed rows; empty where nothing is known.
-
-    Args:
-        facts: of the benchmark.
-        measures: the columns.
 
     >>> warning({}, ["NDCG@10", "NDCG(gain=linear,empty=one)@10", "RR"])
     'Not under the convention of the printed rows: NDCG(gain=linear,empty=one)@10.'
@@ -98,22 +90,12 @@ def beside(result: StudyResult, printed: Published) -> pd.DataFrame:
     for row in means.to_dict("records"):
         ours.setdefault((RankerName.of(row["ranker"]).base, row["measure"]), row["mean"])
     rows = [
-        {"ranker": name, "measure": measure, "printed": value}
-        | {"here": ours.get((name, measure), float("nan"))}
+        (name, measure, value, ours.get((name, measure), np.nan))
         for name, values in printed.rows.items()
         for measure, value in zip(measures, values, strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=tables.keys(COLUMNS))
-    return frame.assign(difference=frame["here"].to_numpy(np.float64) - frame["printed"])
-
-
-def table(printed: Published) -> tables.Table:
-    """The printed rows as they were printed."""
-    names = [f"NDCG@{cutoff}" for cutoff in CUTOFFS]
-    frame = pd.DataFrame(printed.rows.values(), columns=names)
-    frame.insert(0, "ranker", list(printed.rows))
-    columns = [tables.RANKER, *(tables.Column(name, name, ".4f") for name in names)]
-    return tables.Table(frame, columns, "")
+    frame = pd.DataFrame(rows, columns=tables.keys(COLUMNS)[:-1])
+    return frame.assign(difference=frame["here"] - frame["printed"])
 
 
 @dataclass(frozen=True)
@@ -141,11 +123,6 @@ def critical_difference(
     result: StudyResult, measure: str, rankers: Iterable[str] | None = None
 ) -> CriticalDifference:
     """Which rankers cannot be told apart by their ranks over the queries.
-
-    Args:
-        result: a benchmark.
-        measure: one that follows from what is stored.
-        rankers: those to compare; all but the references by default. At least two.
 
     Returns:
         Without ranks and queries where none counts, or a mean over them is undefined.

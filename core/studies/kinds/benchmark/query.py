@@ -7,6 +7,7 @@ holds the result, since a page asks for the same values many times.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -51,14 +52,7 @@ def place_of(result: StudyResult, query: str, fold: str) -> Place:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a query is to be shown.
-
-    Attributes:
-        place: of the query.
-        rankers: rows of the benchmark.
-        seed: of those that have several; the others have one answer.
-        features: ids of the columns to stand beside each document.
-    """
+    """What of a query is to be shown."""
 
     place: Place
     rankers: Sequence[str]
@@ -84,19 +78,19 @@ def answers(study: Path, part: RankingDataset, asked: Asked) -> pd.DataFrame:
         offsets = file.get_slice(f"offsets/{place.fold}")
         start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
         rows = np.asarray(file.get_slice(f"rows/{place.fold}")[start:stop])
-        found = {
-            "document": document_names(part.doc_ids, rows),
-            "label": part.labels[rows],
-            "initial": np.arange(1, len(rows) + 1),
-        }
-        names, given = set(file.keys()), {}
+        positions, scores, names = {}, {}, set(file.keys())
         for ranker in asked.rankers:
-            own = f"scores/{ranker}/{asked.seed}/{place.fold}"
-            name = own if own in names else f"scores/{ranker}/0/{place.fold}"
-            scores = given[f"score of {ranker}"] = np.asarray(file.get_slice(name)[start:stop])
-            found[ranker] = positions_of(scores, rows)
+            name = f"scores/{ranker}/{asked.seed}/{place.fold}"
+            name = name if name in names else f"scores/{ranker}/0/{place.fold}"
+            own = scores[f"score of {ranker}"] = np.asarray(file.get_slice(name)[start:stop])
+            positions[ranker] = positions_of(own, rows)
+    documents = {
+        "document": document_names(part.doc_ids, rows),
+        "label": part.labels[rows],
+        "initial": np.arange(1, len(rows) + 1),
+    }
     columns = {f"feature {one}": part.feature(one)[rows] for one in asked.features}
-    return pd.DataFrame(found | given | columns)
+    return pd.DataFrame(documents | positions | scores | columns)
 
 
 def positions_of(
@@ -116,20 +110,10 @@ DECODED = 24
 """Measures of a result whose values are remembered: a switch back and forth decodes nothing."""
 
 
-@dataclass(frozen=True)
-class _Decoded:
-    """The values of a result under one measure, by row.
+_Seeds: TypeAlias = Mapping[str, Float32[np.ndarray, "seeds queries"]]
+_Means: TypeAlias = Mapping[str, Float64[np.ndarray, " queries"]]
 
-    Attributes:
-        seeds: of every query under each seed; a row whose seeds all gave the same has one.
-        queries: the mean over the seeds.
-    """
-
-    seeds: Mapping[str, Float32[np.ndarray, "seeds queries"]]
-    queries: Mapping[str, Float64[np.ndarray, " queries"]]
-
-
-_REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, _Decoded]] = WeakKeyDictionary()
+_REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = WeakKeyDictionary()
 """What was decoded of each result, for as long as somebody holds the result."""
 
 
@@ -139,44 +123,36 @@ def rankers_of(result: StudyResult) -> list[str]:
     return sorted(found, key=lambda label: GROUPS.index(groups[label]))
 
 
-def values_of(
-    result: StudyResult, measure: str
-) -> Mapping[str, Float32[np.ndarray, "seeds queries"]]:
+def values_of(result: StudyResult, measure: str) -> _Seeds:
     """What every row scored on every query under each seed, in the table's order.
 
     A row whose seeds all gave the same values was one run, and has one.
-
-    Args:
-        result: a benchmark.
-        measure: one that follows from what is stored.
     """
-    return _decoded(result, measure).seeds
+    return _decoded(result, measure)[0]
 
 
-def per_query(result: StudyResult, measure: str) -> Mapping[str, Float64[np.ndarray, " queries"]]:
+def per_query(result: StudyResult, measure: str) -> _Means:
     """Every row's value for every query: the mean over its seeds."""
-    return _decoded(result, measure).queries
+    return _decoded(result, measure)[1]
 
 
-def _decoded(result: StudyResult, measure: str) -> _Decoded:
+def _decoded(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
     known = _REMEMBERED.setdefault(result, {})
-    remembered = known.get(measure)
-    if remembered is not None:
-        return remembered
-    values = derived(measure, result.stored, result.values)
-    of_ranker = result.trials.groupby("ranker", sort=False).indices
-    seeds = {
-        label: values[_distinct(result, np.asarray(of_ranker[label]))]
-        for label in rankers_of(result)
-    }
-    queries = {
-        label: own.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-        for label, own in seeds.items()
-    }
-    if len(known) >= DECODED:
-        known.clear()
-    found = known[measure] = _Decoded(seeds, queries)
-    return found
+    if measure not in known:
+        values = derived(measure, result.stored, result.values)
+        rows = result.trials.groupby("ranker", sort=False).indices
+        seeds = {
+            label: values[_distinct(result, np.asarray(rows[label]))]
+            for label in rankers_of(result)
+        }
+        means = {
+            label: own.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+            for label, own in seeds.items()
+        }
+        if len(known) >= DECODED:
+            known.clear()
+        known[measure] = seeds, means
+    return known[measure]
 
 
 def _distinct(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:

@@ -32,13 +32,7 @@ FILE = "retrieved.safetensors"
 def arrays_of(
     dataset: RankingDataset, lists: Mapping[str, CandidateLists], scores: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """The documents' names, grades and topics' bounds, and every run's rows, bounds and scores.
-
-    Args:
-        dataset: a document a row.
-        lists: what each run retrieved, by its name.
-        scores: of each run's candidates.
-    """
+    """The documents' names, grades and topics' bounds, and every run's rows, bounds and scores."""
     names = dataset.doc_ids or TextColumn.of([])
     found = {
         "labels": dataset.labels, "bounds": dataset.offsets,
@@ -52,10 +46,6 @@ def arrays_of(
 
 def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dict[str, np.ndarray]]:
     """The judged documents of a stored comparison, and all arrays that were kept of it.
-
-    Args:
-        study: the stored comparison's directory.
-        topics: their ids.
 
     Raises:
         DataError: a comparison that was stored without them, or without the topics' bounds.
@@ -74,11 +64,6 @@ def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dic
 
 def retrieved(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:
     """The documents of a topic that either of two runs retrieved, and where.
-
-    Args:
-        study: the stored comparison's directory.
-        place: of the topic.
-        pair: the two runs.
 
     Returns:
         Columns document, label; for each run its name with the position that it gave (from 1) and
@@ -113,16 +98,11 @@ def _answer(file: Any, query: int, label: str) -> pd.DataFrame:
 def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
     """The stored folds that a benchmark was made on, in its order, whatever they are called now.
 
-    Args:
-        facts: of the benchmark.
-        store: where the data is kept.
-
     Raises:
         DataError: one of them is not stored any more.
     """
-    known = {one.facts.get("fingerprint"): one for one in [*store.artefacts(KIND)]}
-    sample = find(SAMPLE, store)
-    known[sample.facts.get("fingerprint")] = sample
+    stored = [*store.artefacts(KIND), find(SAMPLE, store)]
+    known = {artefact.facts.get("fingerprint"): artefact for artefact in stored}
     folds = []
     for fold, fingerprint in zip(facts["folds"], facts["fingerprints"], strict=True):
         if fingerprint not in known:
@@ -135,42 +115,39 @@ def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
 def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
     """Write every row, seed and fold as a run, and every fold's judgments; returns the names.
 
-    Args:
-        study: the stored benchmark's directory.
-        folds: the data it was made on, in its order.
-        out: the zip to write.
-
     Raises:
         DataError: the folds are not those of the study.
     """
     result = StudyResult.open(study)
-    made_on = list(result.facts["fingerprints"])
-    if [fold.fingerprint for fold in folds] != made_on:
+    if [fold.fingerprint for fold in folds] != list(result.facts["fingerprints"]):
         raise DataError(result.facts["data"], "other data than the study's", "Give its own folds.")
     arrays = load_file(study / RUNS)
     names = []
-    with TemporaryDirectory() as room, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def add(path: Path) -> None:
+            archive.write(path, path.name)
+            path.unlink()
+            names.append(path.name)
+
         for part, fold in enumerate(folds):
             ending = f".fold{part + 1}" if len(folds) > 1 else ""
-            path = Path(room) / f"qrels{ending}.txt"
-            trec.write_qrels(path, fold.test)
+            qrels = Path(folder) / f"qrels{ending}.txt"
+            trec.write_qrels(qrels, fold.test)
+            add(qrels)
             lists = lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"])
-            made = [path]
             for name in sorted(name for name in arrays if name.startswith("scores/")):
                 label, seed, of_part = name.removeprefix("scores/").rsplit("/", 2)
                 if int(of_part) == part:
                     tag = f"{label.replace(' ', '-').replace(':', '-')}.seed{seed}"
-                    made.append(Path(room) / f"{tag}{ending}.run")
-                    trec.write_run(made[-1], fold.test, lists, arrays[name], tag)
-            for path in made:
-                archive.write(path, path.name)
-                path.unlink()
-            names += [path.name for path in made]
+                    run = Path(folder) / f"{tag}{ending}.run"
+                    trec.write_run(run, fold.test, lists, arrays[name], tag)
+                    add(run)
     return names
 
 
 def lists_of(rows: np.ndarray, offsets: np.ndarray) -> CandidateLists:
-    """The lists that the scores are of; their initial rankings are not needed."""
+    """Lists without initial rankings: what scores are of."""
     return CandidateLists(
         offsets=offsets.copy(),
         queries=np.arange(len(offsets) - 1, dtype=np.int64),

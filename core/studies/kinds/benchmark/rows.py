@@ -61,9 +61,6 @@ class Row:
 def groups_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """The group of every row, in the words of GROUPS.
 
-    Args:
-        facts: of a benchmark.
-
     >>> groups_of({"groups": {"mart": "documents alone", "gsf": "the set"}})
     {'mart': 'each document by itself', 'gsf': 'the set of documents'}
     """
@@ -72,12 +69,6 @@ def groups_of(facts: Mapping[str, Any]) -> dict[str, str]:
 
 def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     """The rows of a table: the references, then the rankers named, each once.
-
-    Args:
-        names: rankers, `ranker@preset`, combinations of such, a set of
-            `core.experiment.ranker_sets`, or rankers from outside (brought, files, functions).
-        preset: of those named without one.
-        seeds: how many each is trained with.
 
     Raises:
         UnknownNameError: no such ranker or preset.
@@ -118,7 +109,6 @@ def _row(label: str, preset: str, seeds: int) -> Row:
 
 
 def _combined(label: str, members: Sequence[Row]) -> Row:
-    """The row of a combination: at the seeds of its members, in the last group of theirs."""
     group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
     recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
     return Row(label, recipe, group, max(member.seeds for member in members))
@@ -153,10 +143,6 @@ def group_of(spec: RankerSpec) -> str:
 def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
     """The rows, those of rankers from outside with what they are known by: their content.
 
-    Args:
-        rows: of `rows_of`.
-        benches: one a fold.
-
     Raises:
         UsageError: scores in a file, which belong to one part, on several folds.
     """
@@ -177,11 +163,7 @@ def trained_at(
 ) -> Generator[Progress, None, CachedRanker]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
-    Args:
-        bench: the fold and its lists.
-        label: of the row.
-        seed: from 0; rankers whose seed changes nothing have one for all.
-        wide: the fold with more initial rankings in its lists, for who reads them.
+    `wide` has more initial rankings in its lists, for who reads them.
     """
     name = RankerName.parse(label)
     if name.digits:

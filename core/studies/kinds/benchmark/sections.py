@@ -13,12 +13,20 @@ from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.claims import ALPHA
-from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
-from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
-from shuffleproof.core.studies.kinds.benchmark.table import LETTERS
+from shuffleproof.core.studies.kinds.benchmark.table import (
+    LETTERS,
+    PAIRED_T,
+    compared,
+    comparison,
+    differences_from,
+    intervals,
+    marked_means,
+    means,
+)
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
@@ -41,62 +49,55 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     measures = tuple(view.measures) or result.measures
     measure = USUAL if USUAL in measures else measures[-1]
     baselines = baselines_of(result, view)
-    labels = benchmark_table.rankers_of(result)
-    baseline = next(iter(baselines), labels[0])
-    frame = benchmark_table.compared(result, measure, baseline, view.test)
+    baseline = next(iter(baselines), rankers_of(result)[0])
+    frame = compared(result, measure, baseline, view.test)
     drawn = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (drawn, baseline, measure))
     yield Finding(finding(result, measure))
     yield table(result, measures, baselines, view.test, view.symbols, digits=view.digits)
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
-    columns = benchmark_table.comparison(baseline)
-    yield Table(frame, columns, title, folded=True).without("group")
-    found = benchmark_published.critical_difference(result, measure) if len(drawn) > 1 else None
+    yield Table(frame, comparison(baseline), title, folded=True).without("group")
+    found = published.critical_difference(result, measure) if len(drawn) > 1 else None
     if found is not None and found.queries:
         places = [(str(name), float(place)) for name, place in found.ranks.items()]
         yield Picture("ranks", (places, found.cliques, found.difference))
-    printed = benchmark_published.printed_for(result.facts)
+    printed = published.printed_for(result.facts)
     if printed is not None:
         yield Heading("As the paper printed it, not measured here")
-        yield Sentence(benchmark_published.in_words(printed))
-        yield Sentence(benchmark_published.warning(result.facts, measures))
-        yield Table(benchmark_published.beside(result, printed), benchmark_published.COLUMNS, "")
+        yield Sentence(published.in_words(printed))
+        yield Sentence(published.warning(result.facts, measures))
+        yield Table(published.beside(result, printed), published.COLUMNS, "")
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
     """What the rows are marked against: what was asked for, as far as it is there."""
-    asked: Sequence[str] = (INITIAL,) if view.baselines is None else view.baselines
-    return [name for name in asked if name in benchmark_table.rankers_of(result)]
+    wanted: Sequence[str] = (INITIAL,) if view.baselines is None else view.baselines
+    return [name for name in wanted if name in rankers_of(result)]
 
 
 def answer(result: StudyResult, view: View) -> dict[str, Any]:
     """What the command answers in JSON: numbers, marks, comparisons and what stands under it."""
     measures, baselines = result.measures, baselines_of(result, view)
-    how = (baselines, view.test, view.symbols)
-    marked = benchmark_table.marks(result, measures, *how)
-    means = benchmark_table.means(result, measures).merge(marked, "left", ["ranker", "measure"])
-    compared = [
-        benchmark_table.compared(result, measure, baseline, view.test).assign(
-            against=baseline, measure=measure
-        )
-        for baseline in baselines
-        for measure in measures
-    ]
-    printed = benchmark_published.printed_for(result.facts)
-    said = table_notes(result, measures, *how)
-    said += means_over_folds(result, measures, view.digits)
+    how = (measures, baselines, view.test, view.symbols)
+    notes = table_notes(result, *how) + means_over_folds(result, measures, view.digits)
+    beside = []
+    printed = published.printed_for(result.facts)
     if printed is not None:
-        said += filter(None, [benchmark_published.warning(result.facts, measures)])
+        notes += filter(None, [published.warning(result.facts, measures)])
+        beside = records(published.beside(result, printed))
     return {
         "failed": dict(result.facts.get("failed", {})),
-        "table": records(means.fillna({"marks": ""})),
+        "table": records(marked_means(result, *how)),
         "test": view.test,
         "symbols": dict(zip(baselines, view.symbols, strict=False)),
-        "comparisons": [row for frame in compared for row in records(frame)],
-        "said": said,
-        "published": []
-        if printed is None
-        else records(benchmark_published.beside(result, printed)),
+        "comparisons": [
+            row | {"against": baseline, "measure": measure}
+            for baseline in baselines
+            for measure in measures
+            for row in records(compared(result, measure, baseline, view.test))
+        ],
+        "said": notes,
+        "published": beside,
     }
 
 
@@ -106,42 +107,33 @@ NAMED = 6
 CHOSEN = " (it was chosen as best on these same queries, which flatters it)"
 
 
-def finding(result: StudyResult, measure: str, test: str = "paired t") -> str:
-    """One paragraph, written from the numbers.
-
-    Args:
-        result: a benchmark, finished or not.
-        measure: one that follows from what is stored.
-        test: a name of `kinds.ranking_degradation.significance.TESTS`; p is adjusted by Holm.
-    """
-    means = benchmark_table.means(result, [measure])
-    ranked = means[means["group"] != GROUPS[0]].set_index("ranker")["mean"]
+def finding(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
+    """One paragraph, written from the numbers."""
+    frame = means(result, [measure])
+    ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
     if not len(ranked):
         return "No ranker has been measured yet."
     if ranked.isna().any():
         return UNDEFINED
     best = str(ranked.idxmax())
-    parsed = Measure.parse(measure)
-    short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
-    verb = "is best" if len(ranked) > 1 else "alone was measured"
-    text = f"{best} {verb}: {short} {ranked[best]:.3f}{_over_initial(result, measure, test, best)}."
+    verb, (name,) = "is best" if len(ranked) > 1 else "alone was measured", heads([measure])
+    text = f"{best} {verb}: {name} {ranked[best]:.3f}{_over_initial(result, measure, test, best)}."
     if len(ranked) == 1:
         return text
-    frame = benchmark_table.differences_from(result, measure, best, test)
+    frame = differences_from(result, measure, best, test)
     return f"{text} {_others(frame[frame['group'] != GROUPS[0]])}"
 
 
 def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> str:
     """How the best one stands to the initial ranking, and whether that is more than chance."""
-    if INITIAL not in benchmark_table.rankers_of(result):
+    if INITIAL not in rankers_of(result):
         return ""
-    frame = benchmark_table.differences_from(result, measure, INITIAL, test)
+    frame = differences_from(result, measure, INITIAL, test)
     row = next(row for row in frame.to_dict("records") if row["ranker"] == best)
     difference, p = row["difference"], row["p"]
     if not difference:
         return ", as much as the initial ranking"
-    bounds = benchmark_table.intervals(result, measure, INITIAL, [best], test)
-    low, high = (float(bound[0]) for bound in bounds)
+    (low,), (high,) = intervals(result, measure, INITIAL, [best], test)
     where = "above" if difference > 0 else "below"
     verdict = "more than chance" if p <= ALPHA else "which may be chance"
     return (
@@ -156,23 +148,21 @@ def _others(frame: pd.DataFrame) -> str:
     apart = frame["p"] <= ALPHA
     alike, behind = frame[~apart], frame[apart]
     if not len(alike):
-        return f"{_all(len(behind))} below it by more than chance{CHOSEN}."
+        who = "The other one is" if len(behind) == 1 else f"All {len(behind)} others are"
+        return f"{who} below it by more than chance{CHOSEN}."
     text = f"It cannot be told apart from {_named(alike)}."
     if len(behind):
         text += f" Below it by more than chance{CHOSEN}: {_named(behind)}."
     return text
 
 
-def _all(count: int) -> str:
-    return "The other one is" if count == 1 else f"All {count} others are"
-
-
 def _named(frame: pd.DataFrame) -> str:
     ordered = frame.sort_values("difference", ascending=False, kind="stable")
-    said = [f"{row['ranker']} ({signed(row['difference'])})" for row in ordered.to_dict("records")]
-    if len(said) > NAMED:
-        said = [*said[: NAMED - 1], f"{len(said) - NAMED + 1} more"]
-    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+    pairs = zip(ordered["ranker"], ordered["difference"], strict=True)
+    names = [f"{ranker} ({signed(difference)})" for ranker, difference in pairs]
+    if len(names) > NAMED:
+        names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
@@ -185,15 +175,7 @@ def table_notes(
     test: str,
     symbols: str = LETTERS,
 ) -> list[str]:
-    """Every line under the table.
-
-    Args:
-        result: a benchmark.
-        measures: the columns.
-        baselines: compared with.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
-        symbols: the marks.
-    """
+    """Every line under the table."""
     counts = {measure: counts_in_words(result, measure) for measure in measures}
     one_count = len(set(counts.values())) == 1
     alike: dict[str, list[str]] = {}
@@ -212,22 +194,14 @@ def table_notes(
 
 
 def means_over_folds(result: StudyResult, measures: Sequence[str], digits: int) -> list[str]:
-    """A line a column with means in which every fold counts alike; none with a single fold.
-
-    Args:
-        result: a benchmark.
-        measures: the columns.
-        digits: decimals.
-    """
+    """A line a column with means in which every fold counts alike; none with a single fold."""
     if len(result.facts["folds"]) == 1:
         return []
-    means = benchmark_table.means(result, measures)
-    lines = []
+    frame, lines = means(result, measures), []
     for measure, head in zip(measures, heads(measures), strict=True):
-        own = means[means["measure"] == measure]
-        pairs = zip(own["ranker"], own["mean_of_folds"], strict=True)
-        told = ", ".join(f"{ranker} {mean:.{digits}f}" for ranker, mean in pairs)
-        lines.append(f"{head}, mean over folds instead of queries: {told}")
+        rows = frame[frame["measure"] == measure].itertuples()
+        text = ", ".join(f"{row.ranker} {row.mean_of_folds:.{digits}f}" for row in rows)
+        lines.append(f"{head}, mean over folds instead of queries: {text}")
     return lines
 
 
@@ -254,35 +228,30 @@ def heads(measures: Sequence[str]) -> list[str]:
 
 
 def runs_in_words(result: StudyResult, measure: str) -> str:
-    """What the means are over: the data, its queries, seeds and folds, and who ran once.
-
-    Args:
-        result: a benchmark.
-        measure: a column; queries that it leaves out are not counted.
-    """
+    """What the means are over: the data, its queries, seeds and folds, and who ran once."""
     counts = counts_in_words(result, measure)
     return " · ".join([str(result.facts["data"]), counts, _runs(result, measure)])
 
 
 def counts_in_words(result: StudyResult, measure: str) -> str:
     """How many queries a column's means are over, and what becomes of the others."""
-    facts, means = result.facts, benchmark_table.means(result, [measure])
-    count, folds = int(means["n"].max()), len(facts["folds"])
+    facts, frame = result.facts, means(result, [measure])
+    count, folds = int(frame["n"].max()), len(facts["folds"])
     text = f"N = {counted(count, 'query')}"
     if count < facts["queries"]:
         text += f" ({facts['queries'] - count} without relevant documents left out)"
-    elif means["mean"].isna().all():
+    elif frame["mean"].isna().all():
         text += " (means are undefined: some have no relevant document)"
     return f"{text} of {counted(folds, 'fold')}" if folds > 1 else text
 
 
 def _runs(result: StudyResult, measure: str) -> str:
-    means, folds = benchmark_table.means(result, [measure]), len(result.facts["folds"])
-    most = int(means["runs"].max())
+    runs, folds = means(result, [measure])["runs"], len(result.facts["folds"])
+    most = int(runs.max())
     if most == 1:
         return "1 run of each row"
     text = f"mean ± standard deviation of {_over(most // folds, folds)}"
-    fewer = means.loc[means["runs"] < most, "runs"]
+    fewer = runs[runs < most]
     if len(fewer) and int(fewer.max()) > 1:
         return f"{text}, of {_over(1, folds)} where the seed changes nothing"
     return f"{text} · rows without ±: 1 run" if len(fewer) else text
@@ -316,83 +285,60 @@ def marks_in_words(baselines: Sequence[str], test: str, symbols: str = LETTERS) 
 
 def remarks(result: StudyResult) -> list[str]:
     """Rows that failed, with why, that read more initial rankings, or that tie many documents."""
-    failed = result.facts.get("failed", {})
-    lines = [f"{label} failed and is left out. {why}" for label, why in failed.items()]
-    usual = set(result.facts.get("lists", {}).get("initial", ()))
-    there = rankers_of(result)
-    for label, initial in result.facts.get("wider", {}).items():
-        if label in there:
+    facts, rankers = result.facts, rankers_of(result)
+    lines = [
+        f"{label} failed and is left out. {why}" for label, why in facts.get("failed", {}).items()
+    ]
+    usual = set(facts.get("lists", {}).get("initial", ()))
+    for label, initial in facts.get("wider", {}).items():
+        if label in rankers:
             more = ", ".join(name for name in initial if name not in usual)
             lines.append(f"{label} reads, for the same candidates, the ranks by {more} too")
-    return (
-        lines if is_of_runs(result.recipe) else lines + tied_in_words(result.facts.get("tied", {}))
-    )
+    return lines if is_of_runs(result.recipe) else lines + tied_in_words(facts.get("tied", {}))
 
 
 def cells(  # noqa: PLR0913 (each argument is one fact of how the table is printed)
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
-    test: str = "paired t",
+    test: str = PAIRED_T,
     symbols: str = LETTERS,
     *,
     digits: int = DIGITS,
 ) -> dict[tuple[str, str], Cell]:
-    """Every (ranker, measure) as it is printed.
-
-    Args:
-        result: a benchmark.
-        measures: the columns.
-        baselines: compared with, the first symbol's the first.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
-        symbols: the marks, as `core.studies.kinds.benchmark.table.SYMBOLS` has them.
-        digits: decimals.
-    """
-    marked = benchmark_table.marks(result, measures, baselines, test, symbols)
-    letters = {(row["ranker"], row["measure"]): row["marks"] for row in marked.to_dict("records")}
-    found = {}
-    for row in benchmark_table.means(result, measures).to_dict("records"):
-        place = (row["ranker"], row["measure"])
-        found[place] = Cell(
+    """Every (ranker, measure) as it is printed."""
+    return {
+        (row["ranker"], row["measure"]): Cell(
             text=number(row["mean"], f".{digits}f"),
             spread="" if pd.isna(row["sd"]) else f"± {number(row['sd'], f'.{digits}f')}",
-            marks=letters.get(place, ""),
+            marks=row["marks"],
             best=bool(row["best"]),
         )
-    return found
+        for row in marked_means(result, measures, baselines, test, symbols).to_dict("records")
+    }
 
 
 def table(  # noqa: PLR0913 (as `cells`)
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
-    test: str = "paired t",
+    test: str = PAIRED_T,
     symbols: str = LETTERS,
     *,
     digits: int = DIGITS,
-) -> tables.Table:
+) -> Table:
     """The table as it is printed: best in bold, marks, groups, with what they mean below."""
     printed = cells(result, measures, baselines, test, symbols, digits=digits)
-    rows = [(group, label) for group, labels in grouped(result) for label in labels]
-    cells_ = {measure: [printed[label, measure] for _, label in rows] for measure in measures}
-    frame = pd.DataFrame({"ranker": [label for _, label in rows], **cells_})
+    labels, groups = rankers_of(result), groups_of(result.facts)
+    texts = {measure: [printed[label, measure] for label in labels] for measure in measures}
     headed = zip(measures, heads(measures), strict=True)
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
-    said = table_notes(result, measures, baselines, test, symbols)
-    said += means_over_folds(result, measures, digits)
-    return tables.Table(frame, columns, "", said, [group for group, _ in rows])
+    notes = table_notes(result, measures, baselines, test, symbols)
+    notes += means_over_folds(result, measures, digits)
+    frame = pd.DataFrame({"ranker": labels, **texts})
+    return Table(frame, columns, "", notes, [groups[label] for label in labels])
 
 
 def markdown(result: StudyResult, measures: Sequence[str], baselines: Sequence[str]) -> str:
     """The table in Markdown, its notes below it."""
     return table_text.markdown(table(result, measures, baselines))
-
-
-def grouped(result: StudyResult) -> list[tuple[str, list[str]]]:
-    """The groups that have rows, in their order, each with its rows in theirs."""
-    labels, groups = benchmark_table.rankers_of(result), groups_of(result.facts)
-    return [
-        (group, [label for label in labels if groups[label] == group])
-        for group in GROUPS
-        if any(groups[label] == group for label in labels)
-    ]

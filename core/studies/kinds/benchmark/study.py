@@ -12,6 +12,7 @@ RankBoost as further columns, as in the paper's Table 4. All other rows keep the
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,13 +111,7 @@ def planned(benches: Sequence[Workbench], asked: Benchmark) -> Plan:
 def run(
     benches: Sequence[Workbench], asked: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
-    """Train and measure what is not stored yet.
-
-    Args:
-        benches: one a fold, their lists made alike.
-        asked: of the folds.
-        data: what the folds together are called.
-    """
+    """Train and measure what is not stored yet."""
     plan, store = planned(benches, asked), benches[0].store
     ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
 
@@ -131,15 +126,12 @@ def run(
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
             facts |= {"failed": {label: str(error) for label, error in failed.items()}}
-        runs = _runs(benches, order, done)
-        facts |= {"tied": _tied(runs)}
+        facts |= {"tied": _tied(benches, order, done)}
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        return result and replace(result, files={RUNS: runs})
+        return result and replace(result, files={RUNS: _runs(benches, order, done)})
 
-    def facts() -> dict[str, Any]:
-        return {"data": data} | _facts(benches, plan)
-
-    return (yield from engine.run(store, plan, ids, facts, work))
+    facts = {"data": data} | _facts(benches, plan)
+    return (yield from engine.run(store, plan, ids, lambda: facts, work))
 
 
 def _compute(
@@ -168,15 +160,16 @@ def _compute(
 
 
 def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
-    first, folds, start = benches[0], [], 0
+    first, bounds = benches[0], [0]
     for bench in benches:
-        stop = start + len(bench.prepared.test.lists)
-        folds.append({"name": bench.name, "start": start, "stop": stop})
-        start = stop
+        bounds.append(bounds[-1] + len(bench.prepared.test.lists))
     return {
-        "folds": folds,
+        "folds": [
+            {"name": bench.name, "start": start, "stop": stop}
+            for bench, (start, stop) in zip(benches, pairwise(bounds), strict=True)
+        ],
         "fingerprints": [bench.fold.fingerprint for bench in benches],
-        "queries": start,
+        "queries": bounds[-1],
         "candidates": sum(int(bench.prepared.test.lists.offsets[-1]) for bench in benches),
         "lists": asdict(first.recipe),
         "preset": first.preset,
@@ -211,14 +204,16 @@ def _runs(
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _tied(runs: Mapping[str, np.ndarray]) -> dict[str, float]:
+def _tied(
+    benches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+) -> dict[str, float]:
     """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
     shares: dict[str, list[float]] = {}
-    for name, scores in runs.items():
-        kind, _, rest = name.partition("/")
-        if kind == "scores" and not rest.startswith(f"{REFERENCES[0]}/"):
-            label, _, part = rest.rsplit("/", 2)
-            shares.setdefault(label, []).append(tied_share(runs[f"offsets/{part}"], scores))
+    for cell in order:
+        if cell.row.ranker != REFERENCES[0]:
+            offsets = benches[cell.part].prepared.test.lists.offsets
+            share = tied_share(offsets, done[cell.digest][1]["scores"])
+            shares.setdefault(cell.row.ranker, []).append(share)
     return {label: float(np.mean(found)) for label, found in shares.items()}
 
 
@@ -229,29 +224,21 @@ WIDER = "initial"
 def fitted(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
     """The rows, each with the initial rankings that its lists must have beyond the others'.
 
-    Args:
-        rows: of a benchmark.
-        benches: one a fold, their lists made alike.
-
     Raises:
         UsageError: lists longer than a row's ordinals, or a feature that the data has not.
     """
-    lists = [part.lists for bench in benches for part in _parts(bench)]
-    check_lengths(rows, max((int(one.lengths.max(initial=0)) for one in lists), default=0))
+    longest = 0
     for bench in benches:
+        parts = (bench.prepared.train, bench.prepared.valid, bench.prepared.test)
+        longest = max(longest, *(int(part.lists.lengths.max(initial=0)) for part in parts))
         check_features(rows, bench.fold.test.feature_ids)
+    check_lengths(rows, longest)
     first = benches[0]
     return tuple(wider(row, first.recipe.initial, first.preset) for row in rows)
 
 
 def wider(row: Row, initial: Sequence[str], preset: str) -> Row:
-    """A row with the initial rankings of its lists, if these are not enough for it.
-
-    Args:
-        row: of a benchmark.
-        initial: the lists' own initial rankers.
-        preset: of those that are added.
-    """
+    """A row with the initial rankings of its lists, if these are not enough for it."""
     needed, _ = limits(row.ranker)
     if needed <= len(initial):
         return row
@@ -276,33 +263,24 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
 
 
 def widened(bench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
-    """The workbench whose lists a row is trained and scored on; its scores are kept in the store.
-
-    Args:
-        bench: of the fold.
-        row: as `fitted` gives it.
-    """
+    """The workbench whose lists a row is trained and scored on; the store keeps its scores."""
     initial = row.ranker.get(WIDER)
     if not initial:
         return bench
     recipe = replace(bench.recipe, initial=tuple(initial))
-    making = saying(prepare(bench.fold, recipe, bench.store), f"for {row.label}")
-    prepared = yield from making
+    prepared = yield from saying(prepare(bench.fold, recipe, bench.store), f"for {row.label}")
     return replace(bench, recipe=recipe, prepared=prepared)
 
 
 def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:
     """How many initial rankings a row reads, and the longest list that it can score (None: any).
 
-    Args:
-        recipe: of the row.
-
     >>> limits({"members": [{"model": {"rankings": 4, "ordinals": 256}}, {"name": "mart"}]})
     (4, 256)
     """
     model = recipe.get("model", {})
-    own = int(model.get("rankings", 0))
-    found = [(own, int(model["ordinals"]) if own else None)]
+    rankings = int(model.get("rankings", 0))
+    found = [(rankings, int(model["ordinals"]) if rankings else None)]
     found += [limits(member) for member in recipe.get("members", ())]
     longest = [ordinals for _, ordinals in found if ordinals is not None]
     return max(rankings for rankings, _ in found), min(longest, default=None)
@@ -311,21 +289,17 @@ def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:
 def check_lengths(rows: Iterable[Row], longest: int) -> None:
     """Refuse lists that a row has no ordinals for.
 
-    Args:
-        rows: of a benchmark.
-        longest: candidates of the longest list.
-
     Raises:
         UsageError: they are longer than a row's table of ordinals.
     """
     most = {row.label: limits(row.ranker)[1] for row in rows}
-    short = {label: own for label, own in most.items() if own is not None and own < longest}
+    short = {label: ranks for label, ranks in most.items() if ranks is not None and ranks < longest}
     if short:
-        verb = "reads" if len(short) == 1 else "read"
+        verb, them = ("reads", "it") if len(short) == 1 else ("read", "them")
+        depth = min(short.values())
         raise UsageError(
-            f"{', '.join(short)} {verb} ranks up to {min(short.values())}, and there are lists of "
-            f"{counted(longest, 'candidate')}: cut them (--depth {min(short.values())}), or leave "
-            f"{'it' if len(short) == 1 else 'them'} out"
+            f"{', '.join(short)} {verb} ranks up to {depth}, and there are lists of "
+            f"{counted(longest, 'candidate')}: cut them (--depth {depth}), or leave {them} out"
         )
 
 
@@ -342,7 +316,3 @@ def check_features(rows: Iterable[Row], known: Sequence[int]) -> None:
                 raise UsageError(
                     f"{leaf}: the data has no such feature; name one of its ids, {bounds}"
                 )
-
-
-def _parts(bench: Workbench) -> tuple[Any, ...]:
-    return bench.prepared.train, bench.prepared.valid, bench.prepared.test

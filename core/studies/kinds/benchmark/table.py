@@ -5,7 +5,7 @@ at once, from the stored values; a measure that does not follow from them is mea
 scores of every row, seed and fold, which are stored too, and no ranker is asked again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -39,8 +39,8 @@ from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
 from shuffleproof.core.studies.result import StudyResult, by_query
 
 __all__ = [
-    "COMPARISON", "LETTERS", "MEANS", "SYMBOLS", "check_baselines", "compared", "comparison",
-    "deltas", "differences_from", "intervals", "marks", "means", "rankers_of", "values_of",
+    "LETTERS", "MEANS", "SYMBOLS", "check_baselines", "compared", "comparison", "deltas",
+    "differences_from", "intervals", "marked_means", "marks", "means", "rankers_of",
 ]  # fmt: skip
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -80,15 +80,8 @@ def comparison(baseline: str) -> tuple[tables.Column, ...]:
     )
 
 
-COMPARISON = tables.keys(comparison(""))
-
-
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     """The means: MEANS, one row a ranker and measure.
-
-    Args:
-        result: a benchmark.
-        measures: any that follow from what is stored.
 
     sd has n − 1 and is NaN for a single run; `best` is the highest of those that are not for
     comparison; `mean_of_folds` counts every fold alike, as LETOR prints means.
@@ -132,12 +125,6 @@ def compared(
 ) -> pd.DataFrame:
     """Every ranker against one: `comparison`, the baseline left out.
 
-    Args:
-        result: a benchmark.
-        measure: one that follows from what is stored.
-        baseline: the ranker that the others are compared with.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
-
     Raises:
         UnknownNameError: no such ranker in the study, or no such test.
     """
@@ -145,20 +132,16 @@ def compared(
     if len(frame):
         low, high = intervals(result, measure, baseline, list(frame["ranker"]), test)
         frame = frame.assign(low=low, high=high)
-    return frame.reindex(columns=COMPARISON)
+    return frame.reindex(columns=tables.keys(comparison("")))
 
 
 def differences_from(
     result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
-    """What `compared` says, without the intervals, which take most of its time.
-
-    Returns:
-        Columns COMPARISON but low and high.
-    """
+    """What `compared` says, without the intervals, which take most of its time."""
     values = _checked(result, measure, baseline, test)
     labels = [label for label in values if label != baseline]
-    columns = [name for name in COMPARISON if name not in {"low", "high"}]
+    columns = [name for name in tables.keys(comparison("")) if name not in {"low", "high"}]
     if not labels:
         return pd.DataFrame(columns=columns)
     differences = _differences(measure, values, labels, baseline)
@@ -167,13 +150,9 @@ def differences_from(
     for at, label in enumerate(labels):
         own = differences[at, ~np.isnan(differences[at])]
         counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
-        rows.append(
-            {"group": groups[label], "ranker": label}
-            | {"difference": float(own.mean()) if len(own) else float("nan")}
-            | {"p": p[at], "effect": effect_size(own)}
-            | {"wins": counts.wins, "ties": counts.ties, "losses": counts.losses}
-            | {"n": counts.wins + counts.ties + counts.losses}
-        )
+        mean = float(own.mean()) if len(own) else float("nan")
+        of = counts.wins, counts.ties, counts.losses
+        rows.append((groups[label], label, mean, p[at], effect_size(own), *of, sum(of)))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -200,19 +179,12 @@ def marks(
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
-    test: str = "paired t",
+    test: str = PAIRED_T,
     symbols: str = LETTERS,
 ) -> pd.DataFrame:
     """Letters: a row that is significantly above baseline a carries `a`, one below it `(a)`.
 
     Holm's adjustment covers every ranker and measure that is compared with one baseline.
-
-    Args:
-        result: a benchmark.
-        measures: the columns.
-        baselines: compared with.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
-        symbols: the mark of each baseline in turn, as SYMBOLS has them.
 
     Returns:
         Columns ranker, measure, marks.
@@ -222,9 +194,7 @@ def marks(
         UnknownNameError: no such ranker in the study, or no such test.
     """
     check_baselines(baselines, symbols)
-    _check(test, "test", TESTS)
-    for baseline in baselines:
-        _check(baseline, "ranker of the study", rankers_of(result))
+    _check_names(result, baselines, test)
     rows, differences = [], []
     for measure in measures:
         values = per_query(result, measure)
@@ -233,21 +203,29 @@ def marks(
                 if label != baseline:
                     rows.append((label, measure, letter))
                     differences.append(_differences(measure, values, [label], baseline)[0])
-    if not rows:
-        return pd.DataFrame(columns=["ranker", "measure", "marks"])
     frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
-    frame["p"] = _p_values(np.stack(differences), test)
-    frame["above"] = np.stack([np.nansum(own) > 0 for own in differences])
-    of_one = [
-        group.assign(p=holm(group["p"].to_numpy(np.float64)))
-        for _, group in frame.groupby("letter", sort=False)
-    ]
-    frame = pd.concat(of_one)
-    counts = frame["p"].to_numpy(np.float64) <= ALPHA
-    texts = np.where(frame["above"], frame["letter"], "(" + frame["letter"] + ")")
-    frame["mark"] = np.where(counts, texts, "")
-    joined = frame.groupby(["ranker", "measure"], sort=False)["mark"].agg("".join)
-    return joined.rename("marks").reset_index()
+    if not rows:
+        return frame.rename(columns={"letter": "marks"})
+    raw = pd.Series(_p_values(np.stack(differences), test))
+    p = raw.groupby(frame["letter"]).transform(lambda own: holm(own.to_numpy(np.float64)))
+    above = np.nansum(differences, axis=1) > 0
+    texts = np.where(above, frame["letter"], "(" + frame["letter"] + ")")
+    frame["marks"] = np.where(p <= ALPHA, texts, "")
+    joined = frame.groupby(["ranker", "measure"], sort=False)["marks"].agg("".join)
+    return joined.reset_index()
+
+
+def marked_means(
+    result: StudyResult,
+    measures: Sequence[str],
+    baselines: Sequence[str],
+    test: str = PAIRED_T,
+    symbols: str = LETTERS,
+) -> pd.DataFrame:
+    """`means` with the `marks` of each, which are empty where it has none."""
+    marked = marks(result, measures, baselines, test, symbols)
+    found = means(result, measures).merge(marked, "left", ["ranker", "measure"])
+    return found.fillna({"marks": ""})
 
 
 def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.DataFrame:
@@ -259,10 +237,8 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
     """
     values = per_query(result, measure)
     own, other = values[ranker], values[baseline]
-    names = np.repeat(
-        [fold["name"] for fold in result.facts["folds"]],
-        [fold["stop"] - fold["start"] for fold in result.facts["folds"]],
-    )
+    folds = result.facts["folds"]
+    names = [fold["name"] for fold in folds for _ in range(fold["start"], fold["stop"])]
     frame = by_query(
         result.query_ids, ("baseline", other), ("ranker", own), "difference",
         more={"fold": names}, gains_first=True,
@@ -273,10 +249,16 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
 def _checked(
     result: StudyResult, measure: str, baseline: str, test: str
 ) -> Mapping[str, Float64[np.ndarray, " queries"]]:
-    """Every ranker's values, the names checked first."""
-    _check(baseline, "ranker of the study", rankers_of(result))
-    _check(test, "test", TESTS)
+    _check_names(result, [baseline], test)
     return per_query(result, measure)
+
+
+def _check_names(result: StudyResult, baselines: Sequence[str], test: str) -> None:
+    if test not in TESTS:
+        raise UnknownNameError("test", test, TESTS)
+    for baseline in baselines:
+        if baseline not in rankers_of(result):
+            raise UnknownNameError("ranker of the study", baseline, rankers_of(result))
 
 
 def _differences(
@@ -285,7 +267,6 @@ def _differences(
     labels: Sequence[str],
     baseline: str,
 ) -> Float64[np.ndarray, "rankers queries"]:
-    """The rankers' differences from one by query; all NaN where a mean is undefined."""
     found = np.stack([values[label] - values[baseline] for label in labels])
     if Measure.parse(measure).empty == "nan":
         found[np.isnan(found).any(axis=1)] = np.nan
@@ -309,26 +290,15 @@ def _p_values(
     differences: Float64[np.ndarray, "tests queries"], test: str
 ) -> Float64[np.ndarray, " tests"]:
     """The tests of many differences, not adjusted."""
-    if test != "paired t":
+    if test != PAIRED_T:
         return randomised(differences, generator(0, "benchmark"))
     return np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
-
-
-def _check(name: str, what: str, known: Iterable[str]) -> None:
-    if name not in known:
-        raise UnknownNameError(what, name, known)
 
 
 def with_measures(
     result: StudyResult, study: Path, measures: Sequence[str], store: Store
 ) -> StudyResult:
     """The benchmark with the values of these measures; as it is where they follow from them.
-
-    Args:
-        result: the benchmark.
-        study: its directory.
-        measures: as text.
-        store: where its data is kept.
 
     Raises:
         DataError: the data is not stored any more, or lacks what a convention needs.
@@ -385,25 +355,11 @@ def numbers(
     result: StudyResult,
     measures: Sequence[str],
     baselines: Sequence[str],
-    test: str = "paired t",
+    test: str = PAIRED_T,
     symbols: str = LETTERS,
 ) -> pd.DataFrame:
-    """Means, spread, runs, N, marks, and the comparison with the first baseline.
-
-    Args:
-        result: a benchmark.
-        measures: any that follow from what is stored.
-        baselines: of the marks; without one nothing is compared.
-        test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
-        symbols: the marks.
-
-    Returns:
-        A row a ranker and measure: the columns of `benchmark_table.means`, marks, against (the
-        first baseline), and those of `benchmark_table.compared`; NaN in the baseline's own row.
-    """
-    table = means(result, measures)
-    marked = marks(result, measures, baselines, test, symbols)
-    table = table.merge(marked, how="left", on=["ranker", "measure"]).fillna({"marks": ""})
+    """Means, spread, runs, N, marks, and the comparison with the first baseline."""
+    table = marked_means(result, measures, baselines, test, symbols)
     if not baselines:
         return table
     tests = [
