@@ -54,12 +54,6 @@ def moves(
 ) -> pd.DataFrame:
     """One row a document: where it is and was shown and answered (from 1), and its two scores.
 
-    Args:
-        documents: the list.
-        shown_before: the document shown at each position before.
-        shown: the document shown at each position now.
-        answer: what the ranker answered to both.
-
     Returns:
         Columns document, label, shown, answered, shown_before, answered_before, moved,
         score_before, score; rows in the order of the initial ranking.
@@ -73,21 +67,15 @@ def moves(
         {
             "document": documents.ids,
             "label": documents.labels,
-            "shown": _places(shown),
+            "shown": np.argsort(shown) + 1,
             "answered": then + 1,
-            "shown_before": _places(shown_before),
+            "shown_before": np.argsort(shown_before) + 1,
             "answered_before": first + 1,
             "moved": documents_moved(before, after, floor),
             "score_before": before,
             "score": after,
         }
     )
-
-
-def _places(shown: Sequence[int]) -> np.ndarray:
-    places = np.empty(len(shown), dtype=np.int64)
-    places[np.array(shown, dtype=np.int64)] = np.arange(1, len(shown) + 1)
-    return places
 
 
 def verdict(label: str, moved: pd.DataFrame) -> str:

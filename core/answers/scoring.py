@@ -24,10 +24,12 @@ from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.experiment import list_sources, score_floor
 from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.passing import documents_passed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe, lists_digest
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store, default_store
 
 FIRST_LOADED = ("neural.ranker", "boosting.trees", "univariate")
@@ -42,11 +44,7 @@ def libraries_loaded(item: Any) -> list[str]:
 
 
 def described(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page needs to know of a data set: its parts' fingerprints, test queries, features.
-
-    Args:
-        item: `store` (its folder) and `data` (a name).
-    """
+    """What a page needs to know of a data set: its parts' fingerprints, test queries, features."""
     fold = _fold(item["store"], item["data"], digest_of_name(item))
     relevant = (fold.test.labels > 0).astype(np.float64)
     return {
@@ -99,8 +97,7 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     judged = list_for(item)
     orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
-    bench = (item["store"], item["data"], digest_of_name(item), _text(item["recipe"]))
-    found = {}
+    bench, found = _bench(item), {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
         found[key] = {
@@ -111,30 +108,27 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def fold_for(item: Mapping[str, Any]) -> Fold:
-    """The data set of a question's `store` and `data`."""
-    return _fold(item["store"], item["data"], digest_of_name(item))
-
-
-def check_same_data(item: Mapping[str, Any], recipe: Mapping[str, Any], digest: str) -> None:
-    """Refuse a data set that is not the one that a study saw.
-
-    Args:
-        item: `store` and `data` of a question.
-        recipe: of the study's candidate lists.
-        digest: of these lists, as the study has it.
+def check_same_data(item: Mapping[str, Any]) -> None:
+    """Refuse a data set whose lists are not those that a question's `lists` is the digest of.
 
     Raises:
         DataError: the name means another data set by now.
     """
-    if lists_digest(recipe, fold_for(item).fingerprint) != digest:
+    fold = _fold(item["store"], item["data"], digest_of_name(item))
+    if lists_digest(item["recipe"], fold.fingerprint) != item["lists"]:
         found = "not the data set that the study saw"
         raise DataError(item["data"], found, "Run the study again on it.")
 
 
+def checked_lists(item: Mapping[str, Any]) -> JudgedLists:
+    """All test lists of a study, as `lists_for`, after `check_same_data`."""
+    check_same_data(item)
+    return lists_for(item)
+
+
 def lists_for(item: Mapping[str, Any]) -> JudgedLists:
     """All test lists of a question's `store`, `data` and `recipe`."""
-    return _lists(item["store"], item["data"], digest_of_name(item), _text(item["recipe"]))
+    return _lists(*_bench(item))
 
 
 def list_for(item: Mapping[str, Any]) -> JudgedLists:
@@ -143,14 +137,26 @@ def list_for(item: Mapping[str, Any]) -> JudgedLists:
     Raises:
         DataError: the test part has no such query.
     """
-    bench = (item["store"], item["data"], digest_of_name(item), _text(item["recipe"]))
-    judged = _lists(*bench)
-    places = _places(*bench)
-    if item["query"] not in places:
-        raise DataError(
-            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
-        )
-    return JudgedLists(judged.dataset, judged.lists.select(np.array([places[item["query"]]])))
+    return only(lists_for(item), place_of(item, lists_for(item)))
+
+
+def place_of(item: Mapping[str, Any], judged: JudgedLists) -> int:
+    """Which of the lists is that of a question's `query`.
+
+    Raises:
+        DataError: none is.
+    """
+    ids = judged.dataset.query_ids
+    for at, query in enumerate(judged.lists.queries):
+        if ids[query] == item["query"]:
+            return at
+    found = f"not in the test part of {item['data']}"
+    raise DataError(f"query {item['query']!r}", found, "Choose another.")
+
+
+def only(judged: JudgedLists, at: int) -> JudgedLists:
+    """One of the lists."""
+    return JudgedLists(judged.dataset, judged.lists.select(np.array([at])))
 
 
 def digest_of_name(item: Mapping[str, Any]) -> str:
@@ -158,21 +164,21 @@ def digest_of_name(item: Mapping[str, Any]) -> str:
     return str(_store(item["store"]).names().get(item["data"], ""))
 
 
-def ranker_for(item: Mapping[str, Any]) -> Ranker:
-    """The ranker that a question's `store` and `ranker` (a key or a digest) name."""
-    return _ranker(item["store"], item["ranker"])
+def ranker_for(item: Mapping[str, Any], ranker: str | None = None) -> Ranker:
+    """The ranker that a question's `store` and `ranker` name: a key, a digest, the initial ranking.
+
+    Args:
+        item: the question.
+        ranker: another one than the question's.
+    """
+    named = ranker or item["ranker"]
+    return InitialRanking() if named == INITIAL else _ranker(item["store"], named)
 
 
 def scores_by_document(
     ranker: Ranker, judged: JudgedLists, orders: Sequence[Int64[np.ndarray, " docs"]]
 ) -> list[Float32[np.ndarray, " docs"]]:
-    """The scores of one list under each order shown, by document as the list has them.
-
-    Args:
-        ranker: anything that scores.
-        judged: one list.
-        orders: candidate indexes from the first shown to the last.
-    """
+    """The scores of one list under each order shown, by document as the list has them."""
     variants = [judged.lists.shown_as(order) for order in orders]
     answers = []
     for order, scores in zip(orders, scores_of_all(ranker, judged, variants), strict=True):
@@ -192,10 +198,11 @@ def answered_order(
     Ties stand as the list has them. Where no document was passed the two are the same: what
     arithmetic alone turns round is not drawn as a move.
     """
-    first = _positions(before)
+    bounds = np.array([0, len(before)])
+    first = positions(bounds, before)
     if not documents_moved(before, after, floor).any():
         return first, first
-    return first, _positions(after)
+    return first, positions(bounds, after)
 
 
 def documents_moved(
@@ -213,18 +220,14 @@ def documents_moved(
     return documents_passed(np.array([0, len(before)]), before, after, floor)
 
 
-def _positions(scores: Float32[np.ndarray, " docs"]) -> Int64[np.ndarray, " docs"]:
-    positions = np.empty(len(scores), dtype=np.int64)
-    positions[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
-    return positions
-
-
 def _store(folder: str) -> Store:
     return Store(Path(folder), default_store().bundled)
 
 
-def _text(recipe: Mapping[str, Any]) -> str:
-    return json.dumps(dict(recipe), sort_keys=True)
+def _bench(item: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """What lists are remembered under."""
+    recipe = json.dumps(dict(item["recipe"]), sort_keys=True)
+    return item["store"], item["data"], digest_of_name(item), recipe
 
 
 def _checked(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs"]:
@@ -247,12 +250,6 @@ def _lists(store: str, data: str, named: str, recipe: str) -> JudgedLists:
     return list_sources.prepared(data, fold, ListRecipe(**made), _store(store)).test
 
 
-@lru_cache(maxsize=4)
-def _places(store: str, data: str, named: str, recipe: str) -> dict[str, int]:
-    judged = _lists(store, data, named, recipe)
-    return {judged.dataset.query_ids[query]: at for at, query in enumerate(judged.lists.queries)}
-
-
 @lru_cache(maxsize=32)
 def _ranker(store: str, key: str) -> Ranker:
     return registry.load(_store(store).resolve(key, "ranker").path)
@@ -261,8 +258,7 @@ def _ranker(store: str, key: str) -> Ranker:
 @lru_cache(maxsize=1024)
 def _floor(bench: tuple[str, str, str, str], query: str, key: str) -> tuple[float, ...]:
     judged, ranker = _lists(*bench), _ranker(bench[0], key)
-    chosen = judged.lists.select(np.array([_places(*bench)[query]]))
-    base = JudgedLists(judged.dataset, chosen)
+    base = only(judged, place_of({"data": bench[1], "query": query}, judged))
     floor, _ = score_floor.measured(ranker, base, ranker.score(base.dataset, base.lists))
     return tuple(floor.doubt.tolist())
 

@@ -62,11 +62,6 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
 
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
     come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
-
-    Args:
-        store: where to look.
-        train: the fingerprint of the training part.
-        valid: the fingerprint of the validation part.
     """
     found = [artefact for artefact in store.artefacts("ranker") if _complete(artefact.recipe)]
     own = [
@@ -105,10 +100,6 @@ def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
 
     A study's recipe holds the digest of its lists, its facts say how they were made: those that
     come out alike from this fold are of this fold.
-
-    Args:
-        store: where to look.
-        fingerprint: of the fold.
     """
     found = [artefact for artefact in store.artefacts("study") if _on(artefact, fingerprint)]
     return sorted(found, key=lambda artefact: artefact.created, reverse=True)
@@ -156,7 +147,6 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
 
 
 def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[TrainedRanker]:
-    """The first on these lists that follows the order shown, and the first that does not."""
     own = [ranker for ranker in came if ranker.lists == recipe]
     if all(ranker.shipped for ranker in own):
         return contrasting(own)

@@ -14,15 +14,17 @@ import numpy as np
 from shuffleproof.core.answers.scoring import (
     answered_order,
     check_same_data,
+    checked_lists,
     digest_of_name,
     documents_moved,
-    lists_for,
+    only,
+    place_of,
     ranker_for,
 )
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment import list_sources, score_floor
 from shuffleproof.core.experiment.score_reuse import source_of
 from shuffleproof.core.metrics.agreement import positions
@@ -30,7 +32,6 @@ from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
-from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import answered, extended
@@ -58,13 +59,11 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     sides = []
     for ranker, size in (item["before"], item["now"]):
-        recipe = dict(item["recipe"]) | {"depth": size}
-        check_same_data(item, recipe, item["digests"][str(size)])
-        lists = lists_for({**item, "recipe": recipe})
-        sides.append((_opened(item, ranker), _one(item, lists)))
+        recipe = {**item["recipe"], "depth": size}
+        lists = checked_lists({**item, "recipe": recipe, "lists": item["digests"][str(size)]})
+        sides.append((ranker_for(item, ranker), only(lists, place_of(item, lists))))
     (first, before), (then, after) = sides
-    features = tuple(item.get("features", ()))
-    found = compared(then, before, after, features)
+    found = compared(then, before, after, tuple(item.get("features", ())))
     if item["now"][0] == item["before"][0]:
         return found
     other = compared(first, before, before)
@@ -88,44 +87,23 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query, the name means another data set by now, or a
             ranking that was put in another's place is no longer stored.
     """
-    check_same_data(item, item["recipe"], item["lists"])
-    test = _extended(
-        item["store"], item["data"], digest_of_name(item), _frozen(item["recipe"]), item["preset"],
-        tuple(item["initial"]),
-    )  # fmt: skip
-    one, ranker = _one(item, test), ranker_for(item)
+    check_same_data(item)
+    recipe = ListRecipe(**{**item["recipe"], "initial": tuple(item["recipe"]["initial"])})
+    where = item["store"], item["data"], digest_of_name(item)
+    test = _extended(*where, recipe, item["preset"], tuple(item["initial"]))
+    one, ranker = only(test, place_of(item, test)), ranker_for(item)
+    lists = one.lists
     found = compared(InitialRanking(), one, one, tuple(item.get("features", ())))
     for side, columns in (("_before", item["before"]), ("", item["now"])):
-        scores = (
-            ranker.score(one.dataset, one.lists)
-            if columns is None
-            else answered(ranker, columns, one)
-        )
-        places = positions(one.lists.offsets, scores, one.lists.rows)
-        found[f"answered{side}"] = (places + 1).tolist()
+        own = columns is None
+        scores = ranker.score(one.dataset, lists) if own else answered(ranker, columns, one)
+        found[f"answered{side}"] = (positions(lists.offsets, scores, lists.rows) + 1).tolist()
         found[f"score{side}"] = scores.tolist()
         first = columns[0] if columns else 0
         if first is not None:
-            ranks = positions(one.lists.offsets, one.lists.prior[:, first], one.lists.rows)
+            ranks = positions(lists.offsets, lists.prior[:, first], lists.rows)
             found[f"shown{side}"] = (ranks + 1).tolist()
     return found
-
-
-def _opened(item: Mapping[str, Any], ranker: str) -> Ranker:
-    return InitialRanking() if ranker == INITIAL else ranker_for({**item, "ranker": ranker})
-
-
-def _one(item: Mapping[str, Any], judged: JudgedLists) -> JudgedLists:
-    ids = judged.dataset.query_ids
-    places = [at for at, query in enumerate(judged.lists.queries) if ids[query] == item["query"]]
-    if not places:
-        found = f"not in the test part of {item['data']}"
-        raise DataError(f"query {item['query']!r}", found, "Choose another.")
-    return JudgedLists(judged.dataset, judged.lists.select(np.array(places[:1])))
-
-
-def _frozen(recipe: Mapping[str, Any]) -> ListRecipe:
-    return ListRecipe(**(dict(recipe) | {"initial": tuple(recipe["initial"])}))
 
 
 @lru_cache(maxsize=4)
@@ -138,8 +116,7 @@ def _extended(  # noqa: PLR0913, PLR0917 (the memory's key)
     list_sources.check_stored(data, fold, recipe, opened)
     others = initial[len(recipe.initial) :]
     list_sources.check_replacing(others, preset, recipe, fold, opened)
-    bench = finished(Workbench.opened(data, recipe, opened, preset))
-    return finished(extended(bench, initial))
+    return finished(extended(finished(Workbench.opened(data, recipe, opened, preset)), initial))
 
 
 def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,22 +135,14 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query, or the name means another data set by now.
         UsageError: a family that changes documents; see `perturbed_query`.
     """
-    check_same_data(item, item["recipe"], item["lists"])
-    base = lists_for(item)
-    ids = [base.dataset.query_ids[query] for query in base.lists.queries]
-    if item["query"] not in ids:
-        raise DataError(
-            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
-        )
-    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    base = checked_lists(item)
+    at, ranker = place_of(item, base), ranker_for(item)
     change = perturbation(item["family"], item["level"])
     if change.changes & {"set", "features"}:
         raise UsageError(f"{change} changes documents; `study perturbations` shows such a query")
     draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
-    chosen = np.array([ids.index(item["query"])])
-    after = disturbed(change, base, draws).lists.select(chosen)
-    few = JudgedLists(base.dataset, base.lists.select(chosen))
-    return compared_lists(ranker, few, after)
+    after = disturbed(change, base, draws)
+    return compared_lists(ranker, only(base, at), only(after, at).lists)
 
 
 def compared_lists(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
@@ -183,13 +152,11 @@ def compared_lists(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists)
     after = np.empty_like(before)
     after[source] = ranker.score(base.dataset, disturbed)
     floor = score_floor.measured(ranker, base, before)[0].doubt
-    shown = np.empty(len(source), dtype=np.int64)
-    shown[source] = np.arange(len(source))
     answered_before, answered = answered_order(before, after, floor)
     return {
         "document": document_names(base.dataset.doc_ids, base.lists.rows),
         "label": base.dataset.labels[base.lists.rows].tolist(),
-        "shown": (shown + 1).tolist(),
+        "shown": (np.argsort(source) + 1).tolist(),
         "answered": (answered + 1).tolist(),
         "shown_before": list(range(1, len(source) + 1)),
         "answered_before": (answered_before + 1).tolist(),

@@ -13,18 +13,24 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from shuffleproof.core.answers.scoring import check_same_data, lists_for, ranker_for
+from shuffleproof.core.answers.scoring import (
+    checked_lists,
+    list_for,
+    lists_for,
+    only,
+    place_of,
+    ranker_for,
+)
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.score_reuse import shared_source
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
@@ -53,55 +59,36 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
         DataError: the test part has no such query, or the name means another data set by now.
         UsageError: rankers are trained again, and none is named for this trial.
     """
-    check_same_data(item, item["recipe"], item["lists"])
-    base = lists_for(item)
-    at = _place_of(item, base)
-    if not entry_of(item["family"]).of_input:
-        return _answered_otherwise(item, base, at)
-    whom, attackers = attacked(item["family"]), dict[str, Ranker]()
-    if whom:
-        attackers[whom] = ranker_for({**item, "ranker": item["attacked"]})
-    change = Armed(attackers, base)(item["family"], float(item["level"]))
-    draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
-    after = disturbed(change, base, draws)
-    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
-    return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
-
-
-def _answered_otherwise(item: Mapping[str, Any], base: JudgedLists, at: int) -> dict[str, Any]:
-    """One list as it is, answered by a ranker as it is and trained again, or asked otherwise."""
-    one, features = _one(base, at), tuple(item.get("features", ()))
-    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
-    entry, level = entry_of(item["family"]), float(item["level"])
+    base = checked_lists(item)
+    at, ranker = place_of(item, base), ranker_for(item)
+    one, features = only(base, at), tuple(item.get("features", ()))
+    family, level = item["family"], float(item["level"])
+    entry, draws = entry_of(family), generator(item["seed"], family, level, item["draw"])
+    if entry.of_input:
+        whom = attacked(family)
+        attackers = {whom: ranker_for(item, item["attacked"])} if whom else {}
+        after = disturbed(Armed(attackers, base)(family, level), base, draws)
+        return compared(ranker, one, only(after, at), features)
     if item["ranker"] == INITIAL or level == entry.unchanged:
         return compared(ranker, one, one, features)
     if entry.retrains:
         if not item.get("trained"):
             raise UsageError(
-                f"the ranker that was trained for this trial of {item['family']} was not noted: "
+                f"the ranker that was trained for this trial of {family} was not noted: "
                 "run the study again"
             )
-        other = ranker_for({**item, "ranker": item["trained"]})
-        return compared(ranker, one, one, features, other)
+        return compared(ranker, one, one, features, ranker_for(item, item["trained"]))
     if len(base.lists.rows) > MOST_CANDIDATES:
         base, at = one, 0
-    draws = generator(item["seed"], item["family"], level, item["draw"])
-    both = (
-        ranker.score(base.dataset, base.lists),
-        answered(ranker, base, item["family"], level, draws),
-    )
-    low, high = base.lists.offsets[at], base.lists.offsets[at + 1]
-    before, after = (Known(scores[low:high]) for scores in both)
-    return compared(before, one, one, features, after)
+    inside = slice(base.lists.offsets[at], base.lists.offsets[at + 1])
+    before = ranker.score(base.dataset, base.lists)
+    otherwise = answered(ranker, base, family, level, draws)
+    return compared(Known(before[inside]), one, one, features, Known(otherwise[inside]))
 
 
 @dataclass(frozen=True)
 class Known:
-    """Answers one list with scores that are there.
-
-    Attributes:
-        scores: in the order shown.
-    """
+    """Answers one list with scores that are there, in the order shown."""
 
     scores: Float32[np.ndarray, " docs"]
 
@@ -131,13 +118,12 @@ def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     whole = lists_for(item)
     count = min(len(whole.lists), recipe["queries"] or len(whole.lists))
     base = JudgedLists(whole.dataset, whole.lists.select(np.arange(count)))
-    at = _place_of(item, base)
-    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
+    at, ranker = place_of(item, base), ranker_for(item)
     attack = Attack(ranker, base, recipe["target"], Measure.parse(recipe["measure"]))
     orders = worst_orders(artefact, item["label"]).astype(np.int64)
     order = orders[[0, *recipe["budgets"]].index(item["budget"])]
     after = JudgedLists(base.dataset, attack.rearranged(order))
-    return compared(ranker, _one(base, at), _one(after, at), tuple(item.get("features", ())))
+    return compared(ranker, only(base, at), only(after, at), tuple(item.get("features", ())))
 
 
 def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,9 +138,7 @@ def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
         `costs`: rows and columns are places, best first; None where none was tried. `documents`
         and `labels` by place, `invariant`: the ranker declares to read nothing of it.
     """
-    base = lists_for(item)
-    ranker = InitialRanking() if item["ranker"] == INITIAL else ranker_for(item)
-    one = _one(base, _place_of(item, base))
+    one, ranker = list_for(item), ranker_for(item)
     attack = Attack(ranker, one, item["target"], Measure.parse(item["measure"]))
     costs = attack.swap_map(item.get("places"))
     rows = one.lists.rows[attack.holders]
@@ -221,19 +205,6 @@ def compared(
         **columns,
         "features": shown,
     }
-
-
-def _place_of(item: Mapping[str, Any], base: JudgedLists) -> int:
-    ids = [base.dataset.query_ids[query] for query in base.lists.queries]
-    if item["query"] not in ids:
-        raise DataError(
-            f"query {item['query']!r}", f"not in the test part of {item['data']}", "Choose another."
-        )
-    return ids.index(item["query"])
-
-
-def _one(judged: JudgedLists, at: int) -> JudgedLists:
-    return JudgedLists(judged.dataset, judged.lists.select(np.array([at])))
 
 
 def _there(place: Any, values: Any) -> list[Any]:
