@@ -84,19 +84,14 @@ def verdict(label: str, moved: pd.DataFrame) -> str:
     >>> verdict("setrank-imsab", pd.DataFrame({"moved": [False, False]}))
     'SetRank IMSAB moved none of 2 documents'
     """
-    count, total = int(moved["moved"].sum()), len(moved)
-    which = f"{count} of {total}" if count else f"none of {total}"
-    return f"{RankerName.of(label).display} moved {which} documents"
+    count = int(moved["moved"].sum())
+    return f"{RankerName.of(label).display} moved {count or 'none'} of {len(moved)} documents"
 
 
 def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
     """The verdicts on several rankers in one sentence; the total is said once."""
-    parts = []
-    for at, (label, moved) in enumerate(labelled):
-        count, total = int(moved["moved"].sum()), len(moved)
-        of = f" of {total} documents" if at == 0 else ""
-        parts.append(f"{RankerName.of(label).display} moved {count or 'none'}{of}")
-    return "; ".join(parts) + "."
+    texts = [verdict(label, moved) for label, moved in labelled]
+    return "; ".join([*texts[:1], *(text.rpartition(" of ")[0] for text in texts[1:])]) + "."
 
 
 def amount(number: float) -> str:
@@ -124,9 +119,9 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
         )
     if count:
         return (
-            f"{name} declares not to read the order shown, yet {_count(count)} moved and a score "
-            f"changed by {change}; rounding stays below {amount(answer.tolerance)}. "
-            "The declaration or the code is wrong."
+            f"{name} declares not to read the order shown, yet {count} "
+            f"document{'' if count == 1 else 's'} moved and a score changed by {change}; rounding "
+            f"stays below {amount(answer.tolerance)}. The declaration or the code is wrong."
         )
     if "order" in reads:
         return (
@@ -184,10 +179,6 @@ def _rounding(answer: Answer) -> str:
         f"The largest difference of a score, {amount(answer.deviation)}, is rounding: the same "
         f"terms added in another order (up to {amount(answer.tolerance)} counts as rounding)."
     )
-
-
-def _count(count: int) -> str:
-    return "1 document" if count == 1 else f"{count} documents"
 
 
 def features_wanted(texts: Collection[str]) -> list[int]:

@@ -7,7 +7,6 @@ minus. The text is what an address holds, so a shared link shows the same order.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -86,12 +85,11 @@ class ShownOrder:
 
     def __str__(self) -> str:
         """As `parse` reads it."""
-        text = self.kind
-        if self.kind in {"feature", "shuffled"}:
-            text += f":{self.argument}"
-        if self.kind == "by-hand":
-            text += ":" + ".".join(map(str, self.places))
-        return f"-{text}" if self.reversed else text
+        more = {
+            "feature": f":{self.argument}", "shuffled": f":{self.argument}",
+            "by-hand": f":{'.'.join(map(str, self.places))}",
+        }  # fmt: skip
+        return ("-" if self.reversed else "") + self.kind + more.get(self.kind, "")
 
     def turned(self) -> "ShownOrder":
         """The same order the other way round."""
@@ -129,27 +127,24 @@ class ShownOrder:
         return order[::-1] if self.reversed else order
 
     def _forward(self, documents: Documents) -> list[int]:
-        count = len(documents)
+        places = list(range(len(documents)))
         if self.kind == "shuffled":
-            drawn = generator(self.argument, "shown", documents.query).permutation(count)
+            drawn = generator(self.argument, "shown", documents.query).permutation(len(documents))
             return [int(place) for place in drawn]
         if self.kind == "by-hand":
-            if sorted(self.places) != list(range(count)):
-                raise ParameterError("order", str(self), f"an order of these {count} documents")
+            if sorted(self.places) != places:
+                allowed = f"an order of these {len(documents)} documents"
+                raise ParameterError("order", str(self), allowed)
             return list(self.places)
-        return sorted(range(count), key=self._key(documents))
-
-    def _key(self, documents: Documents) -> Any:
-        if self.kind == "label":
-            return lambda place: (-documents.labels[place], place)
         if self.kind == "id":
-            return lambda place: (documents.ids[place], place)
-        if self.kind == "feature":
-            if self.argument not in documents.features:
-                raise ParameterError("order", str(self), "by a feature that the data set has")
-            column = documents.features[self.argument]
-            return lambda place: (-column[place], place)
-        return lambda place: place
+            return sorted(places, key=lambda place: documents.ids[place])
+        if self.kind == "initial":
+            return places
+        grades = {"label": documents.labels, "feature": documents.features.get(self.argument)}
+        column = grades[self.kind]
+        if column is None:
+            raise ParameterError("order", str(self), "by a feature that the data set has")
+        return sorted(places, key=lambda place: -column[place])
 
 
 def moved(arranged: Sequence[int], at: int, to: int) -> list[int]:

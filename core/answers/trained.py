@@ -63,32 +63,35 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
     come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
     """
-    found = [artefact for artefact in store.artefacts("ranker") if _complete(artefact.recipe)]
-    own = [
-        artefact
-        for artefact in found
-        if key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
-    ]
-    came = sorted(((arrival(store, artefact), artefact) for artefact in own), key=itemgetter(0))
-    taken: set[str] = set()
-    rankers = [_ranker(artefact, arrived, taken) for arrived, artefact in came]
-    return sorted(rankers, key=lambda ranker: (ranker.created, ranker.key), reverse=True)
+    came = sorted(
+        (
+            (arrival(store, artefact), artefact)
+            for artefact in store.artefacts("ranker")
+            if _complete(artefact.recipe)
+            and key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
+        ),
+        key=itemgetter(0),
+    )
+    labels: set[str] = set()
+    rankers = [_ranker(artefact, arrived, labels) for arrived, artefact in came]
+    return sorted(rankers, key=attrgetter("created", "key"), reverse=True)
 
 
-def _ranker(artefact: Artefact, arrived: Arrival, taken: set[str]) -> TrainedRanker:
+def _ranker(artefact: Artefact, arrived: Arrival, labels: set[str]) -> TrainedRanker:
     """A stored ranker; the first of a name takes it, so that no later one changes its label."""
-    name = _name(artefact)
-    file = str(artefact.recipe["ranker"].get("file", "")) if name in FILES else ""
+    recipe = artefact.recipe
+    name = str(artefact.facts.get("name") or recipe["ranker"]["name"])
+    file = str(recipe["ranker"].get("file", "")) if name in FILES else ""
     label = f"{name}:{file}" if file else name
-    label = f"{name}#{artefact.key.digest[:6]}" if label in taken else label
-    taken.add(label)
+    label = f"{name}#{artefact.key.digest[:6]}" if label in labels else label
+    labels.add(label)
     return TrainedRanker(
         key=str(artefact.key),
         digest=artefact.key.digest,
         name=name,
         label=label,
-        preset=_preset(name, canonical_json(artefact.recipe["ranker"])),
-        lists=_lists(artefact.recipe),
+        preset=_preset(name, canonical_json(recipe["ranker"])),
+        lists=None if recipe["lists"] == ALL_DOCUMENTS else recipe_of(recipe["lists"]),
         valid=dict(artefact.facts.get("valid", {})),
         created=artefact.created,
         arrived=arrived,
@@ -119,11 +122,11 @@ def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
 
 def contrasting(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     """Up to two rankers that show the difference best: one fed in the order shown, one SetRank."""
-    found = []
-    for names in CONTRAST:
-        fitting = [ranker for name in names for ranker in rankers if ranker.name == name]
-        found += fitting[:1]
-    return found
+    fitting = (
+        [ranker for name in names for ranker in rankers if ranker.name == name]
+        for names in CONTRAST
+    )
+    return [found[0] for found in fitting if found]
 
 
 def as_they_came(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
@@ -150,9 +153,8 @@ def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[Tr
     own = [ranker for ranker in came if ranker.lists == recipe]
     if all(ranker.shipped for ranker in own):
         return contrasting(own)
-    return [
-        ranker for names in CONTRAST for ranker in [one for one in own if one.name in names][:1]
-    ]
+    fitting = ([ranker for ranker in own if ranker.name in names] for names in CONTRAST)
+    return [found[0] for found in fitting if found]
 
 
 def _complete(recipe: Mapping[str, Any]) -> bool:
@@ -172,14 +174,3 @@ def _preset(name: str, written: str) -> str | None:
         if canonical_json(registry.spec(name, preset).recipe()) == written:
             return preset
     return None
-
-
-def _lists(recipe: Mapping[str, Any]) -> ListRecipe | None:
-    made = recipe["lists"]
-    if made == ALL_DOCUMENTS:
-        return None
-    return recipe_of(made)
-
-
-def _name(artefact: Artefact) -> str:
-    return str(artefact.facts.get("name") or artefact.recipe["ranker"]["name"])

@@ -62,12 +62,7 @@ def _unlearned(labels: Iterable[str]) -> dict[str, str]:
 
 
 def failed(error: ShuffleproofError, *, trains: bool) -> str:
-    """The reason of a family that turned out to be impossible for a ranker.
-
-    Args:
-        error: what was raised.
-        trains: while the ranker was trained again; else while it was asked.
-    """
+    """The reason of a family that turned out to be impossible for a ranker."""
     verb = "cannot be trained on it" if trains else "cannot be asked"
     what = error.found if isinstance(error, DataError) else str(error).rstrip(".")
     return f"{verb}, {what}"
@@ -75,10 +70,6 @@ def failed(error: ShuffleproofError, *, trains: bool) -> str:
 
 def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None:
     """Refuse a study of which nothing would be left.
-
-    Args:
-        found: what is left out.
-        labels: of the rankers, the initial ranking among them.
 
     Raises:
         UsageError: every family is left out for every ranker.

@@ -1,7 +1,6 @@
 """A study of perturbations, told: losses, whom attacks reach, what is left out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import methods, tables
 from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.perturbations import applicability
-from shuffleproof.core.studies.kinds.perturbations.study import as_is
+from shuffleproof.core.studies.kinds.perturbations.study import as_is, only
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
 from shuffleproof.core.studies.result import StudyResult, disturbed, most_damaged
 from shuffleproof.core.studies.sections import (
@@ -36,9 +35,9 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     measure = next(iter(view.measures), str(result.measures[0]))
     frame = losses(result, measure)
     cells = condensed(frame, LAST)
-    groups = headed(cells["family"])
-    yield Picture("losses", (cells, groups, measure), list(_by_level(result, view)))
-    yield Finding(_finding(frame, measure))
+    facts = (cells, headed(cells["family"]), measure)
+    yield Picture("losses", facts, list(_by_level(result, view)))
+    yield Finding(finding(frame, measure, list(frame["ranker"].unique()), LAST))
     wide = transfer(frame)
     if not wide.empty:
         yield transfer_table(frame, measure)
@@ -62,7 +61,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         },
         "left_out": facts.get("left_out", {}),
         "lists_that_reach": facts.get("reached", {}),
-        "finding": _finding(frame, measure),
+        "finding": finding(frame, measure, list(frame["ranker"].unique()), LAST),
         "said": _notes(facts, {family for family, _ in result.recipe["perturbations"]}),
         "convention": _convention(result, measure),
     }
@@ -72,10 +71,6 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it, and which rankers are left out of what."""
     families = dict.fromkeys(str(family) for family, _ in recipe["perturbations"])
     return " ".join(filter(None, (methods.disturbed(recipe), left_out(facts, families))))
-
-
-def _finding(frame: pd.DataFrame, measure: str) -> str:
-    return finding(frame, measure, list(frame["ranker"].unique()), LAST)
 
 
 def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:
@@ -108,9 +103,6 @@ CANNOT = "cannot be "
 def transfer(frame: pd.DataFrame) -> pd.DataFrame:
     """What an attack on one network costs every ranker, at the last level of each attack.
 
-    Args:
-        frame: `core.studies.kinds.perturbations.sections.losses`.
-
     Returns:
         The loss; a row a network attacked, a column a ranker that was hit: all but the initial
         ranking, which reads no feature. Empty without attacks.
@@ -134,10 +126,6 @@ def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
 def transferred(wide: pd.DataFrame, measure: str) -> str:
     """How much of an attack reaches the rankers that it was not made for, in words.
 
-    Args:
-        wide: `transfer`.
-        measure: that is lost.
-
     >>> frame = pd.DataFrame({"dlcm": [0.2, 0.05], "gsf": [0.1, 0.3]}, index=["dlcm", "gsf"])
     >>> print(transferred(frame, "RR"))
     Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
@@ -156,10 +144,6 @@ def transferred(wide: pd.DataFrame, measure: str) -> str:
 
 def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
     """For which rankers families mean nothing or cannot be asked, and why, in words.
-
-    Args:
-        facts: of the study.
-        families: to speak of.
 
     >>> left_out({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
     'threads means nothing for mart (no network).'
@@ -189,10 +173,6 @@ def skipped(names: Sequence[str], families: Sequence[str]) -> str:
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
     """Which levels are more than some lists have, in words.
 
-    Args:
-        facts: of the study.
-        families: to speak of.
-
     >>> short_of({"reached": {"promote": {"10": 30, "1000": 0}}, "queries": 38}, ["promote"])
     'promote: 30 of 38 lists reach level 10, none level 1000; the others change as far as they go.'
     """
@@ -200,19 +180,16 @@ def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
     for family, levels in facts.get("reached", {}).items():
         if family not in families:
             continue
-        of = f" of {facts['queries']} list{'' if facts['queries'] == 1 else 's'}"
-        parts: list[str] = []
-        for level, count in levels.items():
-            verb = "reaches" if count == 1 else "reach"
-            who = f"{count}{of} {verb} " if not parts else f"{count} "
-            none = f"none{of} reaches " if not parts else "none "
-            parts.append(f"{who if count else none}level {level}")
+        parts = [f"{count or 'none'} level {level}" for level, count in levels.items()]
+        first, _, rest = parts[0].partition(" ")
+        verb = "reach" if next(iter(levels.values())) > 1 else "reaches"
+        lists = f"list{'' if facts['queries'] == 1 else 's'}"
+        parts[0] = f"{first} of {facts['queries']} {lists} {verb} {rest}"
         sentences.append(f"{family}: {', '.join(parts)}; the others change as far as they go.")
     return " ".join(sentences)
 
 
 def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
-    """What means nothing; then what cannot be done, by its verb."""
     nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
     if nothing:
         yield f"{family} means nothing for {in_words(nothing)}."
@@ -298,12 +275,7 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
-    """What every family at every level costs each ranker: COLUMNS, unchanged levels among them.
-
-    Args:
-        result: a study of perturbations, or a card.
-        measure: one that follows from what is stored.
-    """
+    """What every family at every level costs each ranker: COLUMNS, unchanged levels among them."""
     parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
     cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
     start: dict[str, float] = {}
@@ -333,27 +305,22 @@ def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
     Returns:
         ranker, family, level (NaN: a mean over levels), loss.
     """
-    levels, losses_ = frame["level"].to_numpy(float), frame["loss"].to_numpy(float)
-    points: dict[Any, Any] = dict(frame.groupby(["ranker", "family"]).indices)
-    rows = []
-    for (ranker, family), own in sorted(points.items(), key=lambda one: int(one[1][0])):
-        at = own[1:] if len(own) > 1 else own
-        if strength == "mean":
-            known = losses_[at][~np.isnan(losses_[at])]
-            level, loss = float("nan"), float(known.mean()) if len(known) else float("nan")
-        else:
-            worst = int(np.where(np.isnan(losses_[at]), -np.inf, losses_[at]).argmax())
-            chosen = at[worst if strength == "worst" else -1]
-            level, loss = float(levels[chosen]), float(losses_[chosen])
-        rows.append({"ranker": ranker, "family": family, "level": level, "loss": loss})
-    return pd.DataFrame(rows, columns=["ranker", "family", "level", "loss"])
+    names = ["ranker", "family", "level", "loss"]
+    points = frame.groupby(names[:2], sort=False)["loss"]
+    rows = frame.loc[(points.cumcount() > 0) | (points.transform("size") == 1), names]
+    by = [rows["ranker"], rows["family"]]
+    if strength == "mean":
+        return rows["loss"].groupby(by, sort=False).mean().reset_index().assign(level=np.nan)[names]
+    if strength == "worst":
+        chosen = rows["loss"].fillna(-np.inf).groupby(by, sort=False).idxmax()
+    else:
+        chosen = rows.index.to_series().groupby(by, sort=False).max()
+    return rows.loc[chosen].reset_index(drop=True)
 
 
 def of_family(result: StudyResult, family: str) -> StudyResult:
     """The same result with the trials of one family alone."""
-    rows = np.flatnonzero((result.trials["family"] == family).to_numpy())
-    trials = result.trials.iloc[rows].reset_index(drop=True)
-    return replace(result, trials=trials, values=result.values[rows])
+    return only(result, [name == family for name in result.trials["family"]])
 
 
 def damage(
@@ -384,14 +351,7 @@ def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.
 
 
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
-    """What the losses amount to, in words.
-
-    Args:
-        frame: `losses`.
-        measure: that was lost.
-        rankers: those to speak of; of the initial ranking only where it is alone.
-        strength: a name of STRENGTHS.
-    """
+    """What the losses amount to, in words."""
     own = [name for name in rankers if name != INITIAL] or list(rankers)
     found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
     if found.empty:
@@ -399,22 +359,18 @@ def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength:
     count = len(set(found["family"]))
     families = f"{count} {'families' if count != 1 else 'family'}"
     words = f"At {STRENGTHS[strength]}, over {families}: "
-    rows: list[dict[str, Any]] = found.to_dict("records")  # type: ignore[assignment]
-    worst = max(rows, key=lambda row: float(row["loss"]))
+    worst: Any = found.iloc[int(found["loss"].argmax())]
     if worst["loss"] <= 0:
         return f"{words}no ranker loses {measure} under any of them."
     at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
     words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
     words += f"({signed(-worst['loss'])} {measure})"
-    lost: dict[str, list[float]] = {}
-    for row in rows:
-        lost.setdefault(str(row["ranker"]), []).append(float(row["loss"]))
+    lost = found.groupby("ranker", sort=False)["loss"]
     if len(lost) > 1:
-        means = sorted(lost, key=lambda name: float(np.mean(lost[name])))
-        first, last = means[0], means[-1]
-        words += f"; on average {first} loses least ({signed(-float(np.mean(lost[first])))}) and "
-        words += f"{last} most ({signed(-float(np.mean(lost[last])))})"
-    unharmed = [name for name, each in lost.items() if max(each) <= 0]
+        means = lost.mean().sort_values(kind="stable")
+        words += f"; on average {means.index[0]} loses least ({signed(-means.iloc[0])}) and "
+        words += f"{means.index[-1]} most ({signed(-means.iloc[-1])})"
+    unharmed = [str(name) for name, loss in lost.max().items() if loss <= 0]
     if unharmed:
         words += f"; nothing here harms {', '.join(unharmed)}"
     return f"{words}."

@@ -7,7 +7,7 @@ Rankers that read nothing of what was changed are scored once, with proofs; fami
 train. A ranker for which a family means nothing has no values under it, and a reason.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -99,10 +99,6 @@ def run(bench: Workbench, asked: Perturbations) -> Generator[Progress, None, Art
 def check(names: Sequence[str], families: Iterable[str]) -> None:
     """Refuse what can be known before anything is trained.
 
-    Args:
-        names: of the rankers.
-        families: of perturbations; those that mean nothing for any ranker are skipped.
-
     Raises:
         UnknownNameError: no such family.
         UsageError: an attack on a ranker that is not studied, or nothing would be left to study.
@@ -148,13 +144,13 @@ def _for_all(told: applicability.LeftOut, family: str) -> bool:
 
 
 def _left_out(bench: Workbench, study: Study) -> applicability.LeftOut:
-    families = [family for family, _ in study.perturbations]
+    families = dict.fromkeys(family for family, _ in study.perturbations)
     labels = [label for label, _ in study.rankers]
     told = applicability.left_out(families, labels, bench.prepared.test.lists.rankings)
-    for family in {family for family, _ in study.perturbations}:
+    for family, reasons in told.items():
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
             told[family] = {
-                label: why for label, why in told[family].items() if not is_precomputed(label)
+                label: why for label, why in reasons.items() if not is_precomputed(label)
             }
     return told
 
@@ -167,7 +163,12 @@ def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> St
         or (is_precomputed(ranker) and is_as_is(family, level))
         for family, level, ranker in zip(*facts, strict=True)
     ]
-    rows = np.flatnonzero(asked)
+    return only(result, asked)
+
+
+def only(result: StudyResult, chosen: Sequence[bool]) -> StudyResult:
+    """The same result with some of its trials alone."""
+    rows = np.flatnonzero(chosen)
     trials = result.trials.iloc[rows].reset_index(drop=True)
     return replace(result, trials=trials, values=result.values[rows])
 
@@ -231,12 +232,12 @@ class Armed:
         change = perturbation(family, level)
         if not isinstance(change, SignAttack) or level == 0:
             return change
-        if change.attacked not in self._directions:
+        whom = change.attacked
+        if whom not in self._directions:
             from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415 (torch, only when attacking)
 
-            found = directions(self.rankers[change.attacked], self.base)
-            self._directions[change.attacked] = found
-        return replace(change, directions=self._directions[change.attacked])
+            self._directions[whom] = directions(self.rankers[whom], self.base)
+        return replace(change, directions=self._directions[whom])
 
 
 @dataclass(frozen=True)
@@ -260,33 +261,26 @@ class Trials:
 
     def run(self) -> Generator[Progress, None, None]:
         """Trials of other inputs, then those that ask or train otherwise."""
-        yield from self._scored()
-        yield from self._otherwise()
-
-    def _scored(self) -> Generator[Progress, None, None]:
-        base: JudgedLists = self.bench.prepared.test
-        step, made = measured_by(self._relevance()), Armed(self.rankers, base)
+        step, made = measured_by(self._relevance()), Armed(self.rankers, self.bench.prepared.test)
         parts = [(part, len(plan(part))) for part in self._parts()]
         done, total = 0, sum(count for _, count in parts)
         for part, count in parts:
             yield from self._part(part, step, made, (done, total))
             done += count
+        yield from self._otherwise()
 
-    def _parts(self) -> list[Study]:
+    def _parts(self) -> Iterator[Study]:
         """The study cut into families of input, each with the rankers that it is put to."""
-        found = []
+        known = [one for one in self.study.rankers if is_precomputed(one[0])]
         for family in dict.fromkeys(family for family, _ in self.study.perturbations):
-            own = [one for one in self.study.rankers if one[0] not in self.left_out[family]]
-            pairs = [pair for pair in self.study.perturbations if pair[0] == family]
             if not entry_of(family).of_input:
                 continue
-            if own:
-                found.append(replace(self.study, rankers=tuple(own), perturbations=tuple(pairs)))
-            known = [one for one in self.study.rankers if is_precomputed(one[0])]
+            able = [one for one in self.study.rankers if one[0] not in self.left_out[family]]
+            pairs = [pair for pair in self.study.perturbations if pair[0] == family]
             as_is = [pair for pair in pairs if is_as_is(*pair)]
-            if known and as_is:
-                found.append(replace(self.study, rankers=tuple(known), perturbations=tuple(as_is)))
-        return found
+            for rankers, levels in ((able, pairs), (known, as_is)):
+                if rankers and levels:
+                    yield replace(self.study, rankers=tuple(rankers), perturbations=tuple(levels))
 
     def _part(
         self, part: Study, step: Any, made: Make, place: tuple[int, int]
@@ -317,13 +311,9 @@ class Trials:
         work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what is longest is last
         training = Retraining(self.bench, self.study.seed)
         compute = Otherwise(training, self.rankers, self._relevance())
-        yield from cells.run_cells(work, _Kept(self.records), self._guarded(compute))
-
-    def _guarded(self, compute: cells.Compute) -> cells.Compute:
-        """Computes a cell, or notes why its family cannot be put to its ranker."""
 
         def guarded(cell: Cell) -> Generator[Progress, None, Found]:
-            """What was found; nothing, and a reason, where it cannot be computed."""
+            """What was found; nothing, and a reason, where the ranker cannot be asked."""
             reasons = self.left_out[cell.row.family]
             if cell.row.ranker in reasons:
                 return {}, {}
@@ -333,7 +323,7 @@ class Trials:
                 reasons[cell.row.ranker] = failed(error, trains=entry_of(cell.row.family).retrains)
                 return {}, {}
 
-        return guarded
+        yield from cells.run_cells(work, _Kept(self.records), guarded)
 
     def _relevance(self) -> Sequence[Measure]:
         """What is stored beside OWN."""
@@ -342,8 +332,6 @@ class Trials:
 
 @dataclass(frozen=True)
 class _Kept:
-    """Records that keep no cell without values: those that are left out."""
-
     records: TrialRecords
 
     def get(self, digest: str) -> Found | None:

@@ -56,13 +56,13 @@ def measured_by(measures: Sequence[Measure]) -> Measured:
         """Values [measures, queries] of each variant, and whether its scores were carried over."""
         carrier = carriers.setdefault((id(ranker), id(base)), ScoreCache(ranker, base))
         if all(variant is base for variant in variants):
-            scored, facts = [carrier.scores] * len(variants), (True, 0.0)
+            scored, carried, deviation = [carrier.scores] * len(variants), True, 0.0
         else:
             found = carrier.score_judged(variants)
-            scored, facts = found.scores, (found.carried, found.deviation)
+            scored, carried, deviation = found.scores, found.carried, found.deviation
         values = values_of(measures, base, variants, scored)
         both = with_answers(values, answer_changes, (base, carrier.scores), variants, scored)
-        return both, {"carried": facts[0], "proof_deviation": facts[1]}
+        return both, {"carried": carried, "proof_deviation": deviation}
 
     return measured
 
@@ -104,12 +104,7 @@ STEP = 1000
 
 @dataclass(frozen=True)
 class Retraining:
-    """Trains the rankers of a study again, trial by trial.
-
-    Attributes:
-        bench: the data and its lists.
-        seed: master seed of the draws; the rankers' own seeds stay.
-    """
+    """Trains the rankers of a study again, trial by trial."""
 
     bench: Workbench
     seed: int
@@ -131,12 +126,12 @@ class Retraining:
         check_trainable(trial.ranker)
         spec = self.spec_of(trial)
         train, valid = self.train_lists(trial), self.bench.prepared.valid
-        if not spec.fits_documents:
-            made = asdict(self.bench.recipe)
-            return (yield from fit_or_load(spec, train, valid, made, self.bench.store))
-        train = replace(train, lists=CandidateLists.everything(train.dataset))
-        valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
-        return (yield from fit_or_load(spec, train, valid, ALL_DOCUMENTS, self.bench.store))
+        made: Any = asdict(self.bench.recipe)
+        if spec.fits_documents:
+            train = replace(train, lists=CandidateLists.everything(train.dataset))
+            valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
+            made = ALL_DOCUMENTS
+        return (yield from fit_or_load(spec, train, valid, made, self.bench.store))
 
     def spec_of(self, trial: Trial) -> RankerSpec:
         """The recipe of a trial: with the next seeds after its own where the seed is changed.
@@ -168,9 +163,6 @@ def seed_of(spec: RankerSpec) -> int | None:
 
 def untrainable(names: Iterable[str]) -> dict[str, str]:
     """The rankers that have no recipe to be trained by, and why.
-
-    Args:
-        names: as `Workbench.identified` takes them.
 
     >>> untrainable(["dlcm@small", "dlcm#01", "scores:mine.txt"])
     {'dlcm#01': 'named by its key, not by a recipe', 'scores:mine.txt': 'from outside'}
@@ -208,11 +200,6 @@ NETWORKS = frozenset({BFLOAT16, THREADS})
 
 def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
     """Why a family means nothing for some of a study's rankers; empty for those of the input.
-
-    Args:
-        family: of perturbations.
-        labels: of the rankers, as a study names them; of those that can be trained again if the
-            family asks for it.
 
     >>> meaningless("bfloat16", ["dlcm#0123", "feature:3"])
     {'feature:3': 'no bfloat16 in it'}
@@ -255,15 +242,7 @@ def answered(
     level: int | float,
     draws: np.random.Generator,
 ) -> Float32[np.ndarray, " candidates"]:
-    """The scores of the lists as they are, asked in another way.
-
-    Args:
-        ranker: one for which the family means something.
-        base: the lists.
-        family: of those that ask in another way.
-        level: in the family's unit; at 0 nothing is changed.
-        draws: of the succession of the lists.
-    """
+    """The scores of the lists as they are, asked in another way."""
     if level == 0:
         return ranker.score(base.dataset, base.lists)
     if family == BATCHES:
@@ -282,8 +261,7 @@ def _in_parts(
 ) -> Float32[np.ndarray, " candidates"]:
     """The scores when the lists are scored in this succession, so many at a time."""
     scores = np.empty(len(base.lists.rows), dtype=np.float32)
-    for start in range(0, len(order), size):
-        chosen = order[start : start + size]
+    for chosen in (order[start : start + size] for start in range(0, len(order), size)):
         places = ragged.elements_of(base.lists.offsets, chosen)
         scores[places] = ranker.score(base.dataset, base.lists.select(chosen))
     return scores
@@ -305,13 +283,7 @@ Scores = Float32[np.ndarray, " candidates"]
 
 @dataclass(frozen=True)
 class Otherwise:
-    """Computes such trials.
-
-    Attributes:
-        training: trains the study's rankers again.
-        rankers: of the study, by label.
-        measures: that are stored.
-    """
+    """Computes such trials."""
 
     training: Retraining
     rankers: Mapping[str, Ranker]
