@@ -42,8 +42,8 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ): "any stride beyond the largest row keeps lists apart",
     (
         "core/studies/kinds/benchmark/table.py",
-        'frame["above"] = np.stack([np.nansum(own) > 0 for own in differences])',
-        "> → >=: np.nansum(own) > 0",
+        "above = np.nansum(differences, axis=1) > 0",
+        "> → >=: np.nansum(differences, axis=1) > 0",
     ): "a difference of 0 has a p value of 1 and no mark",
     (
         "core/studies/kinds/attention/sections.py",
@@ -182,9 +182,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         'return said[0][1] if len(said) == 1 else ", ".join(" ".join(pair) for pair in said)',
         "0 → -1: 0",
     ): "where one thing is said the first is the last",
-    ("core/studies/kinds/invariance/scoring.py", "np.array([0]),", "0 → 1: 0"): (
-        "the list of an example: no order asks of which query it is"
-    ),
 }
 
 

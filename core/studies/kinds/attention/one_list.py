@@ -18,7 +18,6 @@ from jaxtyping import Float32
 
 from shuffleproof.core.answers import scoring
 from shuffleproof.core.answers.shown_order import document_names
-from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import (
     NO_CHANGE,
@@ -27,6 +26,7 @@ from shuffleproof.core.studies.kinds.attention.study import (
     looked,
 )
 from shuffleproof.core.studies.reproduce import changed_lists, command_of, opening_lines
+from shuffleproof.core.studies.table_text import finite
 
 MOST_FEATURES = 8
 
@@ -46,7 +46,7 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         that the change took out has rank −1 and score NaN after it, and is shown last.
     """
     began = time.perf_counter()
-    judged, before, after = _both(item)
+    judged, (before, after) = scoring.list_for(item), _both(item)
     lists, record = judged.lists, before.record
     return {
         "kinds": [[name, record.blocks(name), record.heads(name)] for name in record.kinds],
@@ -72,10 +72,10 @@ def heads(item: Mapping[str, Any]) -> dict[str, Any]:
         `numbers` (kind, block, head and then MEASURES, null where they mean nothing) and `small`
         (a picture of each head of the first kind, by block).
     """
-    seen = _looked(*_asked(item), NO_CHANGE)
+    seen = _seen(item, NO_CHANGE)
     rows = zip(seen.numbers.rows, seen.numbers.values.tolist(), strict=True)
     return {
-        "numbers": [[*row, *map(_plain, values)] for row, values in rows],
+        "numbers": [[*row, *finite(values)] for row, values in rows],
         "small": [packed(picture) for picture in seen.small],
     }
 
@@ -86,12 +86,9 @@ def chosen_map(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: as for `overview`, and `kind`, `block`, `head` (null: the mean over the heads).
     """
-    _, before, after = _both(item)
     wanted = item["kind"], item["block"], item["head"]
-    return {
-        "before": packed(before.record.map_of(*wanted)),
-        "after": packed(after.record.map_of(*wanted)),
-    }
+    sides = zip(("before", "after"), _both(item), strict=True)
+    return {side: packed(look.record.map_of(*wanted)) for side, look in sides}
 
 
 def pair(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,18 +132,15 @@ def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
     return np.frombuffer(base64.b64decode(item["data"]), "<f4").reshape(item["shape"])
 
 
-def _both(item: Mapping[str, Any]) -> tuple[JudgedLists, Look, Look]:
-    """The list, and what is seen of it before and after the change."""
-    asked, change = _asked(item), str(ListEdit.parse(item["change"]))
-    return scoring.list_for(item), _looked(*asked, NO_CHANGE), _looked(*asked, change)
+def _both(item: Mapping[str, Any]) -> tuple[Look, Look]:
+    """What is seen of a list before and after the change."""
+    return _seen(item, NO_CHANGE), _seen(item, str(ListEdit.parse(item["change"])))
 
 
-def _asked(item: Mapping[str, Any]) -> tuple[str, str]:
-    """The list and the ranker of a question, and what the data set's name means now."""
+def _seen(item: Mapping[str, Any], change: str) -> Look:
     names = ("store", "data", "recipe", "query", "ranker")
-    return json.dumps({name: item[name] for name in names}, sort_keys=True), scoring.digest_of_name(
-        item
-    )
+    question = json.dumps({name: item[name] for name in names}, sort_keys=True)
+    return _looked(question, scoring.digest_of_name(item), change)
 
 
 @lru_cache(maxsize=3)
@@ -154,10 +148,6 @@ def _looked(question: str, named: str, change: str) -> Look:
     del named  # part of the memory's key alone
     item = json.loads(question)
     return looked(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))
-
-
-def _plain(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 Facts = Mapping[str, Any]
@@ -187,14 +177,7 @@ def list_command(ranker: str, query: str, which: Mapping[str, Any], facts: Facts
 
 
 def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts) -> str:
-    """The lines that print one map of one query, before and after a change.
-
-    Args:
-        ranker: `ranker` or `ranker@preset`.
-        query: its id.
-        which: `kind`, `block` and `head` of the map, and `change`.
-        facts: `data`, `lists`, `preset`.
-    """
+    """The lines that print one map of one query, before and after a change."""
     lines = ["import numpy as np", "", "from shuffleproof.core.data.lists import JudgedLists"]
     if changed_lists(facts):
         lines.append("from shuffleproof.core.rankers.initial import ListRecipe")

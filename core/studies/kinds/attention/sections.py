@@ -34,19 +34,18 @@ DRAWN = {"lift": "relevant mass ÷ chance", "neighbours": "effective neighbours"
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = table(result)
-    for name in dict.fromkeys(map(str, frame["ranker"])):
-        own = frame[frame["ranker"] == name].reset_index(drop=True)
-        main = own[own["map"].isin(MAIN)]
+    for name in map(str, frame["ranker"].unique()):
+        heads = frame[frame["ranker"] == name].reset_index(drop=True)
+        main = heads[heads["map"].isin(MAIN)]
         column = next((one for one in DRAWN if main[one].notna().any()), None)
         yield Heading(name)
         if len(main) > 1 and column:
             yield Picture("attention", (main, name, column, DRAWN[column]))
         yield Finding(finding(result, name))
-        yield Table(own, COLUMNS, f"Every head of {name}").without("ranker")
+        yield Table(heads, COLUMNS, f"Every head of {name}").without("ranker")
         of_points = points(result, name)
         if len(of_points):
-            title = f"Every induced point of {name}"
-            yield Table(of_points, POINTS, title, folded=True)
+            yield Table(of_points, POINTS, f"Every induced point of {name}", folded=True)
     queries = counted(result.facts["queries"], "query")
     yield Convention(
         f"Means over {queries}; relevant mass: the share that documents with a label above 0 get; "
@@ -57,11 +56,8 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     frame = table(result)
-    names = dict.fromkeys(map(str, frame["ranker"]))
-    return {
-        "table": records(frame),
-        "findings": {name: finding(result, name) for name in names},
-    }
+    findings = {str(name): finding(result, str(name)) for name in frame["ranker"].unique()}
+    return {"table": records(frame), "findings": findings}
 
 
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
@@ -111,14 +107,14 @@ READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features"
 def table(result: StudyResult) -> pd.DataFrame:
     """COLUMNS, one row a head: means over the queries, NaN where they mean nothing for the map."""
     trials = result.trials.reset_index(drop=True)
-    means = _means(result.values)
-    frame = trials[["ranker", "map"]].assign(block=trials["block"] + 1, head=trials["head"] + 1)
-    for at, measure in enumerate(MEASURES):
-        frame[measure] = means[:, at]
-    frame["lift"] = frame["relevant"] / frame["chance"]
-    frame["queries"] = (~np.isnan(result.values[:, 0])).sum(axis=-1)
-    heads = frame[frame["map"] != POINT]
-    return heads[tables.keys(COLUMNS)].reset_index(drop=True)
+    means = pd.DataFrame(_means(result.values), columns=list(MEASURES))
+    frame = means.assign(
+        ranker=trials["ranker"], map=trials["map"],
+        block=trials["block"] + 1, head=trials["head"] + 1,
+        lift=means["relevant"] / means["chance"],
+        queries=(~np.isnan(result.values[:, 0])).sum(axis=-1),
+    )  # fmt: skip
+    return frame.loc[frame["map"] != POINT, tables.keys(COLUMNS)].reset_index(drop=True)
 
 
 def points(result: StudyResult, ranker: str) -> pd.DataFrame:
@@ -127,15 +123,10 @@ def points(result: StudyResult, ranker: str) -> pd.DataFrame:
     The dead share is that of queries and heads in which next to nothing is received.
     """
     chosen = ((result.trials["ranker"] == ranker) & (result.trials["map"] == POINT)).to_numpy()
-    trials, means = result.trials[chosen], _means(result.values[chosen])
-    return pd.DataFrame(
-        {
-            "block": trials["block"].to_numpy() + 1,
-            "point": trials["head"].to_numpy() + 1,
-            "received": means[:, MEASURES.index("received")],
-            "dead": means[:, MEASURES.index("dead")],
-        }
-    )
+    means = pd.DataFrame(_means(result.values[chosen]), columns=list(MEASURES))
+    frame = result.trials[chosen].reset_index(drop=True)
+    places = pd.DataFrame({"block": frame["block"] + 1, "point": frame["head"] + 1})
+    return places.join(means[["received", "dead"]])
 
 
 def finding(result: StudyResult, ranker: str) -> str:
@@ -252,7 +243,6 @@ def verdict(
 
 def _means(values: np.ndarray) -> np.ndarray:
     """Means over the queries that have a number; NaN where none has."""
-    known = ~np.isnan(values)
-    count = known.sum(axis=-1)
-    sums = np.where(known, values, 0.0).sum(axis=-1, dtype=np.float64)
+    count = (~np.isnan(values)).sum(axis=-1)
+    sums = np.nansum(values, axis=-1, dtype=np.float64)
     return np.divide(sums, count, out=np.full(count.shape, np.nan), where=count > 0)

@@ -46,7 +46,7 @@ from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.studies.workbench import Workbench, digests_of
 
 NO_CHANGE = "initial"
 ORDERS = ("initial", "shuffled", "label", "id")
@@ -133,9 +133,11 @@ class ListEdit:
         if self.order is not None:
             return f"shown {self.order.words()}"
         own = f"({self.family}, level {self.level:g})"
-        if self.touches & {"set", "features"}:
-            many = " and ".join(WORDS[name] for name in ("set", "features") if name in self.touches)
-            return f"with {'another' if many.startswith('set') else 'other'} {many} {own}"
+        if "set" in self.touches:
+            more = " and features" if "features" in self.touches else ""
+            return f"with another {WORDS['set']}{more} {own}"
+        if "features" in self.touches:
+            return f"with other {WORDS['features']} {own}"
         return f"under another {self.what} {own}"
 
     def of(self, judged: JudgedLists) -> JudgedLists:
@@ -212,16 +214,19 @@ class Plan(CellPlan):
     ) -> StudyResult | None:
         """What has been found so far; queries that are not worked yet are NaN."""
         frames, cubes = [], []
-        cells = [cell for cell in self.cells() if cell.digest in found]
         for label, _ in self.rankers:
-            own = [cell for cell in cells if cell.row.ranker == label]
-            if not own:
+            parts = [
+                (cell.part, *found[cell.digest])
+                for cell in self.cells()
+                if cell.row.ranker == label and cell.digest in found
+            ]
+            if not parts:
                 continue
-            rows: list[Row] = [tuple(row) for row in found[own[0].digest][0]["rows"]]
+            rows: list[Row] = [tuple(row) for row in parts[0][1]["rows"]]
             cube = np.full((len(rows), len(MEASURES), len(query_ids)), np.nan, dtype=np.float32)
-            for cell in own:
-                cube[:, :, slice(*self.lists_of(cell.part))] = found[cell.digest][1]["values"]
-            seconds = sum(found[cell.digest][0]["seconds"] for cell in own)
+            for part, _, arrays in parts:
+                cube[:, :, slice(*self.lists_of(part))] = arrays["values"]
+            seconds = sum(noted["seconds"] for _, noted, _ in parts)
             frames.append(_trials(label, rows, seconds, float(facts["set_size"])))
             cubes.append(cube)
         if not frames:
@@ -248,17 +253,14 @@ def run(bench: Workbench, asked: Attention) -> Generator[Progress, None, Artefac
     Raises:
         UsageError: a ranker without weights, or none at all.
     """
-    rankers: dict[str, Ranker] = {}
-    digests = []
     for name in asked.rankers:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-        kept = yield from bench.trained(name)
-        rankers[name] = kept.ranker
-        digests.append((name, kept.artefact.key.digest))
+    named = yield from bench.identified_all(asked.rankers)
+    rankers = {label: one.ranker for label, one in named.items()}
     base = bench.test_lists(asked.queries)
     plan = Plan(
-        rankers=tuple(digests),
+        rankers=digests_of(named),
         lists=bench.lists_digest,
         initial=bench.recipe.initial,
         queries=len(base.lists),
@@ -273,15 +275,11 @@ def run(bench: Workbench, asked: Attention) -> Generator[Progress, None, Artefac
         unit=f"parts of {CHUNK} lists",
     )
 
-    def facts() -> dict[str, Any]:
-        return bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+    def save(result: StudyResult, directory: Path) -> None:
+        result.save(directory, summarised(result))
 
-    return (yield from engine.run(bench.store, plan, ids, facts, work, save=save))
-
-
-def save(result: StudyResult, directory: Path) -> None:
-    """Write a result as `StudyResult.open` reads it, with a summary of this study's own."""
-    result.save(directory, summarised(result))
+    facts = bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+    return (yield from engine.run(bench.store, plan, ids, lambda: facts, work, save=save))
 
 
 def summarised(result: StudyResult) -> pd.DataFrame:
@@ -292,12 +290,12 @@ def summarised(result: StudyResult) -> pd.DataFrame:
     rows = []
     for trial, cube in zip(result.trials.to_dict("records"), result.values, strict=True):
         for measure, values in zip(MEASURES, cube, strict=True):
-            found = values[~np.isnan(values)].astype(np.float64)
-            if len(found):
-                mean = float(found.mean())
-                low, high = t_interval(found) if len(found) > 1 else (mean, mean)
+            known = values[~np.isnan(values)].astype(np.float64)
+            if len(known):
+                mean = float(known.mean())
+                low, high = t_interval(known) if len(known) > 1 else (mean, mean)
                 estimate = {"mean": mean, "low": low, "high": high}
-                rows.append(trial | {"measure": measure, "n": len(found)} | estimate)
+                rows.append(trial | {"measure": measure, "n": len(known)} | estimate)
     return pd.DataFrame(rows, columns=[*tables.keys(SUMMARY), "map", "block", "head"])
 
 
@@ -318,20 +316,14 @@ def _worked(
 
 def _trials(label: str, rows: Sequence[Row], seconds: float, size: float) -> pd.DataFrame:
     """One row a head or point; the family is its name, as the common columns want it."""
+    maps, blocks, heads = zip(*rows, strict=True)
     return pd.DataFrame(
         {
-            "ranker": label,
-            "family": [name_of(row) for row in rows],
-            "level": 0.0,
-            "draw": 0,
-            "tau": 1.0,
-            "set_size": size,
-            "seconds": seconds / len(rows),
-            "map": [row[0] for row in rows],
-            "block": [row[1] for row in rows],
-            "head": [row[2] for row in rows],
+            "ranker": label, "family": [name_of(row) for row in rows], "level": 0.0, "draw": 0,
+            "tau": 1.0, "set_size": size, "seconds": seconds / len(rows),
+            "map": maps, "block": blocks, "head": heads,
         }
-    )
+    )  # fmt: skip
 
 
 def name_of(row: Row) -> str:

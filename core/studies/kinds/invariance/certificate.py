@@ -215,8 +215,17 @@ def _certificate(
 ) -> Certificate:
     rows = np.flatnonzero((result.trials.ranker == label).to_numpy())
     block, facts = np.asarray(result.values[rows]), result.trials.iloc[rows]
+    common: dict[str, Any] = {
+        "ranker": label,
+        "reads": reads,
+        "max_score_deviation": float(block[:, 0].max(initial=0.0)),
+        "positions_moved": int(block[:, 1].sum()),
+        "permutations": block.shape[0] * block.shape[2],
+        "numeric_floor": most(facts, "numeric_floor"),
+        "queries": block.shape[2],
+    }
     if tuple(result.stored) != MEASURES:
-        return _earlier(label, reads, block, facts)
+        return _earlier(block, common)
     theorem, systematic = invariance_verdict.proved(theorem, facts), systematic_of(facts)
     judged = Judged.of(block, systematic)
     found, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
@@ -225,18 +234,13 @@ def _certificate(
     orders, failing = int(new.sum()), int((over & new).sum())
     sampled = slice(result.facts.get("sampled"))
     tau = block[:, 2]
+    counts: dict[str, Any] = {name: int(most(facts, name)) for name in COUNTS}
     return Certificate(
-        ranker=label,
-        reads=reads,
+        **common,
         verdict=found,
         reasons=reasons,
         theorem=theorem,
-        max_score_deviation=float(block[:, 0].max(initial=0.0)),
-        positions_moved=int(block[:, 1].sum()),
         lowest_tau=float(np.nanmin(tau)) if (~np.isnan(tau)).any() else float("nan"),
-        permutations=block.shape[0] * block.shape[2],
-        numeric_floor=most(facts, "numeric_floor"),
-        queries=block.shape[2],
         queries_moved=int(judged.moved.sum()),
         queries_untold=int((judged.near | judged.doubtful).sum()),
         distinct_orders=orders,
@@ -251,7 +255,7 @@ def _certificate(
         deterministic=not (most(facts, "unstable") or most(facts, "company")),
         noise_p=most(facts, "noise_p", float("nan")),
         unseen=tuple(_unseen(facts)),
-        **{name: int(most(facts, name)) for name in COUNTS},
+        **counts,
     )
 
 
@@ -262,7 +266,6 @@ COUNTS = (
 
 
 def _unseen(facts: pd.DataFrame) -> Iterator[str]:
-    """What an examination did not look at, in words."""
     yield f"lists of more than {counted(int(most(facts, 'longest')), 'document')}"
     if systematic_of(facts) is None:
         yield "orders that chance does not draw (examine again)"
@@ -276,21 +279,19 @@ def _unseen(facts: pd.DataFrame) -> Iterator[str]:
         yield "what it remembers from call to call: it cannot be had afresh"
 
 
-def _earlier(
-    label: str, reads: tuple[str, ...], block: np.ndarray, facts: pd.DataFrame
-) -> Certificate:
+def _earlier(block: np.ndarray, common: Mapping[str, Any]) -> Certificate:
     """What a study of before says: the changes that it saw, and no assurance."""
     moved = block[:, 1].max(axis=0) > 0
-    orders = block.shape[0] * block.shape[2]
     text = "another order moves documents in " + invariance_verdict.lists_in_words(moved)
     return Certificate(
-        ranker=label, reads=reads, verdict=NOT if moved.any() else UNTOLD,
-        reasons=(text,) if moved.any() else (EARLIER,), theorem=None,
-        max_score_deviation=float(block[:, 0].max(initial=0.0)),
-        positions_moved=int(block[:, 1].sum()), lowest_tau=float(np.nanmin(block[:, 2])),
-        permutations=orders, numeric_floor=most(facts, "numeric_floor"), queries=block.shape[2],
-        queries_moved=int(moved.sum()), queries_untold=0 if moved.any() else block.shape[2],
-    )  # fmt: skip
+        **common,
+        verdict=NOT if moved.any() else UNTOLD,
+        reasons=(text,) if moved.any() else (EARLIER,),
+        theorem=None,
+        lowest_tau=float(np.nanmin(block[:, 2])),
+        queries_moved=int(moved.sum()),
+        queries_untold=0 if moved.any() else block.shape[2],
+    )
 
 
 SHOWN = (

@@ -101,7 +101,7 @@ def examine(
         (lists that they clearly change more), `exact_change`
         (what an order changes of float64 scores, as a share of the list's largest; None where there
         are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
-        `systematic` (see `kinds.invariance.systematic_orders`), `scorings` (of each list, here),
+        `systematic` (see `scoring.summarised`), `scorings` (of each list, here),
         `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
         of our rankers), and what `_covered` tells.
 
@@ -119,7 +119,8 @@ def examine(
     padding = _padding(asking, usual, floor)
     before, asked = usual, list(others)
     if asking.afresh:
-        before, fresh = asking.fresh(lists), _afresh(asking, variants)
+        before, few = asking.fresh(lists), variants[:FRESH]
+        fresh = [asking.fresh(one, 1 if one is few[-1] else None) for one in few]
         pairs = zip((usual, *others), (before, *fresh), strict=False)
         if not unstable.any():
             state = _beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
@@ -157,12 +158,6 @@ def examine(
     }
     covered = _covered(lists, kinds, before.scores)
     return Examined(seen.values(), facts | noise | covered)
-
-
-def _afresh(asking: Asking, variants: Sequence[CandidateLists]) -> list[Asked]:
-    """The answers of processes that saw one order each, the last of them with one thread."""
-    few = variants[:FRESH]
-    return [asking.fresh(one, 1 if one is few[-1] else None) for one in few]
 
 
 def _alone(asking: Asking, others: Sequence[Asked], floor: Floor) -> Bool[np.ndarray, " lists"]:
@@ -372,11 +367,7 @@ def _noise(
 
 
 def _covered(lists: CandidateLists, kinds: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
-    """What the lists hold that a certificate ought to have met.
-
-    The longest list, the median length, lists of fewer than two documents, documents that tie with
-    another of their list, and those whose features equal another's.
-    """
+    """What the lists hold that a certificate ought to have met."""
     lengths = lists.lengths
     tied = [_repeated(scores[low:high]) for low, high in pairwise(lists.offsets)]
     return {

@@ -19,10 +19,8 @@ from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment.score_floor import checked
 from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of
+from shuffleproof.core.metrics import segments
 from shuffleproof.core.rankers.base import Ranker
-
-Anew = Callable[[int | None], Ranker]
-"""(numeric threads, or None) → the same ranker without what it may remember."""
 
 
 @runtime_checkable
@@ -123,7 +121,7 @@ def as_in(lists: CandidateLists, variant: CandidateLists, scores: np.ndarray) ->
     return placed
 
 
-def _anew(ranker: Ranker) -> Anew | None:
+def _anew(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
     """How a ranker can be had without memory; None: ours, which have none, or it cannot be copied.
 
     What is not ours and runs in this process is copied before it scores anything.
@@ -151,7 +149,9 @@ def systematic(
 ) -> dict[str, Int64[np.ndarray, " candidates"]]:
     """The candidate at each place, for every order of NAMES that is not the list as it is.
 
-    >>> found = systematic(_lists([7, 5, 6]), np.array([0.2, 0.9, 0.5]))
+    >>> from shuffleproof.core.studies.kinds.benchmark.retrieved import lists_of
+    >>> lists = lists_of(np.array([7, 5, 6]), np.array([0, 3]))
+    >>> found = systematic(lists, np.array([0.2, 0.9, 0.5]))
     >>> found["reversed"].tolist(), found["first two swapped"].tolist(), found["best last"].tolist()
     ([2, 1, 0], [1, 0, 2], [0, 2, 1])
     """
@@ -189,19 +189,15 @@ def summarised(
         (`changed`); the lists in which any did (`moved`), those in which it may have (`doubtful`),
         and those in which a score changed at all (`stirred`).
     """
-    row = {name: at for at, name in enumerate(measures)}
     moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
     orders: dict[str, dict[str, int]] = {}
     for (name, variant), block in zip(shown, values, strict=True):
-        other = variant.rows != lists.rows
-        own = np.array(
-            [other[low:high].any() for low, high in zip(*_bounds(lists), strict=True)], dtype=bool
-        )
-        changed = (block[row["documents-moved"]] > 0) | (block[row["deviation-over-floor"]] > 1)
-        changed &= own
+        seen = dict(zip(measures, block, strict=True))
+        own = segments.sums(lists.offsets, (variant.rows != lists.rows).astype(np.float64)) > 0
+        changed = ((seen["documents-moved"] > 0) | (seen["deviation-over-floor"] > 1)) & own
         moved |= changed
-        doubtful |= (block[row["documents-in-doubt"]] > 0) & own
-        stirred |= (block[row["score-deviation"]] > 0) & own
+        doubtful |= (seen["documents-in-doubt"] > 0) & own
+        stirred |= (seen["score-deviation"] > 0) & own
         orders[name] = {"shown": int(own.sum()), "changed": int(changed.sum())}
     return {
         "orders": orders,
@@ -212,11 +208,7 @@ def summarised(
 
 
 def joined(found: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
-    """Several summaries as one: the lists of all behind one another.
-
-    Args:
-        found: each summary, and of how many lists it is.
-    """
+    """Several summaries, each with how many lists it is of, as one: all lists in a row."""
     orders: dict[str, dict[str, int]] = {}
     together: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}
     start = 0
@@ -229,18 +221,3 @@ def joined(found: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
             together[name] += [start + at for at in one[name]]
         start += lists
     return together
-
-
-def _bounds(lists: CandidateLists) -> tuple[Any, Any]:
-    return lists.offsets[:-1].tolist(), lists.offsets[1:].tolist()
-
-
-def _lists(rows: list[int]) -> CandidateLists:
-    """One list of these rows."""
-    return CandidateLists(
-        np.array([0, len(rows)]),
-        np.array([0]),
-        np.array(rows),
-        np.zeros((len(rows), 0), dtype=np.int32),
-        np.zeros((len(rows), 0), dtype=np.float32),
-    )

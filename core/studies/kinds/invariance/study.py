@@ -98,25 +98,12 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
 def planned(
     rankers: tuple[tuple[str, str], ...], permutations: int, seed: int, lists: str = ""
 ) -> Study:
-    """The plan of a certificate.
-
-    Args:
-        rankers: (label, digest) of each.
-        permutations: random orders shown, for every list.
-        seed: of the permutations.
-        lists: their digest.
-    """
+    """The plan of a certificate."""
     return Study(
-        kind="invariance",
-        rankers=rankers,
-        lists=lists,
-        initial=(),
-        perturbations=((FAMILY, 1.0),),
-        measures=MEASURES,
-        draws=permutations,
-        seed=seed,
-        stored=STORED,
-    )
+        kind=Invariance.kind, rankers=rankers, lists=lists, initial=(),
+        perturbations=((FAMILY, 1.0),), measures=MEASURES, stored=STORED,
+        draws=permutations, seed=seed,
+    )  # fmt: skip
 
 
 def _joined(results: Sequence[StudyResult]) -> StudyResult:

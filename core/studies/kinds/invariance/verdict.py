@@ -73,13 +73,7 @@ class Judged:
 def verdict_of(
     seen: Examined, query_ids: tuple[str, ...], theorem: Mapping[str, Any] | None
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict over all lists of an examination, and why it is no better.
-
-    Args:
-        seen: the examination.
-        query_ids: one a list.
-        theorem: why the ranker must be invariant, if that is known.
-    """
+    """The verdict over all lists of an examination, and why it is no better."""
     block = np.stack(seen.values).astype(np.float32)
     facts = pd.DataFrame([seen.facts])
     judged = Judged.of(block, systematic_of(facts))
@@ -96,7 +90,7 @@ def verdict(
 
     Args:
         judged: list by list.
-        facts: of its trials, as `core.studies.kinds.invariance.examination.examine` tells them.
+        facts: of its trials, as `examine` tells them.
         query_ids: one a list.
         theorem: why the ranker must be invariant, if that is known and holds.
     """

@@ -16,7 +16,6 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
 from shuffleproof.core.perturb import permutations
 from shuffleproof.core.perturb.worst_case import (
-    Objective,
     Search,
     Worst,
     most_rounds,
@@ -29,6 +28,7 @@ from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.invariance.examination import examine
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, verdict_of
+from shuffleproof.core.studies.run import query_ids_of
 
 READ: dict[str, frozenset[Input]] = {
     "ranking": frozenset({"order", "ranks"}),
@@ -128,22 +128,11 @@ class Attack:
             lambda candidates: self.rearranged(place[candidates]),
         )  # fmt: skip
         theorem = theorem_of(self.ranker)
-        verdict, _ = verdict_of(seen, self._queries, None if theorem is None else theorem.plain())
+        verdict, _ = verdict_of(
+            seen, query_ids_of(self.base), None if theorem is None else theorem.plain()
+        )
         deviation = max((float(values[0].max(initial=0.0)) for values in seen.values), default=0.0)
         return Certificate(verdict == INVARIANT, deviation, PERMUTED * len(lists))
-
-    @property
-    def _queries(self) -> tuple[str, ...]:
-        return tuple(self.base.dataset.query_ids[query] for query in self.base.lists.queries)
-
-    @property
-    def objective(self) -> Objective:
-        """Orders → the measure's value of each list, and the guide of a search."""
-
-        def objective(orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return self.values(orders)
-
-        return objective
 
     def values(
         self, orders: Int64[np.ndarray, "orders places"]
@@ -158,8 +147,8 @@ class Attack:
         runs = list(zip(variants, scores, strict=True))
         found = evaluate_many([self.measure], self.base.dataset, runs)[:, 0].astype(np.float64)
         found = np.nan_to_num(found.reshape(len(orders), len(self.base.lists)))
-        guides = [self._guide(lists, one) for lists, one in runs]
-        return found, found + PLATEAU * np.array(guides).reshape(found.shape)
+        guides = np.array([self._guide(*run) for run in runs]).reshape(found.shape)
+        return found, found + PLATEAU * guides
 
     def _guide(self, lists: CandidateLists, scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
         owner, lengths = ragged.segment_ids(lists.offsets), np.maximum(lists.lengths, 1)
@@ -177,7 +166,7 @@ class Attack:
         lists = self.base.lists
         looking = search(
             lists.offsets,
-            self.objective,
+            self.values,
             wanted,
             generator(seed, "worst-case", wanted.method),
             floor=0.0,  # of every measure
@@ -209,4 +198,4 @@ class Attack:
         Args:
             places: only exchanges among the first so many; the others are NaN.
         """
-        return swap_costs(int(self.base.lists.offsets[-1]), self.objective, places)
+        return swap_costs(int(self.base.lists.offsets[-1]), self.values, places)

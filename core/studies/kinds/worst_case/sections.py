@@ -1,6 +1,7 @@
 """A search for the worst case, told: random mean against worst found."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -87,48 +88,27 @@ def table(result: StudyResult) -> pd.DataFrame:
     Damages are what is lost from the lists as they are; `certified`: proven to be 0 without a
     search. While a ranker is being searched its worst order is NaN.
     """
-    method, measure = result.recipe["search"]["method"], result.recipe["measure"]
-    summary = result.summary([measure])
-    means = dict(
-        zip(
-            zip(summary.ranker, summary.family, summary.level, strict=True),
-            summary["mean"],
-            strict=True,
-        )
-    )
+    recipe, proofs = result.recipe, result.facts["certificates"]
+    method, measure = recipe["search"]["method"], recipe["measure"]
+    summary = result.summary([measure]).set_index(["ranker", "family", "level"])
+    means: dict[Any, float] = summary["mean"].to_dict()
     rows = []
-    for ranker, budget in [
-        (ranker, budget)
-        for ranker, _ in result.recipe["rankers"]
-        for budget in result.recipe["budgets"]
-    ]:
-        if (ranker, RANDOM, float(budget)) not in means:
+    for (ranker, _), budget in product(recipe["rankers"], map(float, recipe["budgets"])):
+        if (ranker, RANDOM, budget) not in means:
             continue
-        points = [(RANDOM, 0.0), (RANDOM, float(budget)), (method, float(budget))]
+        points = [(RANDOM, 0.0), (RANDOM, budget), (method, budget)]
         as_is, random, worst = (float(means.get((ranker, *point), np.nan)) for point in points)
-        damage = _damage(result, (ranker, method, float(budget)))
-        low, high = bootstrap_interval(damage, generator(0, "worst-case"))
-        rows.append(
-            {
-                "ranker": ranker, "budget": budget, "as_is": as_is,
-                "random": random, "worst": worst,
-                "random_damage": as_is - random,
-                "worst_damage": as_is - worst, "low": low, "high": high,
-                "certified": bool(result.facts["certificates"].get(ranker, {}).get("proven")),
-            }
-        )  # fmt: skip
+        damage = np.zeros(0)
+        if (ranker, method, budget) in means:
+            before, after = (
+                result.per_query(ranker, method, level, measure) for level in (0.0, budget)
+            )
+            damage = before - after
+        lost = as_is - random, as_is - worst
+        interval = bootstrap_interval(damage, generator(0, "worst-case"))
+        certified = bool(proofs.get(ranker, {}).get("proven"))
+        rows.append((ranker, int(budget), as_is, random, worst, *lost, *interval, certified))
     return pd.DataFrame(rows, columns=tables.keys(columns()))
-
-
-def _damage(result: StudyResult, point: tuple[str, str, float]) -> np.ndarray:
-    """What is lost at a point, query by query; nothing while it is being searched."""
-    ranker, method, budget = point
-    rows = result.trials[(result.trials["ranker"] == ranker) & (result.trials["family"] == method)]
-    if rows.empty:
-        return np.zeros(0)
-    measure = result.recipe["measure"]
-    before, after = (result.per_query(ranker, method, level, measure) for level in (0.0, budget))
-    return before - after
 
 
 def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
@@ -150,11 +130,6 @@ def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
 def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
     """Who is hurt most and least at the largest budget, and who cannot be hurt at all.
 
-    Args:
-        table: as `core.studies.kinds.worst_case.sections.table` gives it.
-        measure: what was hurt.
-        unit: what the budget counts.
-
     >>> row = {"ranker": "dlcm", "budget": 5, "as_is": 0.5, "worst": 0.25, "low": 0.2, "high": 0.3,
     ...        "worst_damage": 0.25, "random_damage": 0.05, "certified": False}
     >>> finding(pd.DataFrame([row]), "RR", "inversions")
@@ -173,12 +148,11 @@ def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
     )
     sentences = []
     if hurt:
-        first = hurt[0]
+        first, last = hurt[0], hurt[-1]
         text = f"The worst {steps(budget, unit)} found cost {first['ranker']} "
         text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
         text += f"{first['worst']:.3f}), at random {number(first['random_damage'])}"
         if len(hurt) > 1:
-            last = hurt[-1]
             text += f"; {last['ranker']} loses least of those that can be hurt: "
             text += f"{number(last['worst_damage'])}, at random {number(last['random_damage'])}"
         sentences.append(f"{text}.")

@@ -8,6 +8,7 @@ rearranged needs no search: its damage is 0, and real permutations prove that it
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -75,13 +76,12 @@ class Plan(Described):
 
     def cells(self, lists: int) -> list[Cell]:
         """Ranker by ranker, random orders before the search, in parts of the queries."""
-        parts = range(-(-lists // PART))
+        level = float(self.budgets[-1])
         return [
-            Cell(Trial(label, family, float(self.budgets[-1]), 0), part, self._digest(*one))
+            Cell(Trial(label, family, level, 0), part, self._digest(digest, family, part))
             for label, digest in self.rankers
             for family in (RANDOM, self.search.method)
-            for part in parts
-            for one in [(digest, family, part)]
+            for part in range(-(-lists // PART))
         ]
 
     def digests(self, lists: int) -> list[str]:
@@ -91,41 +91,37 @@ class Plan(Described):
     def assembled(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The rows of rankers and families of which every part is there; None before the first.
-
-        Args:
-            found: finished cells by digest.
-            query_ids: one a list.
-            facts: of the result; `certificates` and `effort` of the rankers are added.
-        """
-        parts_of: dict[Trial, list[Found | None]] = {}
-        for cell in self.cells(len(query_ids)):
-            parts_of.setdefault(cell.row, []).append(found.get(cell.digest))
+        """The rows of rankers and families of which every part is there; None before the first."""
         rows: list[dict[str, Any]] = []
         values: list[np.ndarray] = []
         proofs: dict[str, Any] = {}
         effort: dict[str, Any] = {}
-        for row, parts in parts_of.items():
-            whole = [part for part in parts if part is not None]
-            if len(whole) < len(parts):
+        for row, parts in groupby(self.cells(len(query_ids)), key=lambda cell: cell.row):
+            digests = [part.digest for part in parts]
+            whole = [found[digest] for digest in digests if digest in found]
+            if len(whole) < len(digests):
                 continue
-            first, seconds = whole[0][0], sum(part[0]["seconds"] for part in whole)
+            first, seconds = whole[0][0], sum(noted["seconds"] for noted, _ in whole)
             proofs[row.ranker] = {
                 name: first[name] for name in ("proven", "deviation", "permutations")
             }
             if row.family != RANDOM:
-                evaluated = sum(part[0]["evaluated"] for part in whole)
+                evaluated = sum(noted["evaluated"] for noted, _ in whole)
                 effort[row.ranker] = {"evaluated": evaluated, "seconds": seconds}
             cube, tau = (
-                np.concatenate([part[1][name] for part in whole], axis=-1)
+                np.concatenate([arrays[name] for _, arrays in whole], axis=-1)
                 for name in ("values", "tau")
             )
-            size = {"set_size": facts["set_size"], "seconds": seconds / len(cube)}
             for at, level in enumerate((0, *self.budgets)):
                 for draw in range(1 if level == 0 else cube.shape[1]):
-                    named = {"ranker": row.ranker, "family": row.family, "level": float(level)}
-                    left = {"tau": float(tau[at, draw].mean(dtype=np.float64))}
-                    rows.append(named | {"draw": draw} | left | size)
+                    left = float(tau[at, draw].mean(dtype=np.float64))
+                    rows.append(
+                        {
+                            "ranker": row.ranker, "family": row.family, "level": float(level),
+                            "draw": draw, "tau": left, "set_size": facts["set_size"],
+                            "seconds": seconds / len(cube),
+                        }
+                    )  # fmt: skip
                     values.append(cube[at, draw][None])
         if not rows:
             return None
@@ -188,10 +184,8 @@ def run(bench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefac
         result = plan.assembled(done, ids, facts)
         return result and replace(result, files={ORDERS: _orders(order, done)})
 
-    def facts() -> dict[str, Any]:
-        return bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-
-    return (yield from engine.run(bench.store, plan, ids, facts, work))
+    facts = bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+    return (yield from engine.run(bench.store, plan, ids, lambda: facts, work))
 
 
 def swap_map(
@@ -199,24 +193,15 @@ def swap_map(
 ) -> np.ndarray:
     """What every single exchange of two places costs a ranker in one query [length, length].
 
-    Args:
-        bench: the data and its lists.
-        ranker: the ranker.
-        query: its id.
-        target: `ranking` or `shown`.
-        measure: what is hurt.
-
     Raises:
         ParameterError: the test part has no such query.
     """
-    check_query(bench, query)
-    ids = query_ids_of(bench.prepared.test)
     whole = Attack(ranker, bench.prepared.test, target, Measure.parse(measure))
-    return whole.part(np.array([ids.index(query)])).swap_map()
+    return whole.part(np.array([check_query(bench, query)])).swap_map()
 
 
-def check_query(bench: Workbench, query: str) -> None:
-    """Refuse a query that the test part lacks.
+def check_query(bench: Workbench, query: str) -> int:
+    """Which test list is that of a query.
 
     Raises:
         ParameterError: no such query.
@@ -225,6 +210,7 @@ def check_query(bench: Workbench, query: str) -> None:
     if query not in ids:
         some = ", ".join(ids[:3])
         raise ParameterError("query", query, f"one of the {len(ids)} test queries ({some}, …)")
+    return ids.index(query)
 
 
 def worst_orders(artefact: Artefact, ranker: str) -> np.ndarray:
@@ -248,13 +234,7 @@ def _orders(work: Sequence[Cell], done: Mapping[str, Found]) -> dict[str, np.nda
 
 
 def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
-    """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found.
-
-    Args:
-        attack: on one ranker, over all queries.
-        plan: of the study.
-        cell: which part, of random orders or of the search.
-    """
+    """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found."""
     count = len(attack.base.lists)
     few = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
     proof = attack.certificate
@@ -286,10 +266,8 @@ def _random(
         orders = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
         values.append(values[0] if proven else few.values(orders)[0])
         taus.append(_tau(orders, few.base.lists.offsets))
-    return {
-        "values": np.stack(values).astype(np.float32),
-        "tau": np.stack(taus).astype(np.float32),
-    }
+    arrays = {"values": values, "tau": taus}
+    return {name: np.stack(array).astype(np.float32) for name, array in arrays.items()}
 
 
 def _with_random(
