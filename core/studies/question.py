@@ -140,10 +140,14 @@ class Question:
     """Whether it is asked of all folds of a data set together."""
 
     def __post_init__(self) -> None:
-        """Lists become tuples; then every field is checked."""
+        """Lists become tuples; then every field is checked, and counts by default are not none."""
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, _frozen(getattr(self, field.name)))
         check(self)
+        for declared in parameters(self):
+            counts = declared.low == 1 and declared.default
+            if counts and getattr(self, declared.name) == ():
+                raise ParameterError(declared.name, "", "one or more whole numbers")
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Question":

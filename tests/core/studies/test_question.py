@@ -155,6 +155,16 @@ def test_json_of_another_type_is_refused(kind):
                 STUDIES[kind].from_plain(OTHER[kind] | {field.name: value})
 
 
+def test_where_counts_are_usual_none_at_all_are_refused():
+    fields = [(kind, one) for kind in KINDS for one in parameters(STUDIES[kind]) if one.several]
+    counts = [(kind, one.name) for kind, one in fields if one.low == 1 and one.default]
+    assert ("worst-case", "budgets") in counts
+    assert ("group-shuffles", "shuffles") in counts
+    for kind, name in counts:
+        with pytest.raises(ParameterError, match=f"{name}.*one or more whole numbers"):
+            STUDIES[kind].from_plain(OTHER[kind] | {name: []})
+
+
 def _lists(value):
     return [_lists(one) for one in value] if isinstance(value, tuple) else value
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.studies.question import Question
 
@@ -38,12 +37,6 @@ class GroupShuffles(Question):
     orders: int = parameter(8, "random orders shown of a list", low=1, label="Orders shown")
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of these orders")
-
-    def __post_init__(self) -> None:
-        """Check the fields; no shuffles at all make no study."""
-        super().__post_init__()
-        if not self.shuffles:
-            raise ParameterError("shuffles", "", "one or more whole numbers")
 
     def printed(self) -> str:
         """What is found of every ranker."""

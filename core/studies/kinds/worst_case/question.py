@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import (
     Parameter,
     fields_of,
@@ -21,7 +20,6 @@ from shuffleproof.core.studies.question import (
     Given,
     Question,
     SingleFlag,
-    rankers_of,
 )
 
 DIRECT = ("method", "unit")
@@ -117,26 +115,11 @@ class WorstCase(Question):
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of everything drawn")
 
-    def __post_init__(self) -> None:
-        """Check the fields; no budgets at all make no study."""
-        super().__post_init__()
-        if not self.budgets:
-            raise ParameterError("budgets", "", "one or more whole numbers")
-
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "WorstCase":
+    def of(cls, recipe: Facts, facts: Facts) -> Question:
         """The question that a stored study has answered."""
-        del facts
-        return cls(
-            tuple(rankers_of(recipe)),
-            recipe["target"],
-            changed(recipe["search"]),
-            tuple(recipe["budgets"]),
-            (recipe["measure"],),
-            recipe["draws"],
-            recipe["queries"],
-            recipe["seed"],
-        )
+        search, measures = changed(recipe["search"]), [recipe["measure"]]
+        return super().of({**recipe, "search": search, "measures": measures}, facts)
 
     def printed(self) -> str:
         """Random mean against worst found."""
