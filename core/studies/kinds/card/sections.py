@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,62 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within
-from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult
+from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, interval, number
 
 AT_ONCE = 2**22
 """Query counts held at a time."""
+
+RISK = 0.05
+SEPARATOR = ", "
+FLAT = 0.05
+"""Percentage points: an interval that prints as its middle."""
+
+CERTIFIED, NO_WORST = "none (certified)", "none"
+"""No query lost anything; and, certified, none can (`kinds.invariance.certificate`)."""
+
+FRONT = (
+    "front: no other ranker is better in quality, robustness or cost and as good in the others; "
+    "quality and cost as measured, one keeps more than another where the 95 % interval of the "
+    "paired difference of their shares (bootstrap over queries) leaves out 0; the initial ranking "
+    "is a reference and takes no part"
+)
+"""The rule of the front, wherever it is shown."""
+
+INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
+CROSSING = "Where the curves cross, taken as straight between the levels measured."
+FRONT_COLUMN = tables.Column(
+    "front", "Front", tables.FLAG, "Not beaten by another here; the initial ranking takes no part."
+)
+
+
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    measure = view.measure(result)
+    for family, level in _last_levels(result).items():
+        frame = pareto(cards(result, family, measure))
+        yield Picture("cards", (frame, measure, f"{family} {level:g}"))
+        yield Finding(finding(frame, family, measure))
+        yield told(frame, family)
+    yield Convention(convention(result, measure))
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    measure = str(result.measures[0])
+    frames = {family: pareto(cards(result, family, measure)) for family in _last_levels(result)}
+    return {
+        "cards": {family: records(frame) for family, frame in frames.items()},
+        "convention": convention(result, measure),
+        "units": {family: entry_of(family).unit for family in frames},
+        "findings": {family: finding(frame, family, measure) for family, frame in frames.items()},
+    }
+
+
+def _last_levels(result: StudyResult) -> dict[str, float]:
+    return {str(family): float(level) for family, level in result.recipe["perturbations"]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +162,6 @@ def _interval(values: Float64[np.ndarray, " resamples"]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-RISK = 0.05
-SEPARATOR = ", "
-FLAT = 0.05
-"""Percentage points: an interval that prints as its middle."""
-INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
-CROSSING = "Where the curves cross, taken as straight between the levels measured."
-
-
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
     """The columns of `cards`; the unit is what the family's levels count."""
     column, value = tables.Column, tables.VALUE
@@ -162,32 +204,11 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
     )  # fmt: skip
 
 
-FRONT_COLUMN = tables.Column(
-    "front", "Front", tables.FLAG, "Not beaten by another here; the initial ranking takes no part."
-)
-
-
 def told(frame: pd.DataFrame, family: str) -> tables.Table:
-    """The cards as they are shown, with who is not beaten.
-
-    Args:
-        frame: `pareto`.
-        family: of perturbations.
-    """
+    """The cards as they are shown, with who is not beaten: `pareto`."""
     unit = entry_of(family).unit
     title = f"Robustness cards under {family} ({unit})"
     return tables.Table(frame, (*columns(unit), FRONT_COLUMN), title)
-
-
-CERTIFIED, NO_WORST = "none (certified)", "none"
-"""No query lost anything; and, certified, none can (`kinds.invariance.certificate`)."""
-FRONT = (
-    "front: no other ranker is better in quality, robustness or cost and as good in the others; "
-    "quality and cost as measured, one keeps more than another where the 95 % interval of the "
-    "paired difference of their shares (bootstrap over queries) leaves out 0; the initial ranking "
-    "is a reference and takes no part"
-)
-"""The rule of the front, wherever it is shown."""
 
 
 def moves(frame: pd.DataFrame, family: str) -> tables.Table:
@@ -203,50 +224,27 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
 
     Levels are NaN where a curve is nowhere below, or there is no twin; milliseconds while it runs,
     and of the initial ranking, which is given. Scores in a file have a start alone.
-
-    Args:
-        result: a card study.
-        family: of perturbations.
-        measure: one that follows from what is stored.
     """
-    of_family = result.trials[result.trials.family == family]
-    labels = [one for one in dict.fromkeys(of_family.ranker) if not is_precomputed(one)]
-    levels = list(dict.fromkeys(of_family.level))
-    whole = {
-        label for label in labels if set(of_family[of_family.ranker == label].level) == set(levels)
-    }
-    curves = {
-        label: _curve(result, label, family, levels, measure) for label in labels if label in whole
-    }
-    shown = _Shown(result, family, measure, levels, curves)
-    shares = _shares(shown)
-    if shares is None:
+    asked = _Asked(result, family, measure)
+    if not asked.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
-    rows = [_card(shown, shares, label) for label in curves]
-    known = [one for one in dict.fromkeys(of_family.ranker) if is_precomputed(one)]
-    rows += [_not_asked(shown, label) for label in known]
+    shares = resampled(asked.values, asked.distance, generator(0, "card"))
+    rows = [_card(asked, shares, label) for label in asked.curves]
+    rows += [_not_asked(asked, label) for label in asked.labels if is_precomputed(label)]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
 def convention(result: StudyResult, measure: str) -> str:
-    """What the numbers of the cards are of, and how they are counted.
-
-    Args:
-        result: a card study.
-        measure: that the cards are of.
-    """
-    draws = result.recipe["draws"]
-    return " · ".join(
-        [
-            Measure.parse(measure).convention(),
-            f"N = {counted(len(result.query_ids), 'query')}",
-            f"{counted(draws, 'draw')} a level",
-            f"CVaR {number(RISK, '.0%')}, worst query, flips and moves at the last level",
-            f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
-            f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
-            FRONT,
-        ]
-    )
+    """What the numbers of the cards are of, and how they are counted."""
+    return Convention.of(
+        measure,
+        len(result.query_ids),
+        f"{counted(result.recipe['draws'], 'draw')} a level",
+        f"CVaR {number(RISK, '.0%')}, worst query, flips and moves at the last level",
+        f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
+        f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
+        FRONT,
+    ).text
 
 
 def pareto(frame: pd.DataFrame) -> pd.DataFrame:
@@ -255,28 +253,23 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     The three things are start (effectiveness), kept (robustness, in which a difference counts
     beyond chance alone, see FRONT) and milliseconds a list; the initial ranking takes no part and
     has no value.
-
-    Args:
-        frame: `cards`, or rows of it.
     """
-    less = {
-        str(row["ranker"]): set(filter(None, str(row["keeps_less_than"]).split(SEPARATOR)))
-        for row in frame.to_dict("records")
-    }
+    rows = frame.to_dict("records")
+    less = {str(row["ranker"]): set(row["keeps_less_than"].split(SEPARATOR)) for row in rows}
     points = {
         str(row["ranker"]): (float(row["start"]), -_time(row))
-        for row in frame.to_dict("records")
+        for row in rows
         if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
     }
 
-    def beats(other: str, one: str) -> bool:
-        pairs = list(zip(points[other], points[one], strict=True))
-        better = other in less[one] or any(ours > own for ours, own in pairs)
-        return better and one not in less[other] and all(ours >= own for ours, own in pairs)
+    def beats(other: str, label: str) -> bool:
+        pairs = list(zip(points[other], points[label], strict=True))
+        better = other in less[label] or any(theirs > own for theirs, own in pairs)
+        return better and label not in less[other] and all(theirs >= own for theirs, own in pairs)
 
     front = [
-        None if name not in points else not any(beats(other, name) for other in points)
-        for name in less
+        None if label not in points else not any(beats(other, label) for other in points)
+        for label in less
     ]
     return frame.assign(front=pd.array(front, dtype=object))
 
@@ -287,13 +280,7 @@ def _time(row: Mapping[Any, Any]) -> float:
 
 
 def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
-    """What the cards amount to, in words.
-
-    Args:
-        frame: `pareto`.
-        family: of perturbations.
-        measure: that the cards are of.
-    """
+    """What the cards amount to, in words: of `pareto`, or rows of it."""
     rows: list[dict[str, Any]] = frame[frame["ranker"] != INITIAL].to_dict("records")  # type: ignore[assignment]
     known = [row for row in rows if not np.isnan(row["kept"])]
     if not known:
@@ -349,144 +336,124 @@ def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """What every card is made from."""
+class _Asked:
+    """What every card is made from: a family's values at every level, by ranker."""
 
     result: StudyResult
     family: str
     measure: str
-    levels: list[float]
-    curves: Mapping[str, Float64[np.ndarray, " levels"]]
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """Those of the family."""
+        return self.result.trials[self.result.trials.family == self.family]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Of the rankers, in the study's order."""
+        return list(dict.fromkeys(self.trials.ranker))
+
+    @cached_property
+    def levels(self) -> list[float]:
+        """Outwards from the unchanged one."""
+        return list(dict.fromkeys(self.trials.level))
+
+    @cached_property
+    def distance(self) -> Float64[np.ndarray, " levels"]:
+        """Of the levels from the unchanged one."""
+        return np.abs(np.array(self.levels) - self.levels[0])
+
+    @cached_property
+    def values(self) -> dict[str, Float64[np.ndarray, "levels queries"]]:
+        """Of every ranker whose levels are all there; scores in a file have one."""
+        there = self.trials.groupby("ranker")["level"].nunique()
+        return {
+            label: np.stack([self.at(label, level, self.measure) for level in self.levels])
+            for label in self.labels
+            if there[label] == len(self.levels) and not is_precomputed(label)
+        }
+
+    @cached_property
+    def curves(self) -> dict[str, Float64[np.ndarray, " levels"]]:
+        """The means of `values` under the measure's convention."""
+        return {
+            label: np.array([self.mean(of_level) for of_level in values], dtype=np.float64)
+            for label, values in self.values.items()
+        }
+
+    def mean(self, values: Float64[np.ndarray, " queries"]) -> float:
+        """Under the measure's convention."""
+        return mean_of(Measure.parse(self.measure), values.astype(np.float32))
 
     def at(self, label: str, level: float, measure: str) -> Float64[np.ndarray, " queries"]:
         """A ranker's values at a level."""
         return self.result.per_query(label, self.family, level, measure).astype(np.float64)
 
-
-def _shares(shown: _Shown) -> Resampled | None:
-    """The bootstrap of all rankers; None before the first is whole."""
-    values = {
-        label: np.stack([shown.at(label, level, shown.measure) for level in shown.levels])
-        for label in shown.curves
-    }
-    distance = np.abs(np.array(shown.levels) - shown.levels[0])
-    return resampled(values, distance, generator(0, "card")) if values else None
-
-
-def _certified(shown: _Shown, label: str) -> bool:
-    """Whether the answers were carried over at every level, and the ranker has a certificate."""
-    trials = shown.result.trials
-    own = trials[(trials["ranker"] == label) & (trials["family"] == shown.family)]
-    changed = own[own["level"] != shown.levels[0]]
-    if not shown.result.facts.get("certificates", {}).get(label, {}).get("proven"):
-        return False
-    return len(changed) > 0 and bool(changed["carried"].astype(bool).all())
+    def is_certified(self, label: str) -> bool:
+        """Whether the answers were carried over at every level, and the ranker is certified."""
+        changed = self.trials[
+            (self.trials["ranker"] == label) & (self.trials["level"] != self.levels[0])
+        ]
+        if not self.result.facts.get("certificates", {}).get(label, {}).get("proven"):
+            return False
+        return len(changed) > 0 and bool(changed["carried"].astype(bool).all())
 
 
-def _card(shown: _Shown, shares: Resampled, label: str) -> dict[str, Any]:
-    result, levels, curves = shown.result, shown.levels, shown.curves
-    curve, distance = curves[label], np.abs(np.array(levels) - levels[0])
-    change = shown.at(label, levels[-1], shown.measure) - shown.at(label, levels[0], shown.measure)
+def _card(asked: _Asked, shares: Resampled, label: str) -> dict[str, Any]:
+    result, last, curve = asked.result, asked.levels[-1], asked.curves[label]
+    change = asked.values[label][-1] - asked.values[label][0]
     worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
-    initial = None if label == INITIAL or INITIAL not in curves else float(curves[INITIAL][0])
-    twin = twin_of(label, curves)
-    answer = {name: _mean(shown.at(label, levels[-1], name)) for name in (*FLIPS, *MOVED)}
-    unhurt = CERTIFIED if _certified(shown, label) else NO_WORST
+    initial = None if label == INITIAL else asked.curves.get(INITIAL)
+    twin = twin_of(label, asked.curves)
+    unhurt = CERTIFIED if asked.is_certified(label) else NO_WORST
     times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
-    bounds = {
-        f"{what}_{end}": bound
-        for what in ("kept", "area")
-        for end, bound in zip(("low", "high"), shares.interval(what, label), strict=True)
-    }
-    rivals = [other for other in shares.keeps_less_than(label) if other != INITIAL]
+    rivals = [other for other in shares.keeps_less_than(label) if INITIAL not in {other, label}]
+    start, area = curve[0], area_under_curve(asked.distance, curve, curve[0] or np.nan)
+    kept_low, kept_high = shares.interval("kept", label)
+    area_low, area_high = shares.interval("area", label)
     return {
         "ranker": label,
-        "start": curve[0],
+        "start": start,
         "end": curve[-1],
-        "kept": curve[-1] / curve[0] if curve[0] else float("nan"),
-        "area": float(area_under_curve(distance, curve, curve[0])) if curve[0] else float("nan"),
-        **bounds,
-        "keeps_less_than": SEPARATOR.join([] if label == INITIAL else rivals),
-        **_breakdown(shown, label, "below_initial", initial),
-        **_breakdown(shown, label, "below_twin", None if twin is None else curves[twin]),
+        "kept": curve[-1] / start if start else float("nan"),
+        "kept_low": kept_low,
+        "kept_high": kept_high,
+        "area": float(area),
+        "area_low": area_low,
+        "area_high": area_high,
+        "keeps_less_than": SEPARATOR.join(rivals),
+        **_breakdown(asked, label, "below_initial", None if initial is None else initial[0]),
+        **_breakdown(asked, label, "below_twin", None if twin is None else asked.curves[twin]),
         "cvar": conditional_value_at_risk(change, RISK),
         "worst": unhurt if worst is None else result.query_ids[worst],
         "worst_change": 0.0 if worst is None else float(change[worst]),
-        **answer,
+        **{name: known_mean(asked.at(label, last, name)) for name in (*FLIPS, *MOVED)},
         "milliseconds_a_list": times.get(label, float("nan")),
-        "noise": within(result, label, shown.family, levels[-1]),
+        "noise": within(result, label, asked.family, last),
     }
 
 
-def _not_asked(shown: _Shown, label: str) -> dict[str, Any]:
+def _not_asked(asked: _Asked, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
-    values = shown.at(label, shown.levels[0], shown.measure)
-    numbers = set(tables.keys(columns())) - {"ranker", "start", "keeps_less_than", "worst", "noise"}
-    return {
-        "ranker": label,
-        "start": mean_of(Measure.parse(shown.measure), values.astype(np.float32)),
-        "keeps_less_than": "",
-        "worst": NOT_ASKED,
-        "noise": "",
-        **dict.fromkeys(numbers, float("nan")),
-    }
-
-
-def _curve(
-    result: StudyResult, label: str, family: str, levels: list[float], measure: str
-) -> Float64[np.ndarray, " levels"]:
-    parsed = Measure.parse(measure)
-    means = [mean_of(parsed, result.per_query(label, family, level, measure)) for level in levels]
-    return np.array(means, dtype=np.float64)
+    texts = {"ranker": label, "keeps_less_than": "", "worst": NOT_ASKED, "noise": ""}
+    start = asked.mean(asked.at(label, asked.levels[0], asked.measure))
+    return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | {"start": start}
 
 
 def _breakdown(
-    shown: _Shown,
+    asked: _Asked,
     label: str,
     name: str,
     reference: Float64[np.ndarray, " levels"] | float | None,
 ) -> dict[str, float]:
     """The first level at which a curve is below, and where it crosses; NaN where it does not."""
-    levels, curve = shown.levels, shown.curves[label]
-    distance = np.abs(np.array(levels) - levels[0])
-    found = None if reference is None else breakdown_point(distance, curve, reference)
-    if found is None or reference is None:
+    levels, curve = asked.levels, asked.curves[label]
+    crossing = None if reference is None else breakdown_point(asked.distance, curve, reference)
+    if crossing is None or reference is None:
         return {name: float("nan"), f"{name}_crossing": float("nan")}
-    first = int(np.flatnonzero(curve - reference < 0)[0])
-    crossing = float(levels[0] + np.sign(levels[-1] - levels[0]) * found)
-    return {name: float(levels[first]), f"{name}_crossing": crossing}
-
-
-def _mean(values: Any) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-MEASURE = "NDCG@10"
-
-
-def sections(result: StudyResult, view: View) -> Iterator[Section]:
-    """What is said of a study, in order."""
-    measure = next(iter(view.measures), MEASURE)
-    for family, level in _levels(result).items():
-        frame = pareto(cards(result, family, measure))
-        yield Picture("cards", (frame, measure, f"{family} {level:g}"))
-        yield Finding(finding(frame, family, measure))
-        yield told(frame, family)
-    yield Convention(convention(result, measure))
-
-
-def answer(result: StudyResult, _view: View) -> dict[str, Any]:
-    """What the command answers in JSON."""
-    frames = {family: pareto(cards(result, family, MEASURE)) for family in _levels(result)}
+    below = int(np.flatnonzero(curve - reference < 0)[0])
+    outwards = np.sign(levels[-1] - levels[0])
     return {
-        "cards": {family: records(frame) for family, frame in frames.items()},
-        "convention": convention(result, MEASURE),
-        "units": {family: entry_of(family).unit for family in frames},
-        "findings": {family: finding(frame, family, MEASURE) for family, frame in frames.items()},
+        name: float(levels[below]),
+        f"{name}_crossing": float(levels[0] + outwards * crossing),
     }
-
-
-def _levels(result: StudyResult) -> dict[str, float]:
-    """The last level of every family."""
-    return {str(family): float(level) for family, level in result.recipe["perturbations"]}

@@ -1,8 +1,7 @@
 """A study of GSF's shuffles, told: the picture, a sentence a ranker, the table."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.study import (
     REFERENCE,
     SAMPLED,
 )
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
@@ -32,8 +31,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = table(result)
     yield Picture("group shuffles", (frame,))
-    for sentence in _findings(result).values():
-        yield Finding(sentence)
+    yield from map(Finding, _findings(result).values())
     yield Convention(reading(reference(result)))
     yield Table(frame, COLUMNS, TITLE)
 
@@ -97,8 +95,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Slope:
+class Slope(NamedTuple):
     """The exponent a of error ∝ S^a, by least squares on logarithms.
 
     Attributes:
@@ -118,19 +115,24 @@ def table(result: StudyResult) -> pd.DataFrame:
     Errors and τ are means over the lists that have a deviation, and over orders; a single list has
     no interval.
     """
-    rows = []
-    for ranker in dict.fromkeys(result.trials.ranker):
-        own = result.trials[result.trials.ranker == ranker]
+    names = {"family": "grouping", "level": "shuffles"}
+    frames = []
+    for ranker, trials in result.trials.groupby("ranker", sort=False):
         errors, taus = _errors(result, str(ranker))
-        low, high = _intervals(errors)
-        for at, (family, level, seconds) in enumerate(
-            zip(own.family, own.level, own.seconds, strict=True)
-        ):
-            mean = float(errors[at].mean()) if errors.shape[1] else float("nan")
-            tau = float(taus[at].mean()) if errors.shape[1] else float("nan")
-            point = (mean, float(low[at]), float(high[at]), tau)
-            rows.append((ranker, family, int(level), *point, float(seconds), errors.shape[1]))
-    return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
+        low, high = np.full((2, len(errors)), np.nan)
+        if errors.shape[1] > 1:
+            low, high = bootstrap_intervals(errors, generator(0, GroupShuffles.kind, "error"))
+        frames.append(
+            trials.rename(columns=names).assign(
+                error=[known_mean(of_lists) for of_lists in errors],
+                low=low,
+                high=high,
+                tau=[known_mean(of_lists) for of_lists in taus],
+                lists=errors.shape[1],
+            )
+        )
+    frame = pd.concat(frames, ignore_index=True).astype({"shuffles": int})
+    return frame[tables.keys(COLUMNS)]
 
 
 def reference(result: StudyResult) -> int:
@@ -140,15 +142,6 @@ def reference(result: StudyResult) -> int:
     """
     fixed = result.recipe["measures"][1] == MEASURES[1]
     return REFERENCE if fixed else int(max(result.recipe["shuffles"]))
-
-
-def _intervals(
-    errors: Float64[np.ndarray, "ways lists"],
-) -> tuple[Float64[np.ndarray, " ways"], Float64[np.ndarray, " ways"]]:
-    """95 % intervals of the means; one list has none."""
-    if errors.shape[1] > 1:
-        return bootstrap_intervals(errors, generator(0, GroupShuffles.kind, "error"))
-    return np.full(len(errors), np.nan), np.full(len(errors), np.nan)
 
 
 def slope(result: StudyResult, ranker: str) -> Slope:
@@ -172,9 +165,9 @@ def fitted(
     """
     if len(errors) < LEAST_POINTS or not (errors > 0).all():
         return Slope(float("nan"), float("nan"), float("nan"))
-    found = linregress(np.log(shuffles), np.log(errors))
-    low, high = student(float(found.slope), float(found.stderr), len(errors) - 2)
-    return Slope(float(found.slope), low, high)
+    line = linregress(np.log(shuffles), np.log(errors))
+    slope = float(line.slope)
+    return Slope(slope, *student(slope, float(line.stderr), len(errors) - 2))
 
 
 def finding(result: StudyResult, ranker: str) -> str:
@@ -186,39 +179,35 @@ def finding(result: StudyResult, ranker: str) -> str:
         return f"{ranker}: no list has scores that differ, so there is nothing to measure."
     first, last = sampled.iloc[0], sampled.iloc[-1]
     few = counted(int(first["shuffles"]), "shuffle")
-    said = [
+    more = f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else ""
+    text = (
         f"{ranker}: with groups of {few} another order shown changes a score by "
         f"{first['error']:.3g} of its list's deviation (that under "
-        f"{counted(reference(result), 'shuffle')})"
-        + (f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else "")
-        + "."
-    ]
-    found = slope(result, ranker)
-    if not np.isnan(found.value):
-        said.append(
-            f"The fitted slope is {number(found.value)} (95 % interval "
-            f"{interval(found.low, found.high, '.3f')}), where 1/√S gives {number(DUE)}."
+        f"{counted(reference(result), 'shuffle')}){more}."
+    )
+    exponent = slope(result, ranker)
+    if not np.isnan(exponent.value):
+        text += (
+            f" The fitted slope is {number(exponent.value)} (95 % interval "
+            f"{interval(exponent.low, exponent.high, '.3f')}), where 1/√S gives {number(DUE)}."
         )
-    return " ".join([*said, *_as_trained(result, own, ranker), *_of_pairs(own)])
+    text += f" {_as_trained(result, own, ranker)}"
+    pairs = own.loc[own["grouping"] == PAIRS, "error"]
+    if len(pairs):
+        text += f" With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."
+    return text
 
 
-def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> list[str]:
+def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> str:
     grouping, count = result.facts["own"][ranker]
     if grouping == PAIRS:
-        return ["It was trained on all pairs."]
+        return "It was trained on all pairs."
     row = own[(own["grouping"] == grouping) & (own["shuffles"] == count)]
     way = f"As trained ({counted(count, 'shuffle')})"
     if row.empty:
-        return [f"{way} it was not measured."]
+        return f"{way} it was not measured."
     error, tau = row["error"].iloc[0], row["tau"].iloc[0]
-    return [f"{way} it is {error:.3g}, and the rankings before and after agree to τ = {tau:.2f}."]
-
-
-def _of_pairs(own: pd.DataFrame) -> list[str]:
-    pairs = own.loc[own["grouping"] == PAIRS, "error"]
-    if pairs.empty:
-        return []
-    return [f"With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."]
+    return f"{way} it is {error:.3g}, and the rankings before and after agree to τ = {tau:.2f}."
 
 
 def _errors(

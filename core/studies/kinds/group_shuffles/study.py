@@ -165,7 +165,6 @@ def _spreads(
 def _computed(
     plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
 ) -> Generator[Progress, None, Found]:
-
     work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
     asked = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
     while True:
@@ -197,9 +196,6 @@ def spread(ranker: Ranker, base: JudgedLists, shuffles: int) -> Float32[np.ndarr
     """The deviation of every list's scores under so many shuffles, in its own order.
 
     What changes are divided by: it depends on the weights and the lists alone.
-
-    Raises:
-        ParameterError: not a GSF that reads its neighbours.
     """
     scores = regrouped(ranker, shuffles).score(base.dataset, base.lists)
     return _deviations(base.lists, scores.astype(np.float64)).astype(np.float32)
