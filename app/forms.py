@@ -66,13 +66,7 @@ def as_text(value: Any) -> str:
 
 
 def widget(declared: Parameter, now: Any, key: str) -> Any:
-    """Draw one parameter, which begins with a value.
-
-    Args:
-        declared: the parameter.
-        now: the value that it begins with.
-        key: of the widget.
-    """
+    """Draw one parameter, which begins with a value; the value that stands in it."""
     kinds = getattr(declared.type, "__args__", (declared.type,))
     label, words = label_of(declared), help_of(declared)
     if declared.choices:

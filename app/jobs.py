@@ -86,12 +86,7 @@ def remembered(own: str) -> Job | None:
 
 
 def watched(job: Job, words: str) -> None:
-    """Draw how far a job is, anew every second, until the page runs again at its end.
-
-    Args:
-        job: one that has not ended.
-        words: what it does.
-    """
+    """Draw how far a job is that has not ended, every second; at its end the page runs again."""
     st.fragment(_running, run_every=FAST)(job.id, words)
 
 
@@ -189,11 +184,7 @@ class Far:
 
 
 def far(job: Job, steps: Sequence[Step] = ()) -> Far:
-    """How far a running or waiting job is.
-
-    Args:
-        job: as it stands.
-        steps: its history, which tells how long it still takes.
+    """How far a running or waiting job is; its history tells how long it still takes.
 
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
     >>> far(Job("0", "train", {}, state="running", progress=told))
@@ -226,10 +217,7 @@ def _share(job: Job) -> float:
 def remaining(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:
     """Seconds to the last step at the pace of the latest ones; None: too early to say.
 
-    Args:
-        steps: a job's history.
-        unit: what is counted.
-        part: how much of the next step is done, in [0, 1).
+    A part in [0, 1) of the step after those of the history is done.
 
     >>> remaining([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})], "epochs")
     14.0
@@ -278,9 +266,7 @@ def outcome(job: Job) -> str:
     >>> outcome(Job("0", "train", {}, state="cancelled"))
     'cancelled'
     """
-    parts = {"done": "done", "failed": "failed", "cancelled": "cancelled"}
-    words = [parts.get(job.state, job.state)]
-    seconds = took(job)
+    words, seconds = [str(job.state)], took(job)
     if seconds is not None:
         words[0] += f" {'in' if job.state == 'done' else 'after'} {duration(seconds)}"
     result = job.result if isinstance(job.result, dict) else {}
@@ -298,22 +284,12 @@ def curve(steps: Iterable[Step]) -> pd.DataFrame:
     Columns done, loss, valid (NDCG@10), valid_loss, lists_per_second; a recipe that selects by
     validation loss reports it as a negative value, larger being better.
     """
-    rows = []
-    for step in steps:
-        if step.unit in COUNTED:
-            valid = step.values.get("valid")
-            is_loss = valid is not None and valid < 0
-            rows.append(
-                {
-                    "done": step.done,
-                    "loss": step.values.get("loss"),
-                    "valid": None if is_loss else valid,
-                    "valid_loss": -valid if valid is not None and is_loss else None,
-                    "lists_per_second": step.values.get("lists_per_second"),
-                }
-            )
-    columns = ["done", "loss", "valid", "valid_loss", "lists_per_second"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns, float))
+    names = ["loss", "valid", "lists_per_second"]
+    rows = [[step.done, *map(step.values.get, names)] for step in steps if step.unit in COUNTED]
+    frame = pd.DataFrame(rows, columns=["done", *names]).astype(float)
+    is_loss = frame["valid"] < 0
+    frame.insert(3, "valid_loss", -frame["valid"].where(is_loss))
+    return frame.assign(valid=frame["valid"].mask(is_loss))
 
 
 def pressed(verb: str, identifier: str) -> None:

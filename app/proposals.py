@@ -108,10 +108,6 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
     """The study shown once more; else what stands out of what is trained; else the cheapest.
 
     What stands out: the contrast of the data set; with shipped rankers one of every name.
-
-    Args:
-        data: the data set.
-        shown: the study that the page shows.
     """
     found = trained(data)
     if shown is not None:

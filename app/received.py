@@ -31,7 +31,7 @@ def limit() -> int:
 def uploader(
     own: str, part: str, label: str, taken: Taken = "all", hint: str | None = None
 ) -> None:
-    """Draw an uploader and what was chosen with it so far.
+    """Draw an uploader of a part of a draft and what was chosen with it so far.
 
     Args:
         own: name of the draft in this session.

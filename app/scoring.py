@@ -146,13 +146,7 @@ def _documents(one: List, features: tuple[int, ...]) -> Documents:
 
 
 def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: str) -> list[Answer]:
-    """What rankers answer to a list shown in two orders.
-
-    Args:
-        one: the list.
-        rankers: who is asked.
-        before: the order before, as text.
-        shown: the order now.
+    """What rankers answer to a list shown in two orders, given as texts of `ShownOrder`.
 
     Raises:
         ScoringError: the process has no answer.

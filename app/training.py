@@ -97,11 +97,6 @@ class Fitting:
         valid = int(np.minimum(self.valid, longest).sum())
         return Sizes(len(self.train), rows, valid, len(self.features))
 
-    @property
-    def usual(self) -> str:
-        """The preset of rankers that are named without one."""
-        return usual_preset(self.data)
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -253,7 +248,7 @@ def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
 
 def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
     """The parameters of the job that trains it; what is usual is left out."""
-    name = plan.name if plan.preset == data.usual else f"{plan.name}@{plan.preset}"
+    name = plan.name if plan.preset == usual_preset(data.data) else f"{plan.name}@{plan.preset}"
     return {
         "data": data.data,
         "ranker": name,

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,11 +132,6 @@ class Draft:
     def submitted(self, how: Sequence[str], name: str, reading: Reading) -> Job:
         """Hand the files of these parts in under a name; ended work of the same kind runs again.
 
-        Args:
-            how: the parts that make the data set: train, valid and test; whole; or folder.
-            name: what to call it.
-            reading: how the files are read.
-
         Raises:
             ParameterError: a name that no data set can have.
             DataError: the name is taken, or files are missing.
@@ -144,8 +139,7 @@ class Draft:
         check_name(name, self.store)
         chosen = self.files(*how)
         _check_files(how, chosen)
-        with ExitStack() as opened:
-            upload = uploads.spooled(self.store, self._contents(chosen, how, opened))
+        upload = self.spooled(*how, apart=how == PARTS)
         parameters: dict[str, Any] = {"upload": upload, "name": name, "missing": reading.missing}
         if how == PARTS:
             parameters["files"] = _by_part(chosen)
@@ -157,8 +151,12 @@ class Draft:
         jobs.ensure_running(self.store)
         return job
 
-    def spooled(self, *parts: str) -> str:
+    def spooled(self, *parts: str, apart: bool = True) -> str:
         """Make an upload of the files of these parts, each in a folder named after its part.
+
+        Args:
+            parts: of the draft.
+            apart: whether each part has such a folder.
 
         Returns:
             Its name, as jobs take it; the draft stays as it is.
@@ -168,19 +166,13 @@ class Draft:
         """
         with ExitStack() as opened:
             files = [
-                (f"{file.part}/{file.name}", opened.enter_context(path.open("rb")))
+                (
+                    f"{file.part}/{file.name}" if apart else file.name,
+                    opened.enter_context(self._path(file.part, file.name).open("rb")),
+                )
                 for file in self.files(*parts)
-                for path in [self._path(file.part, file.name)]
             ]
             return uploads.spooled(self.store, files)
-
-    def _contents(
-        self, chosen: Sequence[Spooled], how: Sequence[str], opened: ExitStack
-    ) -> Iterator[tuple[str, Readable]]:
-        for file in chosen:
-            name = f"{file.part}/{file.name}" if how == PARTS else file.name
-            path = self._path(file.part, file.name)
-            yield name, opened.enter_context(path.open("rb"))
 
     def _path(self, part: str, name: str) -> Path:
         inside = safe_name(name)

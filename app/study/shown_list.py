@@ -88,6 +88,17 @@ def _write(name: str, text: str) -> None:
     address.pin(name, text)
 
 
+def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
+    """Draw the choice of a query; what belongs to the one before is forgotten with it."""
+    address.one("query", address.named(*data.queries), data.queries[data.telling])
+    return str(
+        st.selectbox(
+            "Query", data.queries, key="query", on_change=forget,
+            help="A query of the test part; type to search.",
+        )
+    )  # fmt: skip
+
+
 def forget_hand() -> None:
     """Another list: what a hand arranged or picked belongs to the list before."""
     for name in ("order", "before"):

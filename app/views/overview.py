@@ -25,11 +25,7 @@ RECENT = 6
 
 
 def page(titles: Mapping[str, str]) -> None:
-    """Draw the page.
-
-    Args:
-        titles: what the pages are called that can be linked to, by path.
-    """
+    """Draw the page; titles are of the pages that can be linked to, by path."""
     parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
     st.subheader("Shuffle the documents")

@@ -70,12 +70,7 @@ class Overview:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def overview(one: List, ranker: str, change: str) -> Overview:
-    """What there is to see of a list.
-
-    Args:
-        one: the list.
-        ranker: an artefact key.
-        change: a text of `core.studies.kinds.attention.study.ListEdit`.
+    """What there is to see of a list by the ranker with this key under a change, a `ListEdit`.
 
     Raises:
         ScoringError: the process has no answer.
@@ -228,14 +223,7 @@ class Laid:
 
 
 def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, view: View) -> Laid:
-    """Lay a map out.
-
-    Args:
-        seen: the list.
-        maps: before and after, by document.
-        wanted: which map it is.
-        view: how it is looked at.
-    """
+    """Lay a map out, which is given before and after the change, by document."""
     kind, before = wanted.of, maps[0]
     down = _order(seen, before, kind.rows, -2, view)
     across = down if kind.rows == kind.columns else _order(seen, before, kind.columns, -1, view)

@@ -1,7 +1,8 @@
 """Attention: what a ranker looks at in one list, and whether the order shown changes it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,8 @@ from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.study.shown_list import recipe_words
+from shuffleproof.app.study.picture import Takes, chart
+from shuffleproof.app.study.shown_list import query_choice, recipe_words
 from shuffleproof.app.views.attention import study
 from shuffleproof.app.views.attention.map import (
     CHART,
@@ -154,11 +156,7 @@ def _list(
     data: scoring.Described, labels: dict[str, TrainedRanker], first: TrainedRanker
 ) -> tuple[scoring.List, TrainedRanker]:
     """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
-    address.one("query", address.named(*data.queries), data.queries[data.telling])
-    query = st.selectbox(
-        "Query", data.queries, key="query", on_change=_forget,
-        help="A query of the test part; type to search.",
-    )  # fmt: skip
+    query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
     address.one("ranker", texts, first.label)
     ranker = labels[st.selectbox("Ranker", list(labels), key="ranker", on_change=_forget)]
@@ -322,14 +320,9 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) ->
         st.subheader("Every head")
         kind = str(numbers["map"].iloc[0])
         ring = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
-        st.plotly_chart(
-            heads_figure.small(pictures, ring),
-            key=HEADS,
-            config=parts.PLAIN,
-            alt=heads_figure.small_alt_text(pictures),
-            on_select=_take_head(kind),
-            selection_mode="points",
-        )
+        small = heads_figure.small(pictures, ring)
+        alt = heads_figure.small_alt_text(pictures)
+        chart(small, alt, HEADS, _take_head(kind), config=parts.PLAIN)
         st.caption(
             "Click a head to see it above. Every head has its own colours, from its smallest "
             "to its largest weight; documents in the order of the initial ranking."
@@ -342,12 +335,10 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) ->
         )
 
 
-def _take_head(kind: str) -> Callable[[], None]:
-    def taken() -> None:
-        place = parts.clicked(HEADS)
-        if place:
-            block, head = (str(int(at) + 1) for at in place)
-            st.session_state.update({"map": kind, "block": block, "head": head})
-            _forget()
+def _take_head(kind: str) -> Takes:
+    def take_head(place: Sequence[Any]) -> None:
+        block, head = (str(int(at) + 1) for at in place)
+        st.session_state.update({"map": kind, "block": block, "head": head})
+        _forget()
 
-    return taken
+    return take_head

@@ -17,6 +17,7 @@ from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described, List
 from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts
+from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.app.views.attention.map import Laid, Overview, View, Wanted, documents_table
 from shuffleproof.core.answers.trained import TrainedRanker
 from shuffleproof.core.store.manifest import Artefact
@@ -49,14 +50,7 @@ points = door(sections.points)
 
 
 def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -> None:
-    """Draw what is stored of this ranker, or the offer to find it out.
-
-    Args:
-        data: the data set.
-        one: the list that is shown, whose recipe the study takes.
-        ranker: of the page.
-        seconds: what one list took, for the estimate.
-    """
+    """Draw what is stored of this ranker, or the offer to find it out; seconds are of a list."""
     st.subheader("Over all test queries")
     stored = {
         key: artefact
@@ -123,13 +117,9 @@ def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:
     if column == "dead":
         frame = of_points.rename(columns={"point": "head"})
         words, what = "dead share of queries and heads", "point"
-    drawn = frame, label, str(column), words, what
-    st.plotly_chart(
-        figure.dots(*drawn),
-        key="attention study",
-        config=parts.PLAIN,
-        alt=figure.dots_alt_text(*drawn),
-    )
+    facts = frame, label, str(column), words, what
+    alt = figure.dots_alt_text(*facts)
+    chart(drawn(figure.dots, *facts), alt, "attention study", config=parts.PLAIN)
     if column == "dead":
         st.caption("How often an induced point gets next to none of the mass.")
 

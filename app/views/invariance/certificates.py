@@ -93,12 +93,7 @@ def _card(label: str, certified: Certified) -> None:
 
 
 def moved_share(card: Certificate, documents: int) -> str:
-    """The documents that an average permutation moved, in percent; a trace is not nothing.
-
-    Args:
-        card: the certificate.
-        documents: of all its lists together.
-    """
+    """The share of the lists' documents that an order moved on average; a trace is not nothing."""
     each = max(card.permutations // max(card.queries, 1), 1)
     share = card.positions_moved / max(documents * each, 1)
     if not share:

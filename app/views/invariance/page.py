@@ -161,11 +161,7 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
 def _choices(
     data: scoring.Described, rankers: list[TrainedRanker]
 ) -> tuple[List, list[TrainedRanker]]:
-    address.one("query", address.named(*data.queries), data.queries[data.telling])
-    query = st.selectbox(
-        "Query", data.queries, key="query", on_change=shown_list.forget_hand,
-        help="A query of the test part; type to search.",
-    )  # fmt: skip
+    query = shown_list.query_choice(data, shown_list.forget_hand)
     first = _first(data, rankers)
     recipe = _lists(rankers, first)
     offered = {r.label: r for r in as_they_came(rankers) if r.lists in {None, recipe}}

@@ -114,10 +114,6 @@ def _compare_button(measures: list[str]) -> None:
 def compare(draft: Draft, measures: list[str]) -> Job:
     """Hand in runs with their judgments; what ended without a result runs again.
 
-    Args:
-        draft: with one file in `qrels` and one or more in `runs`.
-        measures: the columns.
-
     Raises:
         ShuffleproofError: files are missing, or the table of jobs cannot be used.
     """
@@ -251,12 +247,7 @@ def _ranker() -> None:
 
 
 def bring(draft: Draft, kind: str, data: str) -> Job:
-    """Hand in a ranker's file; what ended without a result runs again.
-
-    Args:
-        draft: with one file in `file`.
-        kind: scores, lightgbm or xgboost.
-        data: the data set that it is brought to.
+    """Hand in a ranker's file of a kind (scores, lightgbm, xgboost); as `compare` does.
 
     Raises:
         ShuffleproofError: no file, or the table of jobs cannot be used.
@@ -317,12 +308,7 @@ def _what(ranker: TrainedRanker) -> str:
 
 
 def _hand_in(own: str, job: Callable[[], Job]) -> None:
-    """Hand work in and show it; what makes it impossible is said where the button is.
-
-    Args:
-        own: where the session remembers the job's id.
-        job: hands it in.
-    """
+    """Hand work in, remember it under a name and show it; say here what makes it impossible."""
     try:
         st.session_state[own] = job().id
         st.session_state[f"{own} files"] = True
@@ -340,12 +326,7 @@ def _forget_read(own: str, draft: str) -> None:
 
 
 def _watch(own: str, done: Callable[[Job], None]) -> bool:
-    """Draw the job that this session handed in last; whether it is still under way.
-
-    Args:
-        own: where the session remembers its id.
-        done: draws what became of one that is done.
-    """
+    """Draw what became of the job that this session remembers; whether it is still under way."""
     job = jobs.remembered(own)
     if job is None:
         return False
