@@ -1,5 +1,7 @@
 """What several files of tests need: a store with quickly trained rankers of the sample."""
 
+import fcntl
+import gc
 import os
 import shutil
 import sys
@@ -15,6 +17,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the
 MAIN = sys.modules["__main__"]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded_once():
+    """Streamlit looks through all objects after every run of a page: those loaded by now stay."""
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def main_module():
     """Streamlit's page tests put a page in the place of `__main__`; spawned processes read it."""
@@ -24,22 +32,55 @@ def main_module():
 
 
 @pytest.fixture(scope="session")
-def trained_sample(tmp_path_factory):
-    """(store, workbench): two rankers of the sample after three steps, and their certificates."""
+def made_once(tmp_path_factory):
+    """Fills a folder once a run, however many processes test side by side; nobody changes it."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def folder(name, fill):
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (shared / name).exists():
+                fill(filled := tmp_path_factory.mktemp(name))
+                filled.rename(shared / name)
+        return shared / name
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def untouched_sample(made_once):
+    """A store as it was before any test wrote into it: see `trained_sample`."""
+    from shuffleproof.core.studies.kinds.invariance.question import Invariance
+    from shuffleproof.core.studies.workbench import finished
+
+    def fill(root):
+        bench = sample_bench(root)
+        short = {"epochs": "1", "steps_per_epoch": "3"}
+        names = ("dlcm", "setrank-imsab-init")
+        keys = {name: finished(bench.trained(name, short)).artefact.key for name in names}
+        stored = tuple(f"{name}#{key.digest[:8]}" for name, key in keys.items())
+        finished(Invariance(stored, 2, 0).run(bench))
+
+    return made_once("trained", fill)
+
+
+def sample_bench(root):
     from shuffleproof.core.rankers.initial import ListRecipe
     from shuffleproof.core.store.artefacts import Store
-    from shuffleproof.core.studies.kinds.invariance.question import Invariance
     from shuffleproof.core.studies.workbench import Workbench, finished
 
-    store = Store(tmp_path_factory.mktemp("trained"))
     recipe = ListRecipe(("feature:3",), scores="in-sample")
-    bench = finished(Workbench.opened("sample", recipe, store))
-    short = {"epochs": "1", "steps_per_epoch": "3"}
-    found = {name: finished(bench.trained(name, short)) for name in ("dlcm", "setrank-imsab-init")}
-    named = [f"{name}#{kept.artefact.key.digest[:8]}" for name, kept in found.items()]
-    finished(Invariance(tuple(named), 2, 0).run(bench))
-    shutil.copytree(store.root, untouched(store))
-    return store, bench
+    return finished(Workbench.opened("sample", recipe, Store(root)))
+
+
+@pytest.fixture(scope="session")
+def trained_sample(untouched_sample, tmp_path_factory):
+    """(store, workbench): two rankers of the sample after three steps, and their certificates."""
+    bench = sample_bench(
+        shutil.copytree(untouched_sample, tmp_path_factory.mktemp("own") / "store")
+    )
+    return bench.store, bench
 
 
 @pytest.fixture(scope="module")
@@ -66,19 +107,15 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
-def every_study(tmp_path_factory):
+def every_study(made_once, tmp_path_factory):
     """(store, artefacts by kind, folder of the runs): a small study of every kind."""
-    from tests.every_study import made
+    from tests import every_study
 
-    return made(tmp_path_factory.mktemp("studies"))
-
-
-def untouched(store):
-    """Where the store lies as it was before any test wrote into it."""
-    return store.root.with_name(f"{store.root.name}-untouched")
+    place = made_once("studies", every_study.made)
+    return every_study.opened(shutil.copytree(place, tmp_path_factory.mktemp("own") / "studies"))
 
 
 @pytest.fixture
-def trained_root(trained_sample, tmp_path):
+def trained_root(untouched_sample, tmp_path):
     """A store's root with the trained sample and nothing that other tests did."""
-    return Path(shutil.copytree(untouched(trained_sample[0]), tmp_path / "store"))
+    return Path(shutil.copytree(untouched_sample, tmp_path / "store"))

@@ -34,8 +34,16 @@ def made(root):
     """(store, artefacts by kind, folder with the runs and their judgments), all below `root`."""
     store = Store(root / "store")
     tables.data_set(store, tables.fold())
-    folder = _runs(root / "runs")
-    return store, _studies(store, folder), folder
+    _studies(store, _runs(root / "runs"))
+    return opened(root)
+
+
+def opened(root):
+    """The same of a folder that holds them already."""
+    store = Store(root / "store")
+    kinds = {RUNS if "runs" in one.recipe else one.recipe["kind"]: one
+             for one in store.artefacts("study")}  # fmt: skip
+    return store, {kind: kinds[kind] for kind in KINDS}, root / "runs"
 
 
 def tiny(question):
@@ -98,7 +106,7 @@ def _studies(store, folder):
     }
     rest = {kind: one for kind, one in STUDIES.items() if kind not in work}
     work |= {kind: one(**tiny(one)).run(bench) for kind, one in rest.items()}
-    found = {kind: finished(one) for kind, one in work.items()}
+    for one in work.values():
+        finished(one)
     files = [folder / "first.run", folder / "second.run"]
-    compared = outside_runs.compared(folder / "qrels.txt", files, ("AP", "RR"))
-    return found | {RUNS: outside_runs.keep(compared, store)}
+    outside_runs.keep(outside_runs.compared(folder / "qrels.txt", files, ("AP", "RR")), store)

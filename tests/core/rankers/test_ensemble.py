@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from shuffleproof.app.combinations import made_of
+from shuffleproof.app.training import _combinations
 from shuffleproof.core.aggregate.voting import borda, kemeny, margins, mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -315,12 +315,12 @@ def test_a_workbench_combines_by_name(trained_sample):
         fused.ranker.score(lists.dataset, lists.lists),
     )
     members = set(fused.artefact.facts["members"])
-    listed = made_of(bench.store.artefacts("ranker"), members)
+    listed = _combinations(bench.store.artefacts("ranker"), members)
     (row,) = [row for row in listed if row["key"] == str(fused.artefact.key)]
     assert row["recipe"] == "3 scorings a list, of " + " + ".join(
         key.partition("-")[2][:6] for key in fused.artefact.facts["members"]
     )
-    assert not made_of(bench.store.artefacts("ranker"), set())
+    assert not list(_combinations(bench.store.artefacts("ranker"), set()))
     with pytest.raises(UsageError, match="--set"):
         finished(bench.trained(f"shuffled:{member}", {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name
