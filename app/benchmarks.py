@@ -24,7 +24,6 @@ from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.tables import Cell
 from shuffleproof.core.words import counted
 
 KIND = benchmark.KIND
@@ -135,24 +134,16 @@ def labels(key: str) -> list[str]:
     return benchmark_table.rankers_of(result(key))
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def cells(
-    key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
-) -> dict[tuple[str, str], Cell]:
-    """The table as it is printed; `marked`: the baselines and their symbols."""
-    return sections.cells(result(key), measures, marked[0], test, marked[1])
+cells = door(sections.cells)
+"""The table as it is printed."""
 
 
 runs_in_words = door(sections.runs_in_words)
 """What the means are over."""
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
-def notes(
-    key: str, measures: tuple[str, ...], marked: tuple[tuple[str, ...], str], test: str
-) -> list[str]:
-    """The lines under the table; arguments as those of `cells`."""
-    return sections.table_notes(result(key), measures, marked[0], test, marked[1])
+notes = door(sections.table_notes)
+"""The lines under the table."""
 
 
 means = door(benchmark_table.means)

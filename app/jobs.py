@@ -22,6 +22,7 @@ from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import STUDIES
 
 FAST, SLOW = 1.0, 5.0
@@ -41,6 +42,16 @@ def table() -> Jobs:
 def under_way() -> tuple[Job, ...]:
     """The jobs that run, then those that wait, in the order in which they will run."""
     return table().list("running", "waiting")
+
+
+def reading(keys: Iterable[ArtefactKey]) -> int:
+    """How many jobs under way read a data set among these artefacts; 0 where none can be seen."""
+    names = {f"{key.kind}-{key.digest}" for key in keys}
+    try:
+        pinned = [str(job.parameters.get("pinned") or "").split(",") for job in under_way()]
+    except ShuffleproofError:
+        return 0
+    return sum(not names.isdisjoint(each) for each in pinned)
 
 
 def pace() -> float:

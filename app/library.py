@@ -13,9 +13,7 @@ import streamlit as st
 from shuffleproof.app import services, state
 from shuffleproof.app.services import Now
 from shuffleproof.app.when import age_in_words
-from shuffleproof.core import jobs
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.library import cleaning, side_by_side
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import KINDS, Entry
@@ -257,15 +255,3 @@ def tagged(chosen: Sequence[Entry], tags: Sequence[str]) -> None:
     own = Tags(services.store().root)
     for entry in chosen:
         own.put(entry.key, tags)
-
-
-def working(chosen: Collection[Entry]) -> int:
-    """How many jobs under way read a data set among these entries."""
-    keys = {f"{entry.key.kind}-{entry.key.digest}" for entry in chosen}
-    try:
-        active = jobs.jobs_of(services.store()).list("waiting", "running")
-    except ShuffleproofError:
-        return 0
-    return sum(
-        bool(keys & set(str(job.parameters.get("pinned") or "").split(","))) for job in active
-    )

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from shuffleproof.core.cli.answer import Answer
@@ -271,12 +272,12 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
     result = benchmark_table.with_measures(result, artefact.path, measures, store)
     rows = benchmark_table.rankers_of(result)
     baselines = [name for name in view.baselines or () if name != INITIAL or name in rows]
-    how = (measures, baselines, view.test, view.symbols)
+    view = replace(view, measures=measures, baselines=baselines)
     if TABLE_ENDINGS[chosen] in table_text.EXACT:
-        frame = benchmark_table.numbers(result, *how)
+        frame = benchmark_table.numbers(result, view)
         out.write_bytes(table_text.exact(frame, TABLE_ENDINGS[chosen]))
         return
-    written(sections.table(result, *how, digits=view.digits), chosen, out, view.digits)
+    written(sections.table(result, view), chosen, out, view.digits)
 
 
 def written(table: Table, chosen: str, out: Path, digits: int = DIGITS) -> None:

@@ -34,7 +34,7 @@ def runs(arguments: argparse.Namespace) -> Answer:
     result = outside_runs.compared(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
     baselines = list(dict.fromkeys(parts_of(arguments.against or "")))
-    view = View(digits=arguments.digits, baselines=baselines)
+    view = View(result.measures, arguments.digits, baselines)
     said = outside_runs.warnings(result.facts)
     answer = {
         "result": str(artefact.key),
@@ -45,6 +45,6 @@ def runs(arguments: argparse.Namespace) -> Answer:
     }
     del answer["failed"]
     answer["said"] += said
-    shown = sections.table(result, result.measures, baselines, digits=view.digits)
+    shown = sections.table(result, view)
     lines = "".join(f"{sentence}\n" for sentence in said)
     return Answer(answer, f"{table_text.markdown(shown)}\n{lines}stored as {artefact.key}")

@@ -24,6 +24,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
 from tests import app_folded as folded
 from tests import app_tables as tables
 from tests.app_jobs import announce, state_of
@@ -189,9 +190,7 @@ def test_columns_that_differ_say_so_under_the_table(stored):
     said = plain(opened(columns=["NDCG@10", "NDCG@5"]))
     assert "my_set · N = 40 queries · mean ± standard deviation of 2 seeds" in said
     assert "bold: best of the trained rows" in said
-    mixed = benchmarks.notes(
-        str(stored.key), ("NDCG(empty=one)@10", "NDCG@5"), ((), "a"), "paired t"
-    )
+    mixed = benchmarks.notes(str(stored.key), View(("NDCG(empty=one)@10", "NDCG@5")))
     assert [line.partition(": ")[0] for line in mixed[1:3]] == ["NDCG(empty=one)@10", "NDCG@5"]
     text = report.report([stored.path])
     assert "best of the trained rows" in text
@@ -280,10 +279,9 @@ def chosen_of(artefact):
 def test_files_hold_the_table_and_the_runs(stored):
     services_store = benchmarks.path(str(stored.key))
     assert services_store == stored.path
-    files = {
-        file.label: file
-        for file in view.tables(chosen_of(stored), (("random",), benchmark_table.LETTERS))
-    }
+    chosen = chosen_of(stored)
+    shown = View(chosen.columns, baselines=("random",), test=chosen.test)
+    files = {file.label: file for file in view.tables(chosen, shown)}
     latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
     assert latex.count(r"\textbf") == 2

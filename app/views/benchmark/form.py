@@ -27,6 +27,7 @@ from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.sections import View
 from shuffleproof.core.words import counted
 
 MADE = "new combinations"
@@ -67,7 +68,7 @@ def _so_far(digest: str, done: int, _found: RunningStudy) -> pd.DataFrame | None
     if result is None:
         return None
     labels = benchmark_table.rankers_of(result)
-    cells = sections.cells(result, result.measures, ())
+    cells = sections.cells(result, View(result.measures, baselines=()))
     return printed.frame(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
 
 

@@ -14,7 +14,7 @@ from shuffleproof.app.study import choice, form, job_panel, measures, parts
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
-from shuffleproof.app.views.benchmark.queries import Chosen, marks
+from shuffleproof.app.views.benchmark.queries import Chosen, shown_as
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
@@ -25,6 +25,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.sections import View
 
 CHART, CLICK = "differences", chooses(ranker=str)
 STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
@@ -102,7 +103,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         f"{chosen.key}-runs.zip",
         lambda: benchmarks.runs(chosen.key),
     )
-    shared = choice.shared(artefact, picture, lambda: tables(chosen, marks(chosen)))
+    shared = choice.shared(artefact, picture, lambda: tables(chosen, shown_as(chosen)))
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 
@@ -180,25 +181,23 @@ def _table(chosen: Chosen) -> None:
         "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
         key="marks", bind="query-params", help="+ and † are those of the paper.",
     )  # fmt: skip
-    asked = (chosen.key, chosen.columns, marks(chosen), chosen.test)
-    cells = benchmarks.cells(*asked)
+    view = shown_as(chosen)
+    cells = benchmarks.cells(chosen.key, view)
     groups = groups_of(chosen.artefact.facts)
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
-    for text in (*benchmarks.notes(*asked), *warned):
+    for text in (*benchmarks.notes(chosen.key, view), *warned):
         st.caption(escaped(text))
 
 
-def tables(chosen: Chosen, marked: tuple[tuple[str, ...], str]) -> list[exports.File]:
+def tables(chosen: Chosen, view: View) -> list[exports.File]:
     """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
-    measures, (baselines, symbols) = list(chosen.columns), marked
-    asked = (measures, baselines, chosen.test, symbols)
 
     def make(ending: str) -> bytes:
         result = opened.result(chosen.key)
         if ending in table_text.WRITERS:
-            return table_text.written(sections.table(result, *asked), ending)
-        return table_text.exact(numbers(result, *asked), ending)
+            return table_text.written(sections.table(result, view), ending)
+        return table_text.exact(numbers(result, view), ending)
 
     return [
         exports.File(

@@ -25,6 +25,7 @@ from shuffleproof.core.studies.kinds.benchmark.published import warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison
 from shuffleproof.core.studies.result import in_words
+from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import p_value
 
@@ -76,11 +77,12 @@ class Chosen:
         return self.compared[~self.compared["ranker"].isin(UNDRAWN)]
 
 
-def marks(chosen: Chosen) -> tuple[tuple[str, ...], str]:
-    """The rows that the table's marks compare with, no more than there are symbols; the symbols."""
+def shown_as(chosen: Chosen) -> View:
+    """How the table is shown: its columns, and what its marks compare with, as far as they go."""
     symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
     asked = st.session_state.get("letters", ())
-    return tuple(label for label in asked if label in chosen.labels)[: len(symbols)], symbols
+    baselines = tuple(label for label in asked if label in chosen.labels)[: len(symbols)]
+    return View(chosen.columns, baselines=baselines, test=chosen.test, symbols=symbols)
 
 
 BARS, ROWS, BUMP = "deltas", "queries", "answers"

@@ -183,13 +183,11 @@ def _ordered(facts: Sequence[str]) -> list[str]:
     >>> _ordered(["queries", "label 0", "label 2", "size", "label 1"])
     ['queries', 'label 0', 'label 1', 'label 2', 'size']
     """
-    shares = sorted(
-        (fact for fact in facts if fact.startswith("label ")),
-        key=lambda fact: float(fact.removeprefix("label ")),
-    )
-    rest = [fact for fact in facts if fact not in shares]
-    at = facts.index(next(iter(fact for fact in facts if fact in shares))) if shares else 0
-    return [*rest[:at], *shares, *rest[at:]]
+    labels = [fact for fact in facts if fact.startswith("label ")]
+    rest = [fact for fact in facts if fact not in labels]
+    at = facts.index(labels[0]) if labels else 0
+    labels.sort(key=lambda fact: float(fact.removeprefix("label ")))
+    return [*rest[:at], *labels, *rest[at:]]
 
 
 def _manage(name: str, artefact: Artefact) -> None:
@@ -277,26 +275,22 @@ def _ask(name: str, artefact: Artefact) -> None:
     fold = services.fold(str(artefact.key))
     rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint)
     studies = studied_on(store, str(artefact.facts["fingerprint"]))
-    pinned = f"{artefact.key.kind}-{artefact.key.digest}"
-    running = [job for job in jobs.under_way() if job.parameters.get("pinned") == pinned]
+    running = jobs.reading([artefact.key])
     names = [text for text, key in store.names().items() if key == artefact.key and text != name]
     st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
-    depend = "No trained ranker and no study depends on it."
     if rankers or studies:
-        depend = (
+        st.markdown(
             f"{len(rankers)} trained rankers and {len(studies)} studies depend on it: they stay "
             "stored, but can be neither opened query by query nor added to until the same files "
             "are read in again."
         )
-    st.markdown(depend)
+    else:
+        st.markdown("No trained ranker and no study depends on it.")
     if names:
         st.markdown(f"It is also called {escaped(', '.join(names))}: these names go too.")
     if running:
-        several = len(running) > 1
-        verb = (
-            "are working on it: cancel them first." if several else "is working on it: cancel it."
-        )
-        st.error(f"{counted(len(running), 'job')} {verb}")
+        one, several = "is working on it: cancel it.", "are working on it: cancel them first."
+        st.error(f"{counted(running, 'job')} {one if running == 1 else several}")
     keep, remove = st.columns(2)
     if keep.button("Keep it", width="stretch"):
         st.rerun()
@@ -305,7 +299,7 @@ def _ask(name: str, artefact: Artefact) -> None:
         type="primary",
         key="delete now",
         width="stretch",
-        disabled=bool(running),
+        disabled=running > 0,
         on_click=_delete,
         args=(artefact,),
     ):

@@ -206,7 +206,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         st.markdown("Nothing was made from it.")
     whole = bool(made) and st.toggle(f"Delete these {len(made)} too", key="with dependents")
     gone = [*made, *chosen] if whole else list(chosen)
-    running = library.working(gone)
+    running = jobs.reading([entry.key for entry in gone])
     if running:
         st.error(f"{running} job{' is' if running == 1 else 's are'} working on it: cancel first.")
     keep, remove = st.columns(2)

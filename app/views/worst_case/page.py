@@ -225,9 +225,8 @@ def _queries(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     budget = right.selectbox(
         f"Budget ({unit})", budgets, index=len(budgets) - 1, key="at", bind="query-params"
     )
-    if ranker is None:
-        return
-    _behind(artefact, ranker, budgets[-1] if budget is None else int(budget))
+    if ranker is not None:
+        _behind(artefact, ranker, budgets[-1] if budget is None else int(budget))
 
 
 def _behind(artefact: Artefact, ranker: str, budget: int) -> None:

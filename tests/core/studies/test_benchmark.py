@@ -30,6 +30,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import small_set
 
@@ -191,7 +192,7 @@ def test_comparisons_are_paired_tests_with_holm(result):
 
 
 def test_marks_say_above_and_below(result):
-    marks = benchmark_table.marks(result, ("NDCG@10",), ("feature:3", "random"))
+    marks = benchmark_table.marks(result, View(("NDCG@10",), baselines=("feature:3", "random")))
     of = dict(zip(marks.ranker, marks.marks, strict=True))
     assert of["ideal"] == "ab"
     assert of["random"] == "(a)"
@@ -223,7 +224,7 @@ def test_critical_difference_is_friedman_and_nemenyi(result):
 
 
 def test_text_has_bold_best_marks_and_a_note(result):
-    latex = table_text.latex(sections.table(result, ("NDCG@10",), ("random",)))
+    latex = table_text.latex(sections.table(result, View(("NDCG@10",), baselines=("random",))))
     best = benchmark_table.means(result, ("NDCG@10",)).query("best").iloc[0]
     assert rf"\textbf{{{best['mean']:.3f}}}" in latex
     assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 1
@@ -238,7 +239,7 @@ def test_text_has_bold_best_marks_and_a_note(result):
     assert r"\emph{each document by itself}" in latex
     both = ("feature:3", "random")
     symbols = benchmark_table.SYMBOLS["daggers"]
-    told = sections.table(result, ("NDCG@10",), both, "randomisation", symbols)
+    told = sections.table(result, View(("NDCG@10",), 3, both, "randomisation", symbols))
     daggers = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger}}$" in daggers  # the ideal is above both
     assert "+ above feature:3, (+) below, † above random" in daggers
@@ -373,7 +374,7 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     queries = result.facts["queries"]
     counted = benchmark_table.means(result, ("NDCG(empty=skip)@10",))["n"].max()
     mixed = ("NDCG(empty=skip)@10", "NDCG(discount=letor,ideal=shown)@5", "RR")
-    lines = sections.table_notes(result, mixed, (), "paired t")
+    lines = sections.table_notes(result, View(mixed))
     left_out = f"({queries - counted} without relevant documents left out)"
     gain = "gain: 2^y − 1"
     head = f"{mixed[0]}: N = {counted} queries {left_out} · {gain} · ideal: judged"
@@ -384,9 +385,9 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     assert lines[3].startswith(f"RR: N = {queries} queries · relevant: grade ≥ 1")
     assert "N =" not in lines[0]
     assert lines[4] == "Bold: best of the trained rows"
-    text = table_text.latex(sections.table(result, mixed, ()))
+    text = table_text.latex(sections.table(result, View(mixed)))
     assert all(f"% {line}\n" in text for line in lines)
-    alike = sections.table_notes(result, ("NDCG@5", "NDCG@10"), (), "paired t")
+    alike = sections.table_notes(result, View(("NDCG@5", "NDCG@10")))
     assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
     (tied,) = alike[2:]
     assert "of the pairs of mean-rank:random+feature:2 have equal scores" in tied
@@ -396,9 +397,9 @@ def test_undefined_means_are_compared_with_nothing(result):
     measure = "NDCG(empty=nan)@10"
     frame = benchmark_table.compared(result, measure, "feature:3")
     assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
-    assert set(benchmark_table.marks(result, (measure,), ("random",)).marks) == {""}
+    assert set(benchmark_table.marks(result, View((measure,), baselines=("random",))).marks) == {""}
     assert not published.critical_difference(result, measure).queries
-    line = sections.table_notes(result, (measure,), (), "paired t")[0]
+    line = sections.table_notes(result, View((measure,)))[0]
     assert f"N = {result.facts['queries']} queries (means are undefined" in line
     defined = benchmark_table.compared(result, "NDCG(empty=skip)@10", "feature:3")
     assert defined["difference"].notna().all()
@@ -407,13 +408,14 @@ def test_undefined_means_are_compared_with_nothing(result):
 def test_every_baseline_has_a_mark_or_is_refused(result):
     baselines = ["feature:1", "feature:2", "feature:3", "random"]
     daggers = benchmark_table.SYMBOLS["daggers"]
-    marks = benchmark_table.marks(result, ("NDCG@10",), baselines, symbols=daggers)
+    view = View(("NDCG@10",), baselines=baselines, symbols=daggers)
+    marks = benchmark_table.marks(result, view)
     assert dict(zip(marks.ranker, marks.marks, strict=True))["ideal"] == daggers[:4]
-    told = sections.table(result, ("NDCG@10",), baselines, symbols=daggers)
+    told = sections.table(result, view)
     text = table_text.latex(told)
     assert r"$^{\mathrm{+\dagger\ddagger\S}}$" in text
     with pytest.raises(UsageError, match="7 baselines, and marks for 6"):
-        benchmark_table.marks(result, ("NDCG@10",), ["random"] * 7, symbols=daggers)
+        benchmark_table.marks(result, replace(view, baselines=["random"] * 7))
 
 
 def test_stored_rankers_cannot_be_seeded_anew():

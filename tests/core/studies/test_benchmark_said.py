@@ -273,8 +273,9 @@ def test_many_randomisation_tests_at_once_are_the_single_ones():
 
 def test_marks_and_comparisons_by_randomisation_agree_with_t_where_it_is_clear(result):
     for baseline in ("random", "ideal"):
-        t = benchmark_table.marks(result, ("NDCG@10",), (baseline,))
-        drawn = benchmark_table.marks(result, ("NDCG@10",), (baseline,), "randomisation")
+        view = View(("NDCG@10",), baselines=(baseline,))
+        t = benchmark_table.marks(result, view)
+        drawn = benchmark_table.marks(result, replace(view, test="randomisation"))
         pd.testing.assert_frame_equal(t, drawn)
 
 

@@ -4,6 +4,7 @@ Where columns differ in their convention or in the queries that they count, each
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -18,7 +19,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import (
-    LETTERS,
     PAIRED_T,
     compared,
     comparison,
@@ -38,7 +38,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.studies.tables import DIGITS, Cell, Table
+from shuffleproof.core.studies.tables import Cell, Table
 from shuffleproof.core.words import counted, interval, number, p_value, signed
 
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
@@ -46,15 +46,14 @@ USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    measures = tuple(view.measures) or result.measures
+    measures, baselines = tuple(view.measures) or result.measures, baselines_of(result, view)
     measure = USUAL if USUAL in measures else measures[-1]
-    baselines = baselines_of(result, view)
     baseline = next(iter(baselines), rankers_of(result)[0])
     frame = compared(result, measure, baseline, view.test)
     drawn = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (drawn, baseline, measure))
     yield Finding(finding(result, measure))
-    yield table(result, measures, baselines, view.test, view.symbols, digits=view.digits)
+    yield table(result, replace(view, measures=measures, baselines=baselines))
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
     found = published.critical_difference(result, measure) if len(drawn) > 1 else None
@@ -77,17 +76,16 @@ def baselines_of(result: StudyResult, view: View) -> list[str]:
 
 def answer(result: StudyResult, view: View) -> dict[str, Any]:
     """What the command answers in JSON: numbers, marks, comparisons and what stands under it."""
-    measures, baselines = result.measures, baselines_of(result, view)
-    how = (measures, baselines, view.test, view.symbols)
-    notes = table_notes(result, *how) + means_over_folds(result, measures, view.digits)
-    beside = []
+    measures, baselines, beside = result.measures, baselines_of(result, view), []
+    view = replace(view, measures=measures, baselines=baselines)
+    notes = table_notes(result, view) + means_over_folds(result, view)
     printed = published.printed_for(result.facts)
     if printed is not None:
         notes += filter(None, [published.warning(result.facts, measures)])
         beside = records(published.beside(result, printed))
     return {
         "failed": dict(result.facts.get("failed", {})),
-        "table": records(marked_means(result, *how)),
+        "table": records(marked_means(result, view)),
         "test": view.test,
         "symbols": dict(zip(baselines, view.symbols, strict=False)),
         "comparisons": [
@@ -168,14 +166,9 @@ def _named(frame: pd.DataFrame) -> str:
 CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
 
 
-def table_notes(
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str,
-    symbols: str = LETTERS,
-) -> list[str]:
+def table_notes(result: StudyResult, view: View) -> list[str]:
     """Every line under the table."""
+    measures = view.measures
     counts = {measure: counts_in_words(result, measure) for measure in measures}
     one_count = len(set(counts.values())) == 1
     alike: dict[str, list[str]] = {}
@@ -190,17 +183,17 @@ def table_notes(
         lines = [" · ".join(filter(None, [*first, _runs(result, measures[0])]))]
         lines += [f"{', '.join(own)}: {way}" for way, own in alike.items()]
         lines.append(f"Bold: {bold}")
-    return [*lines, *marks_in_words(baselines, test, symbols), *remarks(result)]
+    return [*lines, *marks_in_words(view), *remarks(result)]
 
 
-def means_over_folds(result: StudyResult, measures: Sequence[str], digits: int) -> list[str]:
+def means_over_folds(result: StudyResult, view: View) -> list[str]:
     """A line a column with means in which every fold counts alike; none with a single fold."""
     if len(result.facts["folds"]) == 1:
         return []
-    frame, lines = means(result, measures), []
-    for measure, head in zip(measures, heads(measures), strict=True):
+    frame, lines = means(result, view.measures), []
+    for measure, head in zip(view.measures, heads(view.measures), strict=True):
         rows = frame[frame["measure"] == measure].itertuples()
-        text = ", ".join(f"{row.ranker} {row.mean_of_folds:.{digits}f}" for row in rows)
+        text = ", ".join(f"{row.ranker} {row.mean_of_folds:.{view.digits}f}" for row in rows)
         lines.append(f"{head}, mean over folds instead of queries: {text}")
     return lines
 
@@ -268,19 +261,19 @@ def _over(seeds: int, folds: int) -> str:
     return f"{counted(seeds, 'seed')} × {counted(folds, 'fold')} = {seeds * folds} runs"
 
 
-def marks_in_words(baselines: Sequence[str], test: str, symbols: str = LETTERS) -> list[str]:
+def marks_in_words(view: View) -> list[str]:
     """What the marks mean, in one line; none without a baseline.
 
-    >>> marks_in_words(["mart"], "paired t")
+    >>> marks_in_words(View(baselines=["mart"]))
     ['Marks: a above mart, (a) below, at p ≤ .05 (paired t, Holm over rows and measures)']
     """
-    if not baselines:
+    if not view.baselines:
         return []
     named = ", ".join(
         f"{mark} above {name}, ({mark}) below"
-        for mark, name in zip(symbols, baselines, strict=False)
+        for mark, name in zip(view.symbols, view.baselines, strict=False)
     )
-    return [f"Marks: {named}, at p ≤ .05 ({test}, Holm over rows and measures)"]
+    return [f"Marks: {named}, at p ≤ .05 ({view.test}, Holm over rows and measures)"]
 
 
 def remarks(result: StudyResult) -> list[str]:
@@ -297,48 +290,32 @@ def remarks(result: StudyResult) -> list[str]:
     return lines if is_of_runs(result.recipe) else lines + tied_in_words(facts.get("tied", {}))
 
 
-def cells(  # noqa: PLR0913 (each argument is one fact of how the table is printed)
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str = PAIRED_T,
-    symbols: str = LETTERS,
-    *,
-    digits: int = DIGITS,
-) -> dict[tuple[str, str], Cell]:
+def cells(result: StudyResult, view: View) -> dict[tuple[str, str], Cell]:
     """Every (ranker, measure) as it is printed."""
+    spec = f".{view.digits}f"
     return {
         (row["ranker"], row["measure"]): Cell(
-            text=number(row["mean"], f".{digits}f"),
-            spread="" if pd.isna(row["sd"]) else f"± {number(row['sd'], f'.{digits}f')}",
+            text=number(row["mean"], spec),
+            spread="" if pd.isna(row["sd"]) else f"± {number(row['sd'], spec)}",
             marks=row["marks"],
             best=bool(row["best"]),
         )
-        for row in marked_means(result, measures, baselines, test, symbols).to_dict("records")
+        for row in marked_means(result, view).to_dict("records")
     }
 
 
-def table(  # noqa: PLR0913 (as `cells`)
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str = PAIRED_T,
-    symbols: str = LETTERS,
-    *,
-    digits: int = DIGITS,
-) -> Table:
+def table(result: StudyResult, view: View) -> Table:
     """The table as it is printed: best in bold, marks, groups, with what they mean below."""
-    printed = cells(result, measures, baselines, test, symbols, digits=digits)
+    printed, measures = cells(result, view), view.measures
     labels, groups = rankers_of(result), groups_of(result.facts)
     texts = {measure: [printed[label, measure] for label in labels] for measure in measures}
     headed = zip(measures, heads(measures), strict=True)
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
-    notes = table_notes(result, measures, baselines, test, symbols)
-    notes += means_over_folds(result, measures, digits)
+    notes = table_notes(result, view) + means_over_folds(result, view)
     frame = pd.DataFrame({"ranker": labels, **texts})
     return Table(frame, columns, "", notes, [groups[label] for label in labels])
 
 
 def markdown(result: StudyResult, measures: Sequence[str], baselines: Sequence[str]) -> str:
     """The table in Markdown, its notes below it."""
-    return table_text.markdown(table(result, measures, baselines))
+    return table_text.markdown(table(result, View(measures, baselines=baselines)))

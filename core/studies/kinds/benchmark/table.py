@@ -37,6 +37,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
     TESTS,
 )
 from shuffleproof.core.studies.result import StudyResult, by_query
+from shuffleproof.core.studies.sections import View
 
 __all__ = [
     "LETTERS", "MEANS", "SYMBOLS", "check_baselines", "compared", "comparison", "deltas",
@@ -175,13 +176,7 @@ def intervals(
     return low[rows], high[rows]
 
 
-def marks(
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str = PAIRED_T,
-    symbols: str = LETTERS,
-) -> pd.DataFrame:
+def marks(result: StudyResult, view: View) -> pd.DataFrame:
     """Letters: a row that is significantly above baseline a carries `a`, one below it `(a)`.
 
     Holm's adjustment covers every ranker and measure that is compared with one baseline.
@@ -193,12 +188,13 @@ def marks(
         UsageError: more baselines than symbols.
         UnknownNameError: no such ranker in the study, or no such test.
     """
-    check_baselines(baselines, symbols)
-    _check_names(result, baselines, test)
+    baselines = view.baselines or ()
+    check_baselines(baselines, view.symbols)
+    _check_names(result, baselines, view.test)
     rows, differences = [], []
-    for measure in measures:
+    for measure in view.measures:
         values = per_query(result, measure)
-        for letter, baseline in zip(symbols, baselines, strict=False):
+        for letter, baseline in zip(view.symbols, baselines, strict=False):
             for label in values:
                 if label != baseline:
                     rows.append((label, measure, letter))
@@ -206,7 +202,7 @@ def marks(
     frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
     if not rows:
         return frame.rename(columns={"letter": "marks"})
-    raw = pd.Series(_p_values(np.stack(differences), test))
+    raw = pd.Series(_p_values(np.stack(differences), view.test))
     p = raw.groupby(frame["letter"]).transform(lambda own: holm(own.to_numpy(np.float64)))
     above = np.nansum(differences, axis=1) > 0
     texts = np.where(above, frame["letter"], "(" + frame["letter"] + ")")
@@ -215,16 +211,10 @@ def marks(
     return joined.reset_index()
 
 
-def marked_means(
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str = PAIRED_T,
-    symbols: str = LETTERS,
-) -> pd.DataFrame:
+def marked_means(result: StudyResult, view: View) -> pd.DataFrame:
     """`means` with the `marks` of each, which are empty where it has none."""
-    marked = marks(result, measures, baselines, test, symbols)
-    found = means(result, measures).merge(marked, "left", ["ranker", "measure"])
+    marked = marks(result, view)
+    found = means(result, view.measures).merge(marked, "left", ["ranker", "measure"])
     return found.fillna({"marks": ""})
 
 
@@ -351,21 +341,20 @@ def _of_files(study: Path, result: StudyResult, rows: _Rows) -> Iterator[list[_A
         yield [(dataset, lists, as_ranked(lists, arrays[f"scores/{run}"]))]
 
 
-def numbers(
-    result: StudyResult,
-    measures: Sequence[str],
-    baselines: Sequence[str],
-    test: str = PAIRED_T,
-    symbols: str = LETTERS,
-) -> pd.DataFrame:
-    """Means, spread, runs, N, marks, and the comparison with the first baseline."""
-    table = marked_means(result, measures, baselines, test, symbols)
-    if not baselines:
+def numbers(result: StudyResult, view: View) -> pd.DataFrame:
+    """Means, spread, runs, N, marks, and the comparison with the first baseline, where one is.
+
+    A row a ranker and measure: the columns of `marked_means`, against (the first baseline), and
+    those of `compared`; NaN in the baseline's own row.
+    """
+    table = marked_means(result, view)
+    if not view.baselines:
         return table
+    baseline, *_ = view.baselines
     tests = [
-        compared(result, measure, baselines[0], test).assign(measure=measure)
-        for measure in measures
+        compared(result, measure, baseline, view.test).assign(measure=measure)
+        for measure in view.measures
     ]
     against = pd.concat(tests, ignore_index=True).drop(columns=["group", "n"])
-    against.insert(0, "against", baselines[0])
+    against.insert(0, "against", baseline)
     return table.merge(against, how="left", on=["ranker", "measure"])
