@@ -10,12 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
-from shuffleproof.core.studies.table_text import finite, records
 from shuffleproof.core.words import MISSING, number
-
-__all__ = ["Answer", "document", "finite", "records", "show", "table", "warn"]
 
 VERSION = 1
 """Of the answers' form: counted up where a key goes or changes its meaning, not where one comes."""
@@ -39,6 +34,8 @@ class Answer:
 def show(answer: Answer, command: str | None) -> None:
     """Print an answer on stdout: as JSON where the command is named, else as text."""
     if command is not None:
+        from shuffleproof.core.studies.table_text import finite  # noqa: PLC0415 (pandas)
+
         print(json.dumps(finite(document(command, answer.json)), indent=None, allow_nan=False))
     else:
         print(answer.text or table(answer.json))
@@ -63,6 +60,8 @@ def table(rows: Any) -> str:
         return "\n".join(f"{key!s:<{width}}  {_cell(value)}" for key, value in rows.items())
     if not isinstance(rows, Sequence) or not rows:
         return "nothing"
+    import pandas as pd  # noqa: PLC0415 (a help text needs no table)
+
     frame = pd.DataFrame([{key: _cell(value) for key, value in row.items()} for row in rows])
     return frame.to_string(index=False, justify="left")
 

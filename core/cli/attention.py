@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.answers.shown_order import document_names
-from shuffleproof.core.cli.answer import Answer, records
+from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import asked, done, rankers_in
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.data.lists import JudgedLists
@@ -20,7 +20,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
-from shuffleproof.core.studies.table_text import terminal
+from shuffleproof.core.studies.table_text import records, terminal
 from shuffleproof.core.studies.workbench import Workbench
 
 

@@ -133,7 +133,7 @@ def train(arguments: argparse.Namespace) -> Answer:
     facts = trained.artefact.facts
     return Answer(
         {
-            "ranker": trained.ranker.name,
+            "ranker": facts["name"],
             "artefact": str(trained.artefact.key),
             "cached": trained.cached,
             "epochs": facts["epochs"],

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64, Int64, UInt64
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_moves import (
     NONE,
     hashes,
@@ -24,41 +24,10 @@ from shuffleproof.core.perturb.worst_moves import (
     usable_moves,
 )  # fmt: skip
 
-UNITS = ("inversions", "exchanges")
-METHODS = ("greedy", "beam", "annealing")
-
 Orders = Int64[np.ndarray, "orders places"]
 Objective = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 """Orders → values and guides [orders, lists]. What is looked for is the least value; guides are
 values with their plateaus broken, and say which step is taken."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """How the worst order is looked for.
-
-    Attributes: see their help.
-    """
-
-    method: str = parameter("greedy", "how it is looked for", choices=METHODS)
-    unit: str = parameter("inversions", "what the budget counts", choices=UNITS)
-    budget: int = parameter(10, "steps at most, a list", low=0)
-    places: int = parameter(40, "the first places, which take part", low=2, unit="places")
-    width: int = parameter(4, "orders kept a list (beam)", low=1)
-    candidates: int = parameter(
-        32,
-        "after the first round only so many exchanges are tried, those that did most harm "
-        "alone; with inversions all are",
-        low=1,
-    )
-    chains: int = parameter(8, "independent chains a list (annealing)", low=1)
-    rounds: int = parameter(60, "proposals a chain (annealing)", low=1)
-    hot: float = parameter(0.05, "first temperature, in the measure's unit (annealing)", low=0)
-    cold: float = parameter(0.001, "last temperature (annealing)", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
 
 
 @dataclass(frozen=True, eq=False)

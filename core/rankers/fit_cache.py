@@ -7,6 +7,7 @@ the cache wraps the fitting, no ranker knows of it.
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from shuffleproof.core.data.lists import JudgedLists
@@ -30,16 +31,21 @@ class CachedRanker:
     """A fitted ranker and where it is kept.
 
     Attributes:
-        ranker: ready to score.
         artefact: its place in the store; facts: epochs, valid, name, lists, rows, valid_rows,
             features, seconds, timed (epochs or trees that those seconds took: fewer where a
             killed fit was resumed), machine.
         cached: it was found, nothing was fitted.
+        fitted: as it came from its fitting, if it did.
     """
 
-    ranker: Ranker
     artefact: Artefact
     cached: bool
+    fitted: Ranker | None = None
+
+    @cached_property
+    def ranker(self) -> Ranker:
+        """Ready to score; opened when it is asked for, since a stored result asks for none."""
+        return registry.load(self.artefact.path) if self.fitted is None else self.fitted
 
 
 def fit_or_load(
@@ -65,7 +71,7 @@ def fit_or_load(
     with store.lock(key):
         found = store.find(key)
         if found is not None:
-            return CachedRanker(registry.load(found.path), found, cached=True)
+            return CachedRanker(found, cached=True)
         check_lessons(spec, train)
         check_selection(spec, valid)
         start, done, timed = time.perf_counter(), 0, 0
@@ -90,7 +96,8 @@ def fit_or_load(
             "valid_rows": len(valid.lists.rows),
             "features": len(train.dataset.feature_ids),
         }
-        return CachedRanker(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+        kept = store.add(key, recipe, ranker.save, facts)
+        return CachedRanker(kept, cached=False, fitted=ranker)
 
 
 def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:

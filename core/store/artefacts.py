@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.store import locks, manifest, names, private
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.store.records import Records
+
+if TYPE_CHECKING:
+    from shuffleproof.core.store.records import Records
 
 
 @dataclass(frozen=True)
@@ -234,8 +236,10 @@ class Store:
         return dict(sorted(merged.items()))
 
     @property
-    def records(self) -> Records:
+    def records(self) -> "Records":
         """Small results of finished trials, by digest."""
+        from shuffleproof.core.store.records import Records  # noqa: PLC0415 (NumPy)
+
         return Records(self.root / "records")
 
     def _directory(self, key: ArtefactKey) -> Path:

@@ -42,14 +42,19 @@ class Identified:
     """A ranker that can be studied.
 
     Attributes:
-        ranker: ready to score.
+        held: the ranker, or where it is kept.
         digest: what its trials are filed under.
         lasting: the digest means the same ranker tomorrow; else its trials are not stored.
     """
 
-    ranker: Ranker
+    held: Ranker | CachedRanker
     digest: str
     lasting: bool = True
+
+    @property
+    def ranker(self) -> Ranker:
+        """Ready to score; one that is kept is opened when it is asked for."""
+        return self.held.ranker if isinstance(self.held, CachedRanker) else self.held
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,7 @@ class Workbench:
             return Identified(from_file, key.digest)
         if named.kind is not Kind.FUNCTION:
             found = yield from self.trained(name)
-            return Identified(found.ranker, found.artefact.key.digest)
+            return Identified(found, found.artefact.key.digest)
         ranker, test = CallableRanker.named(name), self.prepared.test
         if not ranker.source:
             return Identified(ranker, secrets.token_hex(32), lasting=False)
@@ -212,7 +217,7 @@ class Workbench:
             )
         if ranker.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(str(name), ranker.rankings, self.prepared.test.lists.rankings)
-        return CachedRanker(ranker, artefact, cached=True)
+        return CachedRanker(artefact, cached=True, fitted=ranker)
 
     def test_lists(self, queries: int | None = None) -> JudgedLists:
         """The test part's candidate lists, or the first so many of them."""
@@ -237,17 +242,21 @@ class Workbench:
             more: facts beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        rankers = {label: named.ranker for label, named in found.items()}
         records, ids = self.records(found), query_ids_of(base)
         return (
             yield from engine.run(
                 self.store,
                 study,
                 ids,
-                lambda: self.facts(base, rankers) | dict(more or {}),
-                lambda facts: run_study(study, base, rankers, records, step, facts=facts),
+                lambda: self.facts(base, opened(found)) | dict(more or {}),
+                lambda facts: run_study(study, base, opened(found), records, step, facts=facts),
             )
         )
+
+
+def opened(found: Mapping[str, Identified]) -> dict[str, Ranker]:
+    """The rankers, ready to score."""
+    return {label: named.ranker for label, named in found.items()}
 
 
 def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:

@@ -12,7 +12,7 @@ from shuffleproof.app import disturbed, opened, report
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.worst_case import page as run
-from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import sections

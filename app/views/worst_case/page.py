@@ -25,7 +25,7 @@ from shuffleproof.app.study.perturbed_queries import both_lists
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, parsed
-from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables

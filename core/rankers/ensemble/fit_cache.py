@@ -7,7 +7,6 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
@@ -72,7 +71,7 @@ def combination(
     with store.lock(key):
         found = store.find(key)
         if found is not None:
-            return CachedRanker(registry.load(found.path), found, cached=True)
+            return CachedRanker(found, cached=True)
         facts = {
             "epochs": 0,
             "valid": quality(ranker, valid),
@@ -83,4 +82,5 @@ def combination(
             "members": [str(member.artefact.key) for member in members],
             "passes": getattr(ranker, "passes", len(members)),
         }
-        return CachedRanker(ranker, store.add(key, recipe, ranker.save, facts), cached=False)
+        kept = store.add(key, recipe, ranker.save, facts)
+        return CachedRanker(kept, cached=False, fitted=ranker)

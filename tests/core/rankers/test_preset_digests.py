@@ -14,7 +14,7 @@ from shuffleproof.core.experiment import list_sources
 from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.rankers import preset_digests, registry
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec

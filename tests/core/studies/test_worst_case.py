@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.perturb import worst_case
-from shuffleproof.core.perturb.worst_case import METHODS, UNITS, Search, search, swap_costs
+from shuffleproof.core.perturb.search import METHODS, UNITS, Search
+from shuffleproof.core.perturb.worst_case import search, swap_costs
 from shuffleproof.core.perturb.worst_moves import (
     exchanges,
     hashes,

@@ -12,7 +12,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError, ParameterError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.perturb.worst_case import Search
+from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe

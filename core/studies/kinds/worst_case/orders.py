@@ -15,13 +15,8 @@ from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
 from shuffleproof.core.perturb import permutations
-from shuffleproof.core.perturb.worst_case import (
-    Search,
-    Worst,
-    most_rounds,
-    search,
-    swap_costs,
-)
+from shuffleproof.core.perturb.search import Search
+from shuffleproof.core.perturb.worst_case import Worst, most_rounds, search, swap_costs
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.theorems import theorem_of

@@ -12,6 +12,7 @@ from shuffleproof.core.parameters import (
     replaced,
     text_of,
 )
+from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.studies.question import (
     CONVENTION,
     RANKERS,
@@ -31,8 +32,6 @@ class Searched:
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """The three flags."""
-        from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
-
         del field
         known = {one.name: one for one in parameters(Search)}
         for name in DIRECT:
@@ -47,8 +46,6 @@ class Searched:
         Raises:
             ParameterError: no such field, or a text that it does not take.
         """
-        from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
-
         del field, preset
         texts = {name: given[name] for name in DIRECT if name in given}
         return changed(asdict(replaced(Search(), texts | fields_of(given.get("set", ())))))
@@ -64,8 +61,6 @@ class Searched:
 
 def changed(search: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a search differs from its defaults, the budget aside, which others say."""
-    from shuffleproof.core.perturb.worst_case import Search  # noqa: PLC0415 (NumPy)
-
     usual = asdict(Search())
     found = {name: value for name, value in search.items() if value != usual.get(name)}
     found.pop("budget", None)

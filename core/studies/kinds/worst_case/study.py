@@ -20,7 +20,8 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.worst_case import Search, Worst
+from shuffleproof.core.perturb.search import Search
+from shuffleproof.core.perturb.worst_case import Worst
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
