@@ -56,6 +56,22 @@ def shared_source(base: JudgedLists, variant: JudgedLists) -> Int64[np.ndarray, 
     return sources(base.lists, variant.lists.offsets, origins(base, variant))
 
 
+def shared_scores(
+    base: JudgedLists,
+    before: Float32[np.ndarray, " candidates"],
+    variant: JudgedLists,
+    after: Float32[np.ndarray, " others"],
+) -> tuple[
+    Float32[np.ndarray, " shared"], Float32[np.ndarray, " shared"], Int64[np.ndarray, " bounds"]
+]:
+    """The scores, before and after, of the documents that both have, and each list's bounds."""
+    source = shared_source(base, variant)
+    there = np.flatnonzero(source >= 0)
+    owner = ragged.segment_ids(variant.lists.offsets)[there]
+    offsets = ragged.offsets_of(np.bincount(owner, minlength=len(base.lists)))
+    return before[source[there]], after[there], offsets
+
+
 def touched(
     base: JudgedLists, variant: JudgedLists, source: Int64[np.ndarray, " candidates"]
 ) -> frozenset[Input]:

@@ -14,7 +14,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card.question import Card
-from shuffleproof.core.studies.kinds.card.sections import resampled
+from shuffleproof.core.studies.kinds.card.sections import keep_more, percentiles, resampled
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 
@@ -121,15 +121,15 @@ def test_keeping_more_by_chance_is_no_advantage_and_intervals_are_those_of_resam
     noisy = np.stack([before, before + noise - noise.mean() + 0.005])  # keeps 101 %, by chance
     values = {"certified": np.stack([before, before]), "noisy": noisy,
               "hurt": np.stack([before, 0.5 * before])}  # fmt: skip
-    found = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
+    kept, _ = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
     assert noisy[1].mean() > before.mean()
-    assert found.keeps_less_than("certified") == []
-    assert found.keeps_less_than("hurt") == ["certified", "noisy"]
+    assert keep_more(kept, "certified") == []
+    assert keep_more(kept, "hurt") == ["certified", "noisy"]
     ratio = scipy.stats.bootstrap(
         (noisy[1], before), lambda end, start: end.mean() / start.mean(), paired=True,
         vectorized=False, method="percentile", n_resamples=2000, rng=3,
     ).confidence_interval  # fmt: skip
-    assert found.interval("kept", "noisy") == pytest.approx(tuple(ratio), abs=0.004)
+    assert percentiles(kept["noisy"]) == pytest.approx(tuple(ratio), abs=0.004)
 
 
 def test_the_level_of_breakdown_is_one_that_was_measured(result):

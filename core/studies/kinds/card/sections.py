@@ -83,40 +83,12 @@ def _last_levels(result: StudyResult) -> dict[str, float]:
     return {str(family): float(level) for family, level in result.recipe["perturbations"]}
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """Shares of every ranker over resampled queries; a row of a resample is of one set of queries.
-
-    Attributes:
-        kept: mean at the last level / mean on the lists as they are.
-        area: under the curve, as `core.metrics.robustness.area_under_curve` of that mean.
-        labels: of the rankers.
-    """
-
-    kept: Float64[np.ndarray, "resamples rankers"]
-    area: Float64[np.ndarray, "resamples rankers"]
-    labels: tuple[str, ...]
-
-    def interval(self, what: str, label: str) -> tuple[float, float]:
-        """The 95 % percentile interval of `kept` or `area` of a ranker."""
-        return _interval(getattr(self, what)[:, self.labels.index(label)])
-
-    def keeps_less_than(self, label: str) -> list[str]:
-        """The rankers that keep a larger share beyond chance.
-
-        Beyond chance: the 95 % interval of the paired difference lies above 0.
-        """
-        own = self.kept[:, self.labels.index(label)]
-        differences = {other: self.kept[:, place] - own for place, other in enumerate(self.labels)}
-        return [other for other, each in differences.items() if _interval(each)[0] > 0]
-
-
 def resampled(
     values: Mapping[str, Float64[np.ndarray, "levels queries"]],
     distance: Float64[np.ndarray, " levels"],
     draws: np.random.Generator,
     resamples: int = RESAMPLES,
-) -> Resampled:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Draw queries with replacement and make every ranker's shares from each draw.
 
     Args:
@@ -126,9 +98,13 @@ def resampled(
         draws: of the queries.
         resamples: how often.
 
+    Returns:
+        What is kept (mean at the last level / mean on the lists as they are) and the area under
+        the curve of that mean: a column a ranker, a row a resample, which is of one set of queries.
+
     >>> values = {"a": np.array([[1.0, 0.5], [0.5, 0.25]])}
-    >>> found = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
-    >>> found.interval("kept", "a"), found.interval("area", "a"), found.keeps_less_than("a")
+    >>> kept, area = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
+    >>> percentiles(kept["a"]), percentiles(area["a"]), keep_more(kept, "a")
     ((0.5, 0.5), (0.75, 0.75), [])
     """
     cube = np.stack(list(values.values()))
@@ -149,17 +125,24 @@ def resampled(
     with np.errstate(invalid="ignore", divide="ignore"):  # nothing is kept of nothing
         kept = curves[..., -1] / curves[..., 0]
         area = area_under_curve(distance, curves) / curves[..., 0]
-    return Resampled(kept, area, tuple(values))
+    return pd.DataFrame(kept, columns=[*values]), pd.DataFrame(area, columns=[*values])
 
 
-def _interval(values: Float64[np.ndarray, " resamples"]) -> tuple[float, float]:
+def percentiles(values: pd.Series) -> tuple[float, float]:
     """The percentiles that hold 95 % of what is defined; NaN where nothing is."""
-    counted = np.round(values[np.isfinite(values)], 12)  # equal shares differ in their last bits
-    if not len(counted):
+    defined = values[np.isfinite(values)].round(12)  # equal shares differ in their last bits
+    if defined.empty:
         return float("nan"), float("nan")
-    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-    low, high = np.quantile(counted, tails)
+    low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
+
+
+def keep_more(kept: pd.DataFrame, label: str) -> list[str]:
+    """The rankers that keep a larger share beyond chance.
+
+    Beyond chance: the 95 % interval of the paired difference lies above 0.
+    """
+    return [str(other) for other in kept if percentiles(kept[other] - kept[label])[0] > 0]
 
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
@@ -228,8 +211,7 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     asked = _Asked(result, family, measure)
     if not asked.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
-    shares = resampled(asked.values, asked.distance, generator(0, "card"))
-    rows = [_card(asked, shares, label) for label in asked.curves]
+    rows = [_card(asked, label) for label in asked.curves]
     rows += [_not_asked(asked, label) for label in asked.labels if is_precomputed(label)]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
@@ -381,6 +363,11 @@ class _Asked:
             for label, values in self.values.items()
         }
 
+    @cached_property
+    def shares(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """What every ranker keeps, and its area, over resampled queries."""
+        return resampled(self.values, self.distance, generator(0, "card"))
+
     def mean(self, values: Float64[np.ndarray, " queries"]) -> float:
         """Under the measure's convention."""
         return mean_of(Measure.parse(self.measure), values.astype(np.float32))
@@ -399,7 +386,7 @@ class _Asked:
         return len(changed) > 0 and bool(changed["carried"].astype(bool).all())
 
 
-def _card(asked: _Asked, shares: Resampled, label: str) -> dict[str, Any]:
+def _card(asked: _Asked, label: str) -> dict[str, Any]:
     result, last, curve = asked.result, asked.levels[-1], asked.curves[label]
     change = asked.values[label][-1] - asked.values[label][0]
     worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
@@ -407,10 +394,10 @@ def _card(asked: _Asked, shares: Resampled, label: str) -> dict[str, Any]:
     twin = twin_of(label, asked.curves)
     unhurt = CERTIFIED if asked.is_certified(label) else NO_WORST
     times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
-    rivals = [other for other in shares.keeps_less_than(label) if INITIAL not in {other, label}]
-    start, area = curve[0], area_under_curve(asked.distance, curve, curve[0] or np.nan)
-    kept_low, kept_high = shares.interval("kept", label)
-    area_low, area_high = shares.interval("area", label)
+    start, (kept, area) = curve[0], asked.shares
+    rivals = [other for other in keep_more(kept, label) if INITIAL not in {other, label}]
+    kept_low, kept_high = percentiles(kept[label])
+    area_low, area_high = percentiles(area[label])
     return {
         "ranker": label,
         "start": start,
@@ -418,7 +405,7 @@ def _card(asked: _Asked, shares: Resampled, label: str) -> dict[str, Any]:
         "kept": curve[-1] / start if start else float("nan"),
         "kept_low": kept_low,
         "kept_high": kept_high,
-        "area": float(area),
+        "area": float(area_under_curve(asked.distance, curve, start or np.nan)),
         "area_low": area_low,
         "area_high": area_high,
         "keeps_less_than": SEPARATOR.join(rivals),

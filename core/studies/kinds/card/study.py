@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
@@ -114,8 +115,8 @@ def _asked(
     step: Measured,
 ) -> Generator[Progress, None, StudyResult]:
     """The trials; scores in a file are not asked beyond the lists as they are."""
-    known = tuple(one for one in study.rankers if is_precomputed(one[0]))
-    others = tuple(one for one in study.rankers if one not in known)
+    known = tuple(pair for pair in study.rankers if is_precomputed(pair[0]))
+    others = tuple(pair for pair in study.rankers if pair not in known)
     result = yield from run_study(replace(study, rankers=others), base, rankers, records, step)
     if not known:
         return result
@@ -160,30 +161,24 @@ def answer_changes(
         One row for each of OWN; NaN where a list has no document of a grade, or is empty.
     """
     lists, offsets = base.lists, base.lists.offsets
-    source = source_of(lists, variant.lists)
     carried = np.empty_like(after)
-    carried[source] = after
+    carried[source_of(lists, variant.lists)] = after
     old = positions(offsets, before, lists.rows)
     new = positions(offsets, carried, lists.rows)
-    found = np.full((len(OWN), len(lists)), np.nan, dtype=np.float32)
-    owner = np.repeat(np.arange(len(lists)), lists.lengths)
-    lengths = lists.lengths
-    for row, depth in enumerate(FLIPS.values()):
-        left = np.bincount(owner[(old < depth) & (new >= depth)], minlength=len(lists))
-        found[row] = _shares(left, np.minimum(lengths, depth))
-    moved = np.abs(new - old)
+    owner, moved = ragged.segment_ids(offsets), np.abs(new - old)
     grades = base.dataset.labels[lists.rows]
-    for row, grade in enumerate(GRADES, start=len(FLIPS)):
-        chosen = grades == grade
-        total = np.bincount(owner[chosen], weights=moved[chosen], minlength=len(lists))
-        found[row] = _shares(total, np.bincount(owner[chosen], minlength=len(lists)))
-    return found
 
+    def summed(values: Any) -> Any:
+        return np.bincount(owner, values, minlength=len(lists))
 
-def _shares(parts: Any, wholes: Any) -> Any:
-    """Parts of wholes; NaN where the whole is 0."""
-    empty = wholes == 0
-    return np.where(empty, np.nan, parts / np.where(empty, 1, wholes))
+    left = [summed((old < depth) & (new >= depth)) for depth in FLIPS.values()]
+    of_grade = [grades == grade for grade in GRADES]
+    parts = np.stack(left + [summed(moved * chosen) for chosen in of_grade])
+    wholes = np.stack(
+        [np.minimum(lists.lengths, depth) for depth in FLIPS.values()] + [*map(summed, of_grade)]
+    )
+    shares = np.divide(parts, wholes, out=np.full_like(parts, np.nan), where=wholes > 0)
+    return shares.astype(np.float32)
 
 
 def _timed(ranker: Ranker, base: JudgedLists) -> float:

@@ -104,17 +104,15 @@ def run(bench: Workbench, asked: GroupShuffles) -> Generator[Progress, None, Art
         UsageError: a ranker that is no GSF, or none at all.
         ParameterError: a GSF of groups of one document.
     """
-    rankers: dict[str, Ranker] = {}
-    digests, ways = [], {}
+    trained, ways = {}, {}
     for name in asked.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
-        kept = yield from bench.trained(name)
-        ways[name] = group_config(kept.ranker)
-        rankers[name] = kept.ranker
-        digests.append((name, kept.artefact.key.digest))
+        trained[name] = yield from bench.trained(name)
+        ways[name] = group_config(trained[name].ranker)
+    rankers = {name: cached.ranker for name, cached in trained.items()}
     plan = Plan(
-        rankers=tuple(digests),
+        rankers=tuple((name, trained[name].artefact.key.digest) for name in asked.rankers),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
         lists=bench.lists_digest,
         initial=bench.recipe.initial,
@@ -155,11 +153,11 @@ def _spreads(
 
     A change is measured besides, so that the first cell's seconds hold no start of a library.
     """
-    todo = (cell for cell in work if bench.store.records.get(cell.digest) is None)
-    left = list(dict.fromkeys(cell.row.ranker for cell in todo))
-    for name in left:
+    missing = (cell for cell in work if bench.store.records.get(cell.digest) is None)
+    names = list(dict.fromkeys(cell.row.ranker for cell in missing))
+    for name in names:
         deque(changes(rankers[name], base, 1, 1), maxlen=0)
-    return {name: spread(rankers[name], base, REFERENCE) for name in left}
+    return {name: spread(rankers[name], base, REFERENCE) for name in names}
 
 
 def _computed(

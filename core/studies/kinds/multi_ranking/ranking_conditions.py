@@ -57,19 +57,18 @@ def conditions(
     [('as trained', ()), ('random for mart', (1,))]
     """
     whole: tuple[int | None, ...] = tuple(range(rankings))
-    found = [(TRAINED, whole)]
     if not rankings and not fed:
-        return found
-    if not fed:
-        for index in range(rankings) if rankings > 1 else ():
-            left = tuple(None if one == index else one for one in whole)
-            found.append((f"without {initial[index]}", left))
-        found.append((NONE, (None,) * rankings))
-    found += [
+        return [(TRAINED, whole)]
+    without = [
+        (f"without {initial[index]}", (*whole[:index], None, *whole[index + 1 :]))
+        for index in range(rankings if rankings > 1 else 0)
+    ]
+    exchanged = [
         (f"{initial[other]} for {initial[0]}", (other, *whole[1:]))
         for other in range(max(1, rankings), len(initial))
     ]
-    return found
+    left_out = [] if fed else [*without, (NONE, (None,) * rankings)]
+    return [(TRAINED, whole), *left_out, *exchanged]
 
 
 def swap_named(name: str, preset: str) -> str:

@@ -234,10 +234,7 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
     alone = "initial" in row.ranker
     bench = lists.bench if alone else (yield from lists.whole())
     test = yield from lists.reading(row.columns)
-    facts: dict[str, Any] = {
-        "queries": len(test.lists),
-        "set_size": test.lists.mean_length,
-    }
+    facts: dict[str, Any] = {"queries": len(test.lists), "set_size": test.lists.mean_length}
     if alone:
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:

@@ -17,7 +17,7 @@ from jaxtyping import Float32, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
+from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_scores
 from shuffleproof.core.metrics.agreement import kendall_tau, overlap
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -84,11 +84,7 @@ def answer_changes(
     Returns:
         One row for each of OWN; τ is NaN where an answer ties all documents of a list.
     """
-    source = shared_source(base, variant)
-    there = np.flatnonzero(source >= 0)
-    owner = ragged.segment_ids(variant.lists.offsets)[there]
-    offsets = ragged.offsets_of(np.bincount(owner, minlength=len(base.lists)))
-    old, new = before[source[there]], after[there]
+    old, new, offsets = shared_scores(base, before, variant, after)
     found = [
         kendall_tau(offsets, old, new),
         overlap(offsets, old, new, depth=1),

@@ -12,11 +12,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.score_reuse import shared_scores
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -245,35 +246,17 @@ def stabilities(
         of the change of their centred scores, over the standard deviation of the first; NaN
         where there are fewer than two shared documents, or all of them score alike.
     """
-    first, second, bounds = _shared(home, of_home, other, of_other)
-    found = np.full((2, len(home.lists)), np.nan, dtype=np.float32)
-    if len(first):
-        found[0] = kendall_tau(bounds, first, second)
-    for index, (start, stop) in enumerate(pairwise(bounds)):
+    before, after, bounds = shared_scores(home, of_home, other, of_other)
+    stability = np.full((2, len(home.lists)), np.nan, dtype=np.float32)
+    if len(before):
+        stability[0] = kendall_tau(bounds, before, after)
+    for at, (start, stop) in enumerate(pairwise(bounds)):
         if stop - start < 2:
-            found[0, index] = np.nan
+            stability[0, at] = np.nan
             continue
-        one, two = (values[start:stop].astype(np.float64) for values in (first, second))
-        spread = one.std()
+        here, there = (scores[start:stop].astype(np.float64) for scores in (before, after))
+        spread = here.std()
         if spread:
-            change = (two - two.mean()) - (one - one.mean())
-            found[1, index] = np.sqrt((change**2).mean()) / spread
-    return found
-
-
-def _shared(
-    home: JudgedLists,
-    of_home: Float32[np.ndarray, " home"],
-    other: JudgedLists,
-    of_other: Float32[np.ndarray, " other"],
-) -> tuple[
-    Float32[np.ndarray, " shared"], Float32[np.ndarray, " shared"], Int64[np.ndarray, " bounds"]
-]:
-    """The scores, here and there, of the documents that both hold, and each query's bounds."""
-    place = np.full(home.dataset.documents, -1, dtype=np.int64)
-    place[home.lists.rows] = np.arange(len(home.lists.rows))
-    both = place[other.lists.rows] >= 0
-    owners = np.repeat(np.arange(len(other.lists)), other.lists.lengths)[both]
-    counts = np.bincount(owners, minlength=len(other.lists))
-    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return of_home[place[other.lists.rows[both]]], of_other[both], bounds
+            change = (there - there.mean()) - (here - here.mean())
+            stability[1, at] = np.sqrt((change**2).mean()) / spread
+    return stability
