@@ -5,6 +5,10 @@ import pkgutil
 import subprocess
 import sys
 
+import pytest
+
+from shuffleproof.core.studies.registry import STUDIES
+
 HEAVY = ("torch", "lightgbm")
 PACKAGES = (
     "shuffleproof.core.aggregate",
@@ -52,3 +56,41 @@ def test_no_module_that_shows_results_loads_them():
 def test_the_exceptions_are_still_needed():
     for name in WITH_TORCH:
         assert "loads torch" in run([name]).stderr
+
+
+COMMAND = """
+import sys
+
+import pytest
+
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.cli.arguments import main
+try:
+    code = main(sys.argv[2:])
+except SystemExit as ended:
+    code = ended.code
+loaded = [heavy for heavy in sys.argv[1].split(",") if heavy in sys.modules]
+sys.exit(f"{loaded}" if loaded else code)
+"""
+
+
+@pytest.mark.parametrize(
+    ("absent", "words", "code"),
+    [
+        ("torch,lightgbm,numpy,pandas", "--help", 0),
+        ("torch,lightgbm,numpy,pandas", "study worst-case --help", 0),
+        ("torch,lightgbm,numpy,pandas", "study no-such", 2),
+        ("torch,lightgbm", "train dlcm", 0),
+        ("torch,lightgbm", "study initial-ranking --rankers {} --levels 0,1,2,5,10,20,40,80", 0),
+        ("torch,lightgbm", "study benchmark --rankers {} --seeds 2", 0),
+    ],
+)
+def test_a_command_loads_only_what_its_answer_takes(absent, words, code, tmp_path):
+    """Help and typing errors no NumPy; what the sample ships neither torch nor LightGBM."""
+    kind = words.split()[1] if words.startswith("study") else ""
+    asked = dict(STUDIES[kind].sample) if kind in STUDIES else {}
+    line = words.format(",".join(asked.get("rankers", ()))).split()
+    more = ["--store", str(tmp_path)] if code == 0 and "--help" not in line else []
+    program = [sys.executable, "-c", COMMAND, absent, *line, *more]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert ended.returncode == code, ended.stderr
