@@ -12,6 +12,7 @@ from shuffleproof.core.cli import flags_measures, flags_studies
 from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
+from shuffleproof.core.rankers.name import SIGNATURE
 from shuffleproof.core.store.manifest import remedy_of
 
 INTERRUPTED = 130
@@ -170,8 +171,15 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
     )
-    certify.epilog = "exit status: 0 invariant, 3 not invariant, 4 cannot be told"
-    certify.add_argument("ranker", help="a ranker, or a Python callable `module:function`")
+    certify.epilog = (
+        "exit status: 0 invariant, 3 not invariant, 4 cannot be told. A function is "
+        f"{SIGNATURE}; ranks count from 0, the best first."
+    )
+    certify.add_argument(
+        "ranker",
+        help="a ranker, a model (lightgbm:model.txt, xgboost:model.json), or a Python function "
+        "module:function",
+    )
     certify.add_argument("--permutations", type=_count, default=20, help="a query (default 20)")
     certify.add_argument("--queries", type=_count, help="only the first so many test queries")
     certify.add_argument("--seed", type=whole, default=0, help="of the permutations (default 0)")

@@ -116,6 +116,8 @@ def _serve(
         with _limited(*limit):
             answer = function(*given if masked else (features[0], ranks[0]))
             scores = np.asarray(answer)
+        if scores.shape == (*expected, 1):  # a column, as networks answer
+            scores = scores[..., 0]
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)
         asked.send_bytes(json.dumps({FAILED: failure(error)}).encode())
         return

@@ -30,6 +30,7 @@ from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.execution.worker_process import THREAD_SETTINGS
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.name import SIGNATURE
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_process import (
     ABSENT,
@@ -50,6 +51,9 @@ SECONDS = 120.0
 
 ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
 """The environment variable that allows a call more or fewer seconds."""
+
+ARGUMENTS = "positional argument"
+"""What Python says where a function takes other arguments than it is given."""
 
 PROGRAM = "shuffleproof.core.rankers.outside.callable_process"
 TEMPORARY, XDG = ("TMPDIR", "TEMP", "TMP"), ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
@@ -171,7 +175,8 @@ class FunctionProcess:
             return np.load(io.BytesIO(answer.removeprefix(SCORES)), allow_pickle=False)
         head = json.loads(answer)
         if FAILED in head:
-            raise DataError(where, f"the function failed: {head[FAILED]}", "Mend it.")
+            remedy = f"It is called as {SIGNATURE}." if ARGUMENTS in head[FAILED] else "Mend it."
+            raise DataError(where, f"the function failed: {head[FAILED]}", remedy)
         raise _misshaped(where, head)
 
     def _asked(self, message: Any, where: str) -> bytes:
@@ -217,7 +222,7 @@ def _misshaped(where: str, head: dict[str, Any]) -> DataError:
     found = f"it returned {head[TYPE]} of shape {tuple(head[SHAPE])}"
     found = "it returned nothing" if head[TYPE] == "None" else found
     expected = " x ".join(map(str, head[EXPECTED]))
-    return DataError(where, found, f"Expected {expected} numbers.")
+    return DataError(where, found, f"Expected {expected} numbers: {SIGNATURE}.")
 
 
 def _time_value(seconds: float) -> bytes:

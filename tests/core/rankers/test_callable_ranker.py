@@ -48,6 +48,12 @@ def who(features, ranks):
 def divides(features, mask, ranks):
     return 1 / 0
 
+def alone(features):
+    return features[:, 0]
+
+def column(features, ranks):
+    return features[:, :1]
+
 def leaves(features, ranks):
     sys.exit("enough")
 
@@ -160,6 +166,11 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
     assert process.poll() is not None, "it ends with its ranker"
 
 
+def test_a_column_of_scores_is_taken(test):
+    scores = CallableRanker.named("mine:column").score(test.dataset, test.lists)
+    np.testing.assert_array_equal(scores, test.dataset.features[test.lists.rows, 0])
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -170,6 +181,7 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
         ("crashes", r"query \S+: it crashed with SIGSEGV \(mine.py:LINE in crashes\). Mend it."),
         ("flat", r"it returned float32 of shape \(10,\). Expected 64 x 10 numbers"),
         ("square", r"query \S+: it returned float32 of shape \(\d+, 10\). Expected \d+ numbers"),
+        ("alone", r"failed: TypeError: alone\(\).*\. It is called as score\(features: float32"),
         ("nothing", "it returned nothing. Expected"),
         ("words", "it returned <U1 of shape"),
         ("imaginary", "it returned complex64 of shape"),
