@@ -19,18 +19,20 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     >>> from_preset(registry.spec("dlcm", "small", epochs=3).recipe())
     ('small', {'epochs': 3})
     """
-    own = _flat(recipe)
-    if str(recipe["name"]) in FILES:  # a file has no preset
+    name, fields = str(recipe["name"]), _flat(recipe)
+    if name in FILES:  # a file has no preset
         return "", {}
     try:
-        entry = registry.entry(str(recipe["name"]))
+        presets = registry.entry(name).presets
     except UnknownNameError:
-        return "", own
-    found: list[tuple[str, dict[str, Any]]] = []
-    for preset in entry.presets:
-        usual = _flat(registry.spec(str(recipe["name"]), preset).recipe())
-        found.append((preset, {name: own[name] for name in own if own[name] != usual.get(name)}))
-    return min(found, key=lambda pair: len(pair[1]))
+        return "", fields
+    differing = {}
+    for preset in presets:
+        usual = _flat(registry.spec(name, preset).recipe())
+        differing[preset] = {
+            field: value for field, value in fields.items() if value != usual.get(field)
+        }
+    return min(differing.items(), key=lambda pair: len(pair[1]))
 
 
 def from_usual_lists(recipe: ListRecipe) -> dict[str, Any]:

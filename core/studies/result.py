@@ -185,21 +185,16 @@ def _frame(path: Path) -> pd.DataFrame:
 
 
 def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:
-    counted = values[~np.isnan(values)].astype(np.float64)
-    own = float(counted.mean()) if len(counted) else float("nan")
-    mean = mean_of(Measure.parse(measure), values) if _is_measure(measure) else own
-    facts = {"measure": measure, "mean": float(mean), "n": len(counted)}
-    if len(counted) < 2 or np.ptp(counted) == 0:
-        return facts | {"low": float(mean), "high": float(mean)}
-    low, high = bootstrap_interval(
-        counted, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
-    )
-    return facts | {"low": float(low), "high": float(high)}
-
-
-def _is_measure(text: str) -> bool:
-    """Measures of relevance are written in capitals (NDCG@10), a study's own facts are not."""
-    return text[:1].isupper()
+    known = values[~np.isnan(values)].astype(np.float64)
+    is_relevance = measure[:1].isupper()  # NDCG@10; a study's own facts are written small
+    mean = mean_of(Measure.parse(measure), values) if is_relevance else known_mean(values)
+    low = high = mean
+    if len(known) > 1 and np.ptp(known) > 0:
+        low, high = bootstrap_interval(
+            known, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
+        )
+    numbers = {"mean": float(mean), "low": float(low), "high": float(high)}
+    return {"measure": measure, "n": len(known)} | numbers
 
 
 Values = Float[np.ndarray, " queries"]
@@ -237,9 +232,9 @@ def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
     >>> by_query(["a", "b", "c"], ("was", before), ("is", after)).to_dict("list")
     {'query': ['b', 'a'], 'was': [0.5, 0.5], 'is': [0.25, 0.75], 'change': [-0.25, 0.25]}
     """
-    first, then = (values.astype(np.float64) for _, values in (before, after))
-    columns = {before[0]: first, after[0]: then, change: then - first, **dict(more or {})}
-    frame = pd.DataFrame({"query": query_ids, **columns})
+    columns = {name: values.astype(np.float64) for name, values in (before, after)}
+    columns[change] = columns[after[0]] - columns[before[0]]
+    frame = pd.DataFrame({"query": query_ids, **columns, **(more or {})})
     known = frame[frame[change].notna()]
     return known.sort_values(change, ascending=not gains_first, kind="stable", ignore_index=True)
 
@@ -306,8 +301,8 @@ def most_damaged(
     >>> most_damaged(before, {240: after}, ["a", "b", "c"]).to_dict("index")
     {'b': {240: -0.25}, 'a': {240: 0.25}}
     """
-    first = before.astype(np.float64)
-    columns = {name: values.astype(np.float64) - first for name, values in after.items()}
+    start = before.astype(np.float64)
+    columns = {name: values.astype(np.float64) - start for name, values in after.items()}
     frame = pd.DataFrame(columns, index=pd.Index(list(query_ids), name="query"))
-    counted = frame if every else frame.dropna(how="all")
-    return counted.iloc[np.argsort(counted.mean(axis=1).to_numpy(), kind="stable")]
+    rows = frame if every else frame.dropna(how="all")
+    return rows.iloc[np.argsort(rows.mean(axis=1).to_numpy(), kind="stable")]

@@ -60,11 +60,15 @@ class SetSize(Question):
         """
         del facts
         rows, sizes = recipe["rows"], tuple(recipe["sizes"])
-        own = sorted({int(row["size"]) for row in rows if row["size"] is not None})
         any_size = USUAL_DEPTH if USUAL_DEPTH in sizes else int(sizes[0])
-        measures = tuple(recipe["measures"])
-        named = tuple(named_rankers(rows))
-        return cls(named, tuple(own or [any_size]), sizes, seeds_of(rows), measures)
+        trained_on = sorted({int(row["size"]) for row in rows if row["size"] is not None})
+        return cls(
+            tuple(named_rankers(rows)),
+            tuple(trained_on or [any_size]),
+            sizes,
+            seeds_of(rows),
+            tuple(recipe["measures"]),
+        )
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the data once a size; train on N0, test on N1."""

@@ -214,16 +214,15 @@ def _compute(
 
 def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
     first = next(iter(benches.values()))
+    left_out = dict.fromkeys(
+        f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
+        for row in plan.rows
+        if row.largest is not None and row.largest < max(benches)
+    )
     return {
         **first.facts(first.prepared.test),
         **feasibility.counts(np.diff(first.fold.test.offsets), tuple(benches)),
-        "left_out": list(
-            dict.fromkeys(
-                f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
-                for row in plan.rows
-                if row.largest is not None and row.largest < max(benches)
-            )
-        ),
+        "left_out": [*left_out],
     }
 
 
