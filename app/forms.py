@@ -33,13 +33,13 @@ def drawn(
         Changed values by name: `parsed(recipe, changes)` is the recipe that the form shows.
     """
     places = st.columns(columns) if columns > 1 else [st.container()]
-    chosen = [one for one in parameters(recipe) if only is None or one.name in only]
-    found: dict[str, Any] = {}
+    chosen = [field for field in parameters(recipe) if only is None or field.name in only]
+    values: dict[str, Any] = {}
     for at, declared in enumerate(chosen):
         with places[at % columns]:
             now = getattr(recipe, declared.name)
-            found[declared.name] = widget(declared, now, f"{key}.{declared.name}")
-    return changes(recipe, found)
+            values[declared.name] = widget(declared, now, f"{key}.{declared.name}")
+    return changes(recipe, values)
 
 
 def changes(recipe: Any, values: Mapping[str, Any]) -> dict[str, str]:
@@ -89,7 +89,7 @@ def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> A
     optional = type(None) in kinds
     if optional:  # only a field that begins empty can be emptied: the value is put in beforehand
         st.session_state.setdefault(key, first)
-    found = st.number_input(
+    value = st.number_input(
         said[0],
         min_value=None if declared.low is None else kind(declared.low),
         max_value=None if declared.high is None else kind(declared.high),
@@ -100,7 +100,7 @@ def _number(declared: Parameter, now: Any, key: str, said: tuple[str, str]) -> A
         help=said[1],
         placeholder="none" if optional else None,
     )
-    return first if found is None and not optional else found
+    return first if value is None and not optional else value
 
 
 def _step(now: Any) -> float:

@@ -141,8 +141,8 @@ def looked() -> tuple[tuple[Job, ...], bool]:
 
 def news() -> list[Job]:
     """The jobs that ended since this was last asked, each once."""
-    found: list[Job] = st.session_state.pop(NEWS, [])
-    return [job for job in found if job.ended]
+    ended: list[Job] = st.session_state.pop(NEWS, [])
+    return [job for job in ended if job.ended]
 
 
 def name(job: Job) -> str:
@@ -221,8 +221,8 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
 
 
 def _share(job: Job) -> float:
-    told = job.progress or {"done": 0, "total": 1}
-    return Progress(told["done"], told["total"], "", part=told.get("part", 0.0)).share
+    progress = job.progress or {"done": 0, "total": 1}
+    return Progress(progress["done"], progress["total"], "", part=progress.get("part", 0.0)).share
 
 
 def remaining(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:
@@ -233,13 +233,14 @@ def remaining(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | No
     >>> remaining([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})], "epochs")
     14.0
     """
-    own = [step for step in steps if step.unit == unit][-RECENT_STEPS - 1 :]
-    if len(own) < 2:
+    latest = [step for step in steps if step.unit == unit][-RECENT_STEPS - 1 :]
+    if len(latest) < 2:
         return None
     paces = [
-        (after.at - before.at) / max(1, after.done - before.done) for before, after in pairwise(own)
+        (after.at - before.at) / max(1, after.done - before.done)
+        for before, after in pairwise(latest)
     ]
-    return max(0.0, (own[-1].total - own[-1].done - part) * median(paces))
+    return max(0.0, (latest[-1].total - latest[-1].done - part) * median(paces))
 
 
 def duration(seconds: float) -> str:
@@ -321,13 +322,13 @@ def act(verb: str, identifier: str) -> None:
     Raises:
         JobError: there is no such job, it has not ended (forget), or nobody can be started.
     """
-    own = table()
+    jobs = table()
     if verb in {"sooner", "later"}:
-        waiting = [job.priority for job in own.list("waiting") if job.id != identifier] or [0]
+        waiting = [job.priority for job in jobs.list("waiting") if job.id != identifier] or [0]
         wanted = max(waiting) + 1 if verb == "sooner" else min(waiting) - 1
-        own.prioritise(identifier, min(max(wanted, LOWEST), HIGHEST))
+        jobs.prioritise(identifier, min(max(wanted, LOWEST), HIGHEST))
         return
-    {"cancel": own.cancel, "retry": own.retry, "forget": own.forget}[verb](identifier)
+    {"cancel": jobs.cancel, "retry": jobs.retry, "forget": jobs.forget}[verb](identifier)
     if verb == "retry":
         st.session_state[SEEN] = frozenset(st.session_state.get(SEEN, ())) | {identifier}
         work.ensure_running(services.store())

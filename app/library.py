@@ -112,9 +112,9 @@ def _now() -> Now:
     return services.changed((*services.KEPT, "tags"))
 
 
-def waste_table(found: Sequence[cleaning.Waste]) -> pd.DataFrame:
+def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
     """What could go, one row a kind: how many and how large (MB)."""
-    frame = pd.DataFrame([{"what": one.what, "files": 1, "MB": one.size / 1e6} for one in found])
+    frame = pd.DataFrame([{"what": item.what, "files": 1, "MB": item.size / 1e6} for item in waste])
     return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
@@ -181,11 +181,11 @@ def made(entry: Entry) -> datetime:
 
 def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
     """Fields in which entries differ, one row a field, one column an entry; size and cost too."""
-    found = {name: [side_by_side.short(value, MOST_LETTERS) for value in values]
+    fields = {name: [side_by_side.short(value, MOST_LETTERS) for value in values]
              for name, values in side_by_side.differing(chosen).items()}  # fmt: skip
     kinds = {"kind": [KINDS[entry.key.kind] for entry in chosen]}
     times = {"made": [f"{made(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen]}
-    rows = {name: texts for name, texts in (kinds | found | times).items() if len(set(texts)) > 1}
+    rows = {name: texts for name, texts in (kinds | fields | times).items() if len(set(texts)) > 1}
     names = [entry.name for entry in chosen]
     heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
              for name, entry in zip(names, chosen, strict=True)]  # fmt: skip
@@ -252,6 +252,6 @@ def tagged(chosen: Sequence[Entry], tags: Sequence[str]) -> None:
     Raises:
         ParameterError: a tag that is empty, long, or holds other than plain characters.
     """
-    own = Tags(services.store().root)
+    known = Tags(services.store().root)
     for entry in chosen:
-        own.put(entry.key, tags)
+        known.put(entry.key, tags)

@@ -67,7 +67,7 @@ def cheapest_lists() -> ListRecipe:
 
 def imported(data: str) -> list[str]:
     """The rankers that came to a data set from outside, as a job names them, newest first."""
-    return [as_asked(one, data) for one in trained(data) if one.name in FILES]
+    return [as_asked(ranker, data) for ranker in trained(data) if ranker.name in FILES]
 
 
 def as_asked(ranker: TrainedRanker, data: str) -> str:
@@ -109,38 +109,38 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
 
     What stands out: the contrast of the data set; with shipped rankers one of every name.
     """
-    found = trained(data)
+    rankers = trained(data)
     if shown is not None:
-        return _again(shown, found, data)
-    pair = contrast(found)
+        return _again(shown, rankers, data)
+    pair = contrast(rankers)
     if not pair:
         return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
     lists = pair[0].lists or cheapest_lists()
-    chosen = _of_each(found, lists)[:MOST] if pair[0].shipped else pair
+    chosen = _of_each(rankers, lists)[:MOST] if pair[0].shipped else pair
     return Proposal(tuple(as_asked(ranker, data) for ranker in chosen), lists)
 
 
 def standing_out(data: str) -> set[str]:
     """The keys of the rankers that a page shows where its address names none; see `for_study`."""
-    found = trained(data)
-    pair = contrast(found)
-    chosen = _of_each(found, pair[0].lists) if pair and pair[0].shipped else pair
+    rankers = trained(data)
+    pair = contrast(rankers)
+    chosen = _of_each(rankers, pair[0].lists) if pair and pair[0].shipped else pair
     return {ranker.key for ranker in chosen}
 
 
-def _of_each(found: Sequence[TrainedRanker], lists: ListRecipe | None) -> list[TrainedRanker]:
+def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list[TrainedRanker]:
     """The first shipped ranker of every name on these lists, the most telling names first."""
     of: dict[str, TrainedRanker] = {}
-    for ranker in as_they_came(found):
+    for ranker in as_they_came(rankers):
         if ranker.shipped and ranker.lists in {None, lists}:
             of.setdefault(ranker.name, ranker)
     first = [name for names in CONTRAST for name in names if name in of]
     return [of[name] for name in (*first, *(name for name in of if name not in first))]
 
 
-def _again(study: Artefact, found: Sequence[TrainedRanker], data: str) -> Proposal:
+def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:
     """The rankers and lists of a study, named so that a job finds the same ones."""
-    of = {ranker.digest: ranker for ranker in found}
+    of = {ranker.digest: ranker for ranker in rankers}
     preset = study.facts.get("preset")
     names = []
     for label, digest in study.recipe["rankers"]:
@@ -150,7 +150,7 @@ def _again(study: Artefact, found: Sequence[TrainedRanker], data: str) -> Propos
         if preset and preset != training.usual_preset(data) and name.base in registry.RANKERS:
             name = registry.at(name, preset)
         names.append(as_asked(of[digest], data) if digest in of else str(name))
-    made = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
+    lists = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
     return Proposal(
-        tuple(dict.fromkeys(names)), ListRecipe(**(made | {"initial": tuple(made["initial"])}))
+        tuple(dict.fromkeys(names)), ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))
     )

@@ -79,9 +79,9 @@ class List:
 @lru_cache(maxsize=1)
 def resident() -> Resident:
     """The server's scoring process."""
-    made = Resident(first=f"{WORK}:libraries_loaded")
-    atexit.register(made.close)
-    return made
+    process = Resident(first=f"{WORK}:libraries_loaded")
+    atexit.register(process.close)
+    return process
 
 
 def start() -> None:
@@ -119,8 +119,8 @@ def described(data: str) -> Described:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _described(data: str, root: str, named: str) -> Described:
     del root, named  # part of the memory's key alone
-    found = resident().ask(f"{WORK}:described", _data(data))
-    return Described(data, **{name: _tuple(value) for name, value in found.items()})
+    answer = resident().ask(f"{WORK}:described", _data(data))
+    return Described(data, **{name: _tuple(value) for name, value in answer.items()})
 
 
 def rankers_of(data: Described) -> list[TrainedRanker]:
@@ -154,14 +154,14 @@ def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: s
     """
     listed = documents(one, (before, shown))
     orders = [tuple(ShownOrder.parse(text).arranged(listed)) for text in (before, shown)]
-    found = _scored(one, tuple(ranker.key for ranker in rankers), tuple(orders))
+    scored = _scored(one, tuple(ranker.key for ranker in rankers), tuple(orders))
     return [
         Answer(
             ranker=ranker.label,
-            reads=tuple(found[ranker.key]["reads"]),
-            before=tuple(found[ranker.key]["scores"][0]),
-            after=tuple(found[ranker.key]["scores"][1]),
-            floor=tuple(found[ranker.key]["floor"]),
+            reads=tuple(scored[ranker.key]["reads"]),
+            before=tuple(scored[ranker.key]["scores"][0]),
+            after=tuple(scored[ranker.key]["scores"][1]),
+            floor=tuple(scored[ranker.key]["floor"]),
         )
         for ranker in rankers
     ]
@@ -172,8 +172,8 @@ def _scored(
     one: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
 ) -> dict[str, Any]:
     question = one.question() | {"rankers": list(rankers), "orders": [list(o) for o in orders]}
-    found: dict[str, Any] = resident().ask(f"{WORK}:scored", question)
-    return found
+    answer: dict[str, Any] = resident().ask(f"{WORK}:scored", question)
+    return answer
 
 
 def _data(data: str) -> dict[str, Any]:

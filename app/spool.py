@@ -67,13 +67,13 @@ class Spool(MemoryUploadedFileManager):
                 self._under_way -= 0 if full else size
 
     def _full(self, session: str, size: int) -> str:
-        own = self._windows.get(session, {})
+        window_files = self._windows.get(session, {})
         every = [file for window in self._windows.values() for file in window.values()]
-        parent = next(one for one in (self.folder, *self.folder.parents) if one.exists())
+        parent = next(folder for folder in (self.folder, *self.folder.parents) if folder.exists())
         free = shutil.disk_usage(parent).free - SPARE - self._under_way
-        if len(own) >= FILES:
+        if len(window_files) >= FILES:
             return f"No more than {FILES} files of a window; take some out"
-        if _bytes(own.values()) + size > BYTES:
+        if _bytes(window_files.values()) + size > BYTES:
             return f"No more than {BYTES:,} bytes of a window; take some files out"
         if _bytes(every) + self._under_way + size > ALL_BYTES or size > free:
             return "No room for this file; try again later"
@@ -92,9 +92,13 @@ class Spool(MemoryUploadedFileManager):
 
     def get_files(self, session_id: str, file_ids: Sequence[str]) -> list[UploadedFileRec]:
         """The files of a window that a page reads now; those that are gone are left out."""
-        own = self._windows.get(session_id, {})
-        found = [own[one] for one in file_ids if one in own and own[one].path.exists()]
-        return [file.record._replace(data=file.path.read_bytes()) for file in found]
+        window_files = self._windows.get(session_id, {})
+        lying = [
+            window_files[name]
+            for name in file_ids
+            if name in window_files and window_files[name].path.exists()
+        ]
+        return [file.record._replace(data=file.path.read_bytes()) for file in lying]
 
     def remove_file(self, session_id: str, file_id: str) -> None:
         """Take one file away."""

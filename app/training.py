@@ -55,10 +55,10 @@ def groups() -> dict[str, list[str]]:
     >>> groups()["DLCM"][:2]
     ['dlcm', 'dlcm-without-init']
     """
-    found: dict[str, list[str]] = {}
+    by_group: dict[str, list[str]] = {}
     for name in FITTED:
-        found.setdefault(registry.RANKERS[name].group, []).append(name)
-    return found
+        by_group.setdefault(registry.RANKERS[name].group, []).append(name)
+    return by_group
 
 
 def usual_lists(data: str) -> ListRecipe:
@@ -163,7 +163,7 @@ def at_once() -> int:
 def presets(names: Sequence[str]) -> list[str]:
     """The presets that all of these rankers have."""
     having = [registry.RANKERS[name].presets for name in names]
-    return [preset for preset in PRESETS if all(preset in own for own in having)]
+    return [preset for preset in PRESETS if all(preset in its for its in having)]
 
 
 def initial_rankers(data: Fitting) -> list[str]:
@@ -189,10 +189,10 @@ def _fitted_on_documents() -> tuple[str, ...]:
 def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
     """What a job has to say about its lists: what differs from the usual ones of a data set."""
     usual = asdict(usual_lists(data))
-    made = {name: value for name, value in asdict(lists).items() if value != usual[name]}
-    if "initial" in made:
-        made["initial"] = list(made["initial"])
-    return made
+    changed = {name: value for name, value in asdict(lists).items() if value != usual[name]}
+    if "initial" in changed:
+        changed["initial"] = list(changed["initial"])
+    return changed
 
 
 def planned(
@@ -213,8 +213,8 @@ def planned(
     if rankings_of(named.base) and len(lists.initial) > 1:
         changes = {"rankings": str(len(lists.initial)), **changes}
     spec = registry.spec(named, **changes)
-    made: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists.of_today())
-    key = ranker_key(spec, made, *data.fingerprints[:2])
+    on_lists: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists.of_today())
+    key = ranker_key(spec, on_lists, *data.fingerprints[:2])
     sizes = data.sizes(None if spec.fits_documents else lists.depth)
     return Plan(
         named.base,
@@ -272,9 +272,9 @@ def trained(data: Fitting) -> pd.DataFrame:
 def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
     del stored  # part of the memory's key alone
     artefacts = {str(artefact.key): artefact for artefact in services.artefacts("ranker")}
-    own = trained_on(services.store(), *parts)
+    rankers = trained_on(services.store(), *parts)
     rows = []
-    for ranker in own:
+    for ranker in rankers:
         if RankerName.of(ranker.name).feature is not None or ranker.name in NOT_LEARNT:
             continue
         artefact = artefacts[ranker.key]
@@ -285,7 +285,7 @@ def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
             _row(artefact, ranker.name, recipe)
             | {"lists": differences.in_words(lists) or ALL_DOCUMENTS}
         )
-    rows += _combinations(artefacts.values(), {ranker.key for ranker in own})
+    rows += _combinations(artefacts.values(), {ranker.key for ranker in rankers})
     rows.sort(key=lambda row: row["created"], reverse=True)
     columns = ["ranker", "recipe", "lists", "valid", "epochs", "seconds", "created", "key"]
     return pd.DataFrame(rows, columns=columns)

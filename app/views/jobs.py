@@ -66,10 +66,10 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
                 "while they run and after they ended.",
                 icon=":material/inbox:",
             )
-        for each in HEADINGS:
-            own = [job for job in listed if job.state == each]
-            if own and each in states:
-                _section(each, own)
+        for heading in HEADINGS:
+            of_state = [job for job in listed if job.state == heading]
+            if of_state and heading in states:
+                _section(heading, of_state)
         if len(listed) < len(every):
             _hidden(len(every) - len(listed), str(data))
 

@@ -90,9 +90,9 @@ def _order() -> ShownOrder:
         asked = ShownOrder.parse(next(iter(address.says("order")), "initial"))
     except ParameterError:
         asked = ShownOrder()
-    found = asked if asked.kind == "shuffled" else ShownOrder()
-    address.pin("order", str(found))
-    return found
+    order = asked if asked.kind == "shuffled" else ShownOrder()
+    address.pin("order", str(order))
+    return order
 
 
 def _shuffle() -> None:
@@ -114,15 +114,15 @@ def _own_data() -> None:
 
 def _recent_work(titles: Mapping[str, str]) -> None:
     st.subheader("Recent work")
-    made = recent.recent(RECENT)
-    if not made:
+    works = recent.recent(RECENT)
+    if not works:
         st.markdown("Nothing yet: studies and trained rankers will be listed here.")
-    for one in made:
+    for work in works:
         with st.container(gap="xxsmall"):
-            what = one.title or titles[one.page]
-            title = f"{what} on {one.data}" if one.data else what
-            if one.data:
-                parts.link(one.page, escaped(title), query=one.address)
+            what = work.title or titles[work.page]
+            title = f"{what} on {work.data}" if work.data else what
+            if work.data:
+                parts.link(work.page, escaped(title), query=work.address)
             else:
                 st.markdown(f"**{escaped(title)}**")
-            st.caption(escaped(" · ".join(filter(None, (one.number, one.age)))))
+            st.caption(escaped(" · ".join(filter(None, (work.number, work.age)))))

@@ -63,7 +63,9 @@ def _looked() -> None:
     """All below the title; a control here draws nothing else of the page."""
     with parts.errors_shown(again=True):
         data = scoring.described(state.data())
-        rankers = [one for one in scoring.rankers_of(data) if attends(one.name) and one.lists]
+        rankers = [
+            ranker for ranker in scoring.rankers_of(data) if attends(ranker.name) and ranker.lists
+        ]
         if rankers:
             _study(data, rankers)
         else:

@@ -74,11 +74,13 @@ def chosen_part() -> str:
 
 def _of_finding(artefact: Artefact, part: str) -> Finding | None:
     """The finding in the address, if it is one of this part."""
-    code, found = st.query_params.get("finding"), data_sets.examined(artefact)
-    if code is None or found is None:
+    code, examination = st.query_params.get("finding"), data_sets.examined(artefact)
+    if code is None or examination is None:
         return None
     wanted = code, data_sets.PART_OF[part]
-    findings = (each for each in found.findings if (each.code, each.part or "train") == wanted)
+    findings = (
+        each for each in examination.findings if (each.code, each.part or "train") == wanted
+    )
     return next(findings, None)
 
 
@@ -182,17 +184,17 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
 
 def features(_name: str, artefact: Artefact) -> None:
     """Draw the distribution of every feature, and one large."""
-    found = data_sets.examined(artefact)
-    if found is None:
+    examination = data_sets.examined(artefact)
+    if examination is None:
         st.info("The Facts tab examines this data set first.")
         return
     part = chosen_part()
-    table = data_sets.feature_table(found, data_sets.PART_OF[part])
+    table = data_sets.feature_table(examination, data_sets.PART_OF[part])
     if table.empty:
         st.info("This part has no documents.")
         return
     chosen = st.selectbox("Feature", table.feature.tolist(), key="feature", bind="query-params")
-    bins = data_sets.feature_bins(found, chosen)
+    bins = data_sets.feature_bins(examination, chosen)
     alt = distributions.feature_alt(bins, f"feature {chosen}")
     figure = distributions.feature(bins, f"feature {chosen}")
     st.plotly_chart(figure, key="one feature", config=parts.PLAIN, alt=alt)
@@ -212,7 +214,7 @@ def features(_name: str, artefact: Artefact) -> None:
             },
         },
     )
-    facts = found.parts[data_sets.PART_OF[part]]
+    facts = examination.parts[data_sets.PART_OF[part]]
     if facts.looked_at < facts.documents:
         st.caption(
             f"Mean, quantiles, zeros and bins are of {facts.looked_at:,} evenly spaced documents; "
@@ -221,10 +223,10 @@ def features(_name: str, artefact: Artefact) -> None:
 
 
 def _sentence(table: pd.DataFrame, feature: int, part: str) -> str:
-    own = table[table.feature == feature].iloc[0]
+    facts = table[table.feature == feature].iloc[0]
     marked = table[table.marks != ""]
-    text = f"Feature {feature} runs from {own.lowest:.4g} to {own.highest:.4g} in {part}"
-    text += f" ({own.marks})" if own.marks else ""
+    text = f"Feature {feature} runs from {facts.lowest:.4g} to {facts.highest:.4g} in {part}"
+    text += f" ({facts.marks})" if facts.marks else ""
     if marked.empty:
         return f"{text}; no feature of this part is constant or huge."
     some = ", ".join(str(feature) for feature in marked.feature[:8])

@@ -62,10 +62,10 @@ def _tab(title: str) -> None:
 
 
 def _facts(name: str, artefact: Artefact) -> None:
-    found = data_sets.examined(artefact) or _examine(artefact)
-    if found is None:
+    examined = data_sets.examined(artefact) or _examine(artefact)
+    if examined is None:
         return
-    labels, lengths = data_sets.label_counts(found), data_sets.length_counts(found)
+    labels, lengths = data_sets.label_counts(examined), data_sets.length_counts(examined)
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Labels**")
@@ -75,10 +75,10 @@ def _facts(name: str, artefact: Artefact) -> None:
         st.markdown("**Documents of a query**")
         alt = distributions.lengths_alt(lengths)
         st.plotly_chart(distributions.lengths(lengths), key="lengths", config=parts.PLAIN, alt=alt)
-    st.markdown(f"**{escaped(data_sets.headline(name, found))}**")
-    _findings(found, list(artefact.facts["notes"]))
+    st.markdown(f"**{escaped(data_sets.headline(name, examined))}**")
+    _findings(examined, list(artefact.facts["notes"]))
     with st.expander("Every fact"):
-        words = data_sets.facts(artefact, found)
+        words = data_sets.facts(artefact, examined)
         st.dataframe({"fact": list(words), "value": list(words.values())}, hide_index=True)
 
 
@@ -108,10 +108,10 @@ def _wait(artefact: Artefact) -> None:
     st.progress(0.0, text="Examining …")
 
 
-def _findings(found: Examination, notes: list[str]) -> None:
+def _findings(examined: Examination, notes: list[str]) -> None:
     st.subheader("What the doctor found")
-    grave = [finding for finding in found.findings if finding.severity != "info"]
-    remarks = [finding for finding in found.findings if finding.severity == "info"]
+    grave = [finding for finding in examined.findings if finding.severity != "info"]
+    remarks = [finding for finding in examined.findings if finding.severity == "info"]
     if not grave:
         st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
     for place, finding in enumerate(grave):
@@ -151,9 +151,9 @@ def side_by_side(names: Sequence[str], used: str) -> None:
     if len(chosen) < 2:
         st.info("Choose two or more data sets; more of them come in under Add data.")
         return
-    found = {name: services.data_set(name) for name in chosen}
+    sets = {name: services.data_set(name) for name in chosen}
     table = pd.DataFrame(
-        {name: data_sets.facts(each, data_sets.examined(each)) for name, each in found.items()}
+        {name: data_sets.facts(each, data_sets.examined(each)) for name, each in sets.items()}
     ).fillna("–")
     table = table.loc[_ordered(list(table.index))]
     unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)

@@ -112,7 +112,7 @@ def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: Reading) -> 
 
 def _work() -> None:
     """Draw ingestions under way, and how those of this session ended."""
-    own: dict[str, str] = st.session_state.setdefault("upload jobs", {})
+    mine: dict[str, str] = st.session_state.setdefault("upload jobs", {})
     listed = [job for job in jobs.table().list() if job.kind == "ingest"]
     for job in listed:
         if job.state == "done":  # others may be tried again
@@ -120,10 +120,10 @@ def _work() -> None:
     if any(not job.ended for job in listed):
         st.fragment(_under_way, run_every=jobs.FAST)()
     for job in listed:
-        if job.ended and own.get(job.id) == "running":
-            own[job.id] = job.state
+        if job.ended and mine.get(job.id) == "running":
+            mine[job.id] = job.state
             _ended(job)
-        if job.state == "failed" or (job.ended and job.id in own):
+        if job.state == "failed" or (job.ended and job.id in mine):
             _result(job)
 
 

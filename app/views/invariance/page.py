@@ -148,7 +148,7 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
         parts.finding("Nothing is shuffled: both orders are the same.")
         st.caption(escaped(f"Query {query}, shown {shown.words}."))
         return
-    parts.finding(verdicts([(one.label, one.moves) for one in answers]))
+    parts.finding(verdicts([(answer.label, answer.moves) for answer in answers]))
     st.caption(
         escaped(
             f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
@@ -206,18 +206,18 @@ def _first(data: scoring.Described, rankers: list[TrainedRanker]) -> list[Traine
     for artefact in services.studies("invariance", data.data):
         if str(artefact.key) in address.says("study"):
             digests = [digest for _, digest in artefact.recipe["rankers"]]
-            own = [ranker for ranker in as_they_came(rankers) if ranker.digest in digests]
-            return (contrasting(own) or own)[: len(CONTRAST)]
+            studied = [ranker for ranker in as_they_came(rankers) if ranker.digest in digests]
+            return (contrasting(studied) or studied)[: len(CONTRAST)]
     return contrast(rankers)
 
 
 def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListRecipe:
     """The lists that are shown: those of the rankers asked for, where nothing else is said."""
     came = as_they_came(rankers)
-    asked = [one for one in came if set(proposals.texts(one)) & set(address.says("rankers"))]
+    asked = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
     recipes = list_recipes(came)
     usual = [*list_recipes(asked), *list_recipes(first), *recipes][0]
-    chosen = address.one("lists", {one: proposals.lists_texts(one) for one in recipes}, usual)
+    chosen = address.one("lists", {each: proposals.lists_texts(each) for each in recipes}, usual)
     if len(recipes) > 1:
         chosen = st.selectbox(
             "Candidate lists", recipes, key="lists", format_func=shown_list.recipe_words

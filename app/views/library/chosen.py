@@ -66,12 +66,12 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     page, address = library.page_of(entry)
     if page:
         parts.link(page, "Open where it lives", query=address)
-    needs = [one.name for one in every if one.key in entry.needs]
+    needs = [other.name for other in every if other.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
-    said = f"Made from: {_named(needs)}. " if needs else ""
-    said += f"Needed by: {_named([one.name for one in needed])}." if needed else ""
-    if said:
-        st.markdown(escaped(said))
+    relations = f"Made from: {_named(needs)}. " if needs else ""
+    relations += f"Needed by: {_named([other.name for other in needed])}." if needed else ""
+    if relations:
+        st.markdown(escaped(relations))
     with st.expander("Recipe and facts"):
         st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
 
@@ -105,10 +105,10 @@ def _compared(chosen: Sequence[Entry]) -> None:
 
 def _tags(chosen: Sequence[Entry]) -> None:
     every = sorted({tag for entry in library.entries() for tag in entry.tags})
-    own = sorted(set.intersection(*(set(entry.tags) for entry in chosen)))
+    common = sorted(set.intersection(*(set(entry.tags) for entry in chosen)))
     keys = " ".join(str(entry.key) for entry in chosen)
     tags = st.multiselect(
-        "Tags of all that is chosen", list(dict.fromkeys([*own, *every])), default=own,
+        "Tags of all that is chosen", list(dict.fromkeys([*common, *every])), default=common,
         accept_new_options=True, key=f"tags {keys}", wrap=True,
         help="1 to 40 letters, digits, blanks and . _ + @ = -",
     )  # fmt: skip
@@ -140,9 +140,9 @@ def _report(chosen: Sequence[Entry]) -> None:
     paths = [entry.artefact.path for entry in studies]
     stem = str(studies[0].key) if len(studies) == 1 else "shuffleproof-report"
     _downloads([File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())])
-    told = [paragraph(entry.artefact.recipe, entry.artefact.facts) for entry in studies]
+    paragraphs = [paragraph(entry.artefact.recipe, entry.artefact.facts) for entry in studies]
     st.markdown("**Methods**")
-    st.code("\n\n".join(told), language=None, wrap_lines=True)
+    st.code("\n\n".join(paragraphs), language=None, wrap_lines=True)
     st.markdown("**References**")
     works = dict.fromkeys(
         work
@@ -173,28 +173,30 @@ PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "sco
 
 def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     """Draw the button that asks before anything is deleted."""
-    own = [entry for entry in chosen if not entry.bundled]
+    removable = [entry for entry in chosen if not entry.bundled]
     if st.button(
-        "Delete …", icon=":material/delete:", disabled=not own, key="delete",
-        help="" if own else "What comes with the program cannot be deleted.",
+        "Delete …", icon=":material/delete:", disabled=not removable, key="delete",
+        help="" if removable else "What comes with the program cannot be deleted.",
     ):  # fmt: skip
-        _ask(own, every)
+        _ask(removable, every)
 
 
 @st.dialog("Delete from the library?")
 def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     keys = {entry.key for entry in chosen}
-    found = {one.key: one for key in keys for one in shelf.dependents(every, key)}
-    made = [one for key, one in found.items() if key not in keys and not one.bundled]
+    dependents = {entry.key: entry for key in keys for entry in shelf.dependents(every, key)}
+    dependent = [
+        entry for key, entry in dependents.items() if key not in keys and not entry.bundled
+    ]
     size = sum(entry.artefact.size for entry in chosen) / 1e6
     names = ", ".join(entry.name for entry in chosen)
     st.markdown(f"**{escaped(names)}**, {size:,.1f} MB, is removed for good.")
-    if made:
-        counts = Counter(KINDS[one.key.kind] for one in made)
+    if dependent:
+        counts = Counter(KINDS[entry.key.kind] for entry in dependent)
         kinds = ", ".join(counted(count, kind, PLURAL[kind]) for kind, count in counts.items())
         st.markdown(escaped(f"Made from it, directly or not: {kinds}."))
         st.dataframe(
-            library.table(made, every)[["name", "kind", "what", "megabytes"]],
+            library.table(dependent, every)[["name", "kind", "what", "megabytes"]],
             hide_index=True, key="made from it", height=200,
             alt="What was made from the entries to be deleted",
         )  # fmt: skip
@@ -204,8 +206,10 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         )
     else:
         st.markdown("Nothing was made from it.")
-    whole = bool(made) and st.toggle(f"Delete these {len(made)} too", key="with dependents")
-    gone = [*made, *chosen] if whole else list(chosen)
+    whole = bool(dependent) and st.toggle(
+        f"Delete these {len(dependent)} too", key="with dependents"
+    )
+    gone = [*dependent, *chosen] if whole else list(chosen)
     running = jobs.reading([entry.key for entry in gone])
     if running:
         st.error(f"{running} job{' is' if running == 1 else 's are'} working on it: cancel first.")

@@ -144,9 +144,9 @@ MOST_SHOWN = 50
 def _storage() -> None:
     """Draw what is damaged, if anything is, the store's size, and what could go."""
     verification = library.verification()
-    seen = library.damaged()
-    names = {one.name for one in seen}
-    _broken([*seen, *(one for one in verification.damaged if one.name not in names)])
+    damaged = library.damaged()
+    names = {file.name for file in damaged}
+    _broken([*damaged, *(file for file in verification.damaged if file.name not in names)])
     large = counted(verification.total, "large artefact")
     read = f"; {verification.done} of {large} verified" if verification.total else ""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -163,52 +163,54 @@ def _clean() -> None:
     if not st.button("Look for what nobody needs", key="look for waste", width="stretch"):
         st.caption("Trials of deleted studies, files of killed processes, uploads, old archives.")
         return
-    found = cleaning.waste(services.store())
-    if not found:
+    waste = cleaning.waste(services.store())
+    if not waste:
         st.success("Nothing: everything in the store is needed.")
         return
     st.dataframe(
-        library.waste_table(found), hide_index=True, key="waste",
+        library.waste_table(waste), hide_index=True, key="waste",
         alt="What nobody needs, by kind, with its size",
     )  # fmt: skip
-    freed = sum(one.size for one in found)
+    freed = sum(item.size for item in waste)
     st.button(
         f"Free {freed / 1e6:,.1f} MB", type="primary", key="clean now", width="stretch",
-        on_click=_cleaned, args=(found,),
+        on_click=_cleaned, args=(waste,),
     )  # fmt: skip
 
 
-def _cleaned(found: list[cleaning.Waste]) -> None:
+def _cleaned(waste: list[cleaning.Waste]) -> None:
     with chosen_entries.noting_errors():
-        cleaning.clean(found, services.store())
+        cleaning.clean(waste, services.store())
     library.measured_again()
 
 
-def _broken(found: Sequence[Damaged]) -> None:
-    if not found:
+def _broken(damaged: Sequence[Damaged]) -> None:
+    if not damaged:
         return
-    stand, stop = ("stands", "stops") if len(found) == 1 else ("stand", "stop")
+    stand, stop = ("stands", "stops") if len(damaged) == 1 else ("stand", "stop")
     st.warning(
-        f"**{counted(len(found), 'damaged file')}** {stand} apart from the library and {stop} "
+        f"**{counted(len(damaged), 'damaged file')}** {stand} apart from the library and {stop} "
         "nothing else. What is removed here is made again when it is needed.",
         icon=":material/broken_image:",
     )
-    for one in found[:MOST_SHOWN]:
+    for file in damaged[:MOST_SHOWN]:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(escaped(f"{one.what} {one.name}: {one.found}"), width="stretch")
+            st.markdown(escaped(f"{file.what} {file.name}: {file.found}"), width="stretch")
             st.button(
-                "Remove", icon=":material/delete:", key=f"damaged {one.what} {one.name}",
-                on_click=_remove, args=(one,),
+                "Remove", icon=":material/delete:", key=f"damaged {file.what} {file.name}",
+                on_click=_remove, args=(file,),
             )  # fmt: skip
-    if len(found) > MOST_SHOWN:
-        st.caption(f"and {len(found) - MOST_SHOWN:,} more: `shuffleproof library list` names them.")
+    if len(damaged) > MOST_SHOWN:
+        st.caption(
+            f"and {len(damaged) - MOST_SHOWN:,} more: `shuffleproof library list` names them."
+        )
 
 
-def _remove(one: Damaged) -> None:
+def _remove(file: Damaged) -> None:
     with chosen_entries.noting_errors():
-        remove(services.store(), one)
+        remove(services.store(), file)
         library.verification().damaged[:] = [
-            other for other in library.verification().damaged if other.path != one.path
+            other for other in library.verification().damaged if other.path != file.path
         ]
 
 

@@ -81,18 +81,18 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
         ]
         stored = training.trained(data)
         trained = [name for name in stored["ranker"] + "@" + stored["recipe"] if name in every]
-        made = combination.drawn(list(dict.fromkeys([*trained, *every])), "combine")
-        if made is None:
+        combined = combination.drawn(list(dict.fromkeys([*trained, *every])), "combine")
+        if combined is None:
             return
-        name = str(made)
+        name = str(combined)
         plans = [
             training.planned(data, lists, leaf.base, leaf.preset, {})
-            for leaf in made.leaves
+            for leaf in combined.leaves
             if leaf.base in training.FITTED
         ]
         wanted = [plan for plan in plans if not plan.there]
         st.markdown(escaped(name))
-        st.caption(f"{combination.cost(made)}. {_members_cost(data, lists, plans, wanted)}")
+        st.caption(f"{combination.cost(combined)}. {_members_cost(data, lists, plans, wanted)}")
         if st.button("Make this combination", key="combine now"):
             asked = training.lists_asked(data.data, lists) or None
             _handed_in([{"data": data.data, "ranker": name, "changes": None, "lists": asked}])
@@ -154,7 +154,7 @@ def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) 
 
 
 def _tick(name: str) -> None:
-    others = [one for one in st.session_state["train"] if one != name]
+    others = [other for other in st.session_state["train"] if other != name]
     st.session_state["train"] = [*others, name] if st.session_state[f"tick {name}"] else others
 
 

@@ -91,7 +91,7 @@ def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
 
 def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
     """Validation NDCG@10 of those that the address names, else that stand out; a dot a ranker."""
-    labels = table["key"].map({one.key: one.label for one in proposals.trained(data.data)})
+    labels = table["key"].map({ranker.key: ranker.label for ranker in proposals.trained(data.data)})
     named = labels.fillna(table["ranker"] + "#" + table["key"].str[7:13])
     frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
     asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
@@ -112,32 +112,32 @@ def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
 
 def _watched(identifiers: list[str]) -> None:
     """Curves, progress and cancel buttons of trainings, drawn anew every second."""
-    found: list[tuple[Job, tuple[Step, ...]]] = []
+    watched: list[tuple[Job, tuple[Step, ...]]] = []
     for identifier in identifiers:
         try:
             job = jobs.table().get(identifier)
         except JobError:  # removed in another tab
             continue
-        found.append((job, jobs.table().history(job.id)))
-    runs = _runs(found)
+        watched.append((job, jobs.table().history(job.id)))
+    runs = _runs(watched)
     if runs:
         st.plotly_chart(curves(runs), key="learning", config=parts.PLAIN, alt=alt_text(runs))
         parts.finding(_finding(runs))
         parts.convention(CONVENTION, "○ best")
-    elif not any(not job.ended for job, _ in found):
+    elif not any(not job.ended for job, _ in watched):
         st.info(
             "Nothing has been trained from here on this data set yet. Choose rankers and press "
             "Train: their curves appear here while they learn.",
             icon=":material/school:",
         )
-    for job, steps in found:
+    for job, steps in watched:
         if not job.ended:
             _under_way(job, jobs.far(job, steps))
 
 
-def _runs(found: list[tuple[Job, tuple[Step, ...]]]) -> dict[str, pd.DataFrame]:
+def _runs(watched: list[tuple[Job, tuple[Step, ...]]]) -> dict[str, pd.DataFrame]:
     """The curves to draw, by name: as short as tells them apart."""
-    curved = [(job, jobs.curve(steps)) for job, steps in found]
+    curved = [(job, jobs.curve(steps)) for job, steps in watched]
     curved = [(job, run) for job, run in curved if run[["loss", "valid"]].notna().any(axis=None)]
     rankers = [jobs.ranker(job) for job, _ in curved]
     recipes = [jobs.recipe(job) for job, _ in curved]
@@ -176,9 +176,9 @@ def _under_way(job: Job, how: jobs.Far) -> None:
 def _unfinished(job: Job) -> None:
     """A training that failed or was cancelled: why, and the two things to do about it."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.reason else ""
-    said = escaped(f"{jobs.name(job)} {job.state}{reason}")
+    words = escaped(f"{jobs.name(job)} {job.state}{reason}")
     with st.container(border=True):
-        st.markdown(said if job.state == "cancelled" else f":material/error: {said}")
+        st.markdown(words if job.state == "cancelled" else f":material/error: {words}")
         with st.container(horizontal=True):
             for verb, label in (("retry", "Try again"), ("forget", "Remove")):
                 st.button(label, key=f"{verb} {job.id}", on_click=jobs.pressed, args=(verb, job.id))
