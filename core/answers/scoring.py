@@ -165,12 +165,7 @@ def digest_of_name(item: Mapping[str, Any]) -> str:
 
 
 def ranker_for(item: Mapping[str, Any], ranker: str | None = None) -> Ranker:
-    """The ranker that a question's `store` and `ranker` name: a key, a digest, the initial ranking.
-
-    Args:
-        item: the question.
-        ranker: another one than the question's.
-    """
+    """The ranker that a question names by a key, a digest or as the initial ranking; or another."""
     named = ranker or item["ranker"]
     return InitialRanking() if named == INITIAL else _ranker(item["store"], named)
 

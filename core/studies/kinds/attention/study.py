@@ -388,11 +388,6 @@ class Look:
 def looked(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
     """Look at one list after a change.
 
-    Args:
-        ranker: a trained SetRank or DLCM.
-        judged: one list as it is.
-        change: what happens to it; `Change.parse("initial")` is nothing.
-
     Raises:
         UsageError: the ranker has no weights to show.
     """

@@ -26,12 +26,7 @@ from shuffleproof.core.studies.result import StudyResult
 
 @dataclass(frozen=True)
 class Place:
-    """Where a query's values and lists lie.
-
-    Attributes:
-        fold: which fold, from 0.
-        query: which of the fold's lists, from 0.
-    """
+    """Which fold a query is of, and which of the fold's lists is its own; both from 0."""
 
     fold: int
     query: int

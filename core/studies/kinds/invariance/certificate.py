@@ -197,12 +197,7 @@ def failure_bound(failures: int, orders: int) -> float:
 
 
 def certificates(result: StudyResult, reads: Mapping[str, frozenset[Any]]) -> list[Certificate]:
-    """One certificate a ranker of an invariance study.
-
-    Args:
-        result: of the study; what was stored before lists were judged one by one cannot be told.
-        reads: what each ranker declares to read.
-    """
+    """One certificate a ranker; what was stored before lists were judged one by one is untold."""
     theorems = result.facts.get("theorems", {})
     return [
         _certificate(result, str(label), tuple(sorted(reads[str(label)])), theorems.get(label))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import SHIPPED
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.question import RANKERS, Facts, Question, rankers_of
+from shuffleproof.core.studies.question import RANKERS, Facts, Question
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,6 @@ class Invariance(Question):
     seed: int = parameter(0, "of the orders")
 
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "Invariance":
+    def of(cls, recipe: Facts, facts: Facts) -> Question:
         """The question that a stored study has answered."""
-        del facts
-        return cls(tuple(rankers_of(recipe)), recipe["draws"], recipe["seed"])
+        return super().of({**recipe, "permutations": recipe["draws"]}, facts)

@@ -47,12 +47,7 @@ class Judged:
 
     @classmethod
     def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None = None) -> "Judged":
-        """The verdicts of values [orders, MEASURES, lists], and of systematic orders beside them.
-
-        Args:
-            block: what random orders did.
-            systematic: as `core.studies.kinds.invariance.scoring.summarised` has it.
-        """
+        """The verdicts of values [orders, MEASURES, lists] and of `scoring.summarised` orders."""
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
         found = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}
@@ -86,14 +81,7 @@ def verdict(
     query_ids: tuple[str, ...],
     theorem: Mapping[str, Any] | None,
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """The verdict over all lists of a ranker, and why it is no better.
-
-    Args:
-        judged: list by list.
-        facts: of its trials, as `examine` tells them.
-        query_ids: one a list.
-        theorem: why the ranker must be invariant, if that is known and holds.
-    """
+    """The verdict over all lists of a ranker, and why it is no better."""
     state = _noticed(facts)
     lists, unstable = len(judged.moved), bool(facts["unstable"].any())
     if not lists or judged.silent.all():

@@ -12,7 +12,6 @@ from shuffleproof.core.studies.question import (
     Facts,
     Levels,
     Question,
-    rankers_of,
 )
 
 FAMILIES = (
@@ -77,15 +76,12 @@ class Perturbations(Question):
     seed: int = parameter(0, "of the draws")
 
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "Perturbations":
+    def of(cls, recipe: Facts, facts: Facts) -> Question:
         """The question that a stored study has answered."""
         from shuffleproof.core.studies.kinds.perturbations.system import OWN  # noqa: PLC0415 (only who reads pays for it)
 
-        del facts
-        pairs = tuple((family, float(level)) for family, level in recipe["perturbations"])
-        measures = tuple(text for text in recipe["measures"] if text not in OWN)
-        how = (recipe["draws"], recipe["seed"])
-        return cls(tuple(rankers_of(recipe)), pairs, measures, *how)
+        measures = [text for text in recipe["measures"] if text not in OWN]
+        return super().of({**recipe, "measures": measures}, facts)
 
     def printed(self) -> str:
         """What each level costs."""

@@ -216,12 +216,7 @@ def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dic
 
 @dataclass
 class Armed:
-    """Makes the perturbations of a study; attacks get the directions of the network they name.
-
-    Attributes:
-        rankers: those of the study.
-        base: the lists as they are.
-    """
+    """Makes the perturbations of a study; attacks get the directions of the network they name."""
 
     rankers: Mapping[str, Ranker]
     base: JudgedLists

@@ -75,12 +75,6 @@ def answer_changes(
 ) -> Float32[np.ndarray, "facts lists"]:
     """What became of the answer to each list, over the documents that both have.
 
-    Args:
-        base: the lists as they are.
-        before: scores of them.
-        variant: what was made of them.
-        after: scores of that.
-
     Returns:
         One row for each of OWN; τ is NaN where an answer ties all documents of a list.
     """
@@ -117,9 +111,13 @@ class Retraining:
         """The ranker of a trial, or what was found of it; its name says the recipe.
 
         Raises:
-            UsageError: what has no recipe, see `check_trainable`.
+            UsageError: a callable, a file, a stored ranker or a combination: it has no recipe.
         """
-        check_trainable(trial.ranker)
+        if reason := _no_recipe(trial.ranker):
+            raise UsageError(
+                f"{trial.ranker} cannot be trained again ({reason}): name a ranker by its recipe, "
+                "or leave the families that change labels, rows or the seed of the training out"
+            )
         spec = self.spec_of(trial)
         train, valid = self.train_lists(trial), self.bench.prepared.valid
         made: Any = asdict(self.bench.recipe)
@@ -176,19 +174,6 @@ def _no_recipe(text: str) -> str:
     if name.is_from_outside:
         return "from outside"
     return "named by its key, not by a recipe" if name.digits else ""
-
-
-def check_trainable(name: str) -> None:
-    """Refuse what has no recipe.
-
-    Raises:
-        UsageError: a callable, a file, a stored ranker or a combination of rankers.
-    """
-    for found, reason in untrainable([name]).items():
-        raise UsageError(
-            f"{found} cannot be trained again ({reason}): name a ranker by its recipe, or leave "
-            "the families that change labels, rows or the seed of the training out"
-        )
 
 
 NETWORKS = frozenset({BFLOAT16, THREADS})

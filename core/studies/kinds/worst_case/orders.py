@@ -190,7 +190,6 @@ class Attack:
     def swap_map(self, places: int | None = None) -> Float64[np.ndarray, "length length"]:
         """What each single exchange costs the one list of this attack, by places of the target.
 
-        Args:
-            places: only exchanges among the first so many; the others are NaN.
+        Exchanges beyond the first `places` are NaN.
         """
         return swap_costs(int(self.base.lists.offsets[-1]), self.values, places)
