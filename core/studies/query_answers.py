@@ -133,7 +133,7 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         DataError: the test part has no such query, or the name means another data set by now.
-        UsageError: a family that changes documents; see `perturbed_query`.
+        UsageError: a family that changes documents; see `kinds.perturbations.query`.
     """
     base = checked_lists(item)
     at, ranker = place_of(item, base), ranker_for(item)

@@ -38,6 +38,7 @@ from shuffleproof.core.studies.kinds.perturbations.study import Armed
 from shuffleproof.core.studies.kinds.perturbations.system import answered
 from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
+from shuffleproof.core.studies.table_text import finite
 
 MOST_CANDIDATES = 50_000
 """Lists of more documents are not all asked again for one of them: its batch is then its own."""
@@ -143,7 +144,7 @@ def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
     costs = attack.swap_map(item.get("places"))
     rows = one.lists.rows[attack.holders]
     return {
-        "costs": [[None if np.isnan(cost) else cost for cost in row] for row in costs.tolist()],
+        "costs": finite(costs.tolist()),
         "documents": document_names(one.dataset.doc_ids, rows),
         "labels": one.dataset.labels[rows].tolist(),
         "invariant": not ranker.reads & READ[item["target"]],
@@ -172,15 +173,14 @@ def compared(
         (positions from 1; None where it is not in that list), `score_before`, `score`; and
         `features`: by id, pairs before and after.
     """
-    source = shared_source(base, after)
-    new = np.flatnonzero(source < 0)
-    old, count = len(base.lists.rows), len(base.lists.rows) + len(new)
-    at = np.full(count, -1, dtype=np.int64)
-    at[source[source >= 0]] = np.flatnonzero(source >= 0)
-    at[old:] = new
+    source, old = shared_source(base, after), len(base.lists.rows)
+    new, shared = np.flatnonzero(source < 0), np.flatnonzero(source >= 0)
+    was = np.concatenate([np.arange(old), np.full(len(new), -1)])
+    at = np.concatenate([np.full(old, -1), new])
+    at[source[shared]] = shared
     columns: dict[str, Any] = {}
     for name, judged, place, who in (
-        ("_before", base, np.where(np.arange(count) < old, np.arange(count), -1), ranker),
+        ("_before", base, was, ranker),
         ("", after, at, other or ranker),
     ):
         scores = who.score(judged.dataset, judged.lists)
@@ -196,8 +196,8 @@ def compared(
     for feature in features:
         ours = base.dataset.feature(feature)[base.lists.rows]
         theirs = after.dataset.feature(feature)[after.lists.rows]
-        before = [*ours.tolist(), *[None] * len(new)]
-        shown[str(feature)] = [list(pair) for pair in zip(before, _there(at, theirs), strict=True)]
+        pairs = zip(_there(was, ours), _there(at, theirs), strict=True)
+        shown[str(feature)] = [list(pair) for pair in pairs]
     return {
         "document": names,
         "label": np.concatenate(labels).tolist(),
