@@ -9,7 +9,15 @@ import numpy as np
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
-from shuffleproof.core.cli.open import done, store_of, workbench_of
+from shuffleproof.core.cli.open import (
+    done,
+    one_fold,
+    recipe_of,
+    scope_of,
+    store_of,
+    use_device,
+    workbench_of,
+)
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.library import entries as library
@@ -30,7 +38,7 @@ from shuffleproof.core.studies.kinds.invariance.sections import certified as cer
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.studies.workbench import Workbench, trained
 
 DUPLICATES = 3
 """Copies of documents that `--lists duplicates` plants in every list."""
@@ -125,20 +133,23 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 
 def train(arguments: argparse.Namespace) -> Answer:
     """`train`: fit a ranker, or find the one fitted before."""
-    bench = workbench_of(arguments)
     changes = fields_of(arguments.set)
     if arguments.seed is not None:
         changes["seed"] = str(arguments.seed)
-    trained = done(arguments.ranker, bench.trained(arguments.ranker, changes))
-    facts = trained.artefact.facts
+    use_device(arguments)
+    recipe_of(arguments)  # which refuses names that nothing has
+    scope = scope_of(arguments)
+    scope = replace(scope, data=one_fold(scope.data, scope.store))
+    found = done(arguments.ranker, trained(scope, arguments.ranker, changes))
+    facts = found.artefact.facts
     return Answer(
         {
             "ranker": facts["name"],
-            "artefact": str(trained.artefact.key),
-            "cached": trained.cached,
+            "artefact": str(found.artefact.key),
+            "cached": found.cached,
             "epochs": facts["epochs"],
             "valid": facts["valid"],
-            "seconds": 0.0 if trained.cached else facts["seconds"],
+            "seconds": 0.0 if found.cached else facts["seconds"],
         }
     )
 

@@ -23,7 +23,7 @@ from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
 from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import Store
@@ -221,12 +221,18 @@ def _scores(
         return {part: stored.get_tensor(part) for part in PARTS}, fitted
 
 
+def fit_on_documents(
+    spec: RankerSpec, fold: Fold, store: Store
+) -> Generator[Progress, None, CachedRanker]:
+    """Fit a ranker of single documents on all of them, or find it; lists play no part."""
+    train, valid = _everything(fold.train), _everything(fold.valid)
+    return (yield from fit_or_load(spec, train, valid, ALL_DOCUMENTS, store))
+
+
 def _fitted_scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
-    train, valid = _everything(fold.train), _everything(fold.valid)
-    fitting = fit_or_load(spec, train, valid, ALL_DOCUMENTS, store)
-    told = yield from saying(fitting, f"of {spec.name}")
+    told = yield from saying(fit_on_documents(spec, fold, store), f"of {spec.name}")
     ranker, fitted = told.ranker, None if told.cached else told.artefact.key
     scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
     if recipe.scores == "in-sample":

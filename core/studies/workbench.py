@@ -14,13 +14,13 @@ import numpy as np
 
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, finished, saying
 from shuffleproof.core.rankers import initial, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination, options_of
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
+from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
 from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.outside import file_ranker
@@ -130,15 +130,12 @@ class Workbench:
         spec = registry.spec(named, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
-        train, valid = self.prepared.train, self.prepared.valid
-        made: Any = asdict(self.recipe)
         if spec.fits_documents:
-            train, valid = (
-                JudgedLists(part, CandidateLists.everything(part))
-                for part in (self.fold.train, self.fold.valid)
-            )
-            made = ALL_DOCUMENTS
-        found = yield from fit_or_load(spec, train, valid, made, self.store)
+            fitting = initial.fit_on_documents(spec, self.fold, self.store)
+        else:
+            train, valid, made = self.prepared.train, self.prepared.valid, asdict(self.recipe)
+            fitting = fit_or_load(spec, train, valid, made, self.store)
+        found = yield from fitting
         fresh = found.artefact.key in self.prepared.fitted
         return replace(found, cached=False) if fresh else found
 
@@ -198,7 +195,7 @@ class Workbench:
             key = key_of("ranker", {"file": named.head}, (from_file.source,))
             return Identified(from_file, key.digest)
         if named.kind is not Kind.FUNCTION:
-            found = yield from self.trained(name)
+            found = yield from saying(self.trained(name), f"of {name}")
             return Identified(found, found.artefact.key.digest)
         ranker, test = CallableRanker.named(name), self.prepared.test
         if not ranker.source:
@@ -268,6 +265,26 @@ def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
 def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:
     """Rankers as a plan names them: (label, digest)."""
     return tuple((label, named.digest) for label, named in found.items())
+
+
+def trained(
+    scope: Scope, name: str, changes: Mapping[str, str] | None = None
+) -> Generator[Progress, None, CachedRanker]:
+    """Train a ranker, or find it; lists are made only where it learns from lists.
+
+    Args:
+        scope: the data set, and how its lists are made.
+        name: as `Workbench.trained` takes it.
+        changes: fields of its recipe that differ from the preset, as text.
+    """
+    named = RankerName.parse(name)
+    if named.kind is Kind.REGISTERED:
+        spec = registry.spec(named, scope.usual, **(changes or {}))
+        if spec.fits_documents:
+            fold = resolve(scope.pinned or scope.data, scope.store)
+            return (yield from initial.fit_on_documents(spec, fold, scope.store))
+    bench = yield from scope.opened()
+    return (yield from bench.trained(name, changes))
 
 
 def ask(

@@ -439,3 +439,15 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
 
 def test_names_in_other_letters_are_named(refused):
     assert "did you mean dlcm?" in refused("train", "DLCM")[1]
+
+
+def test_a_ranker_of_documents_is_trained_without_lists(folder, tmp_path, capsys):
+    """Nor are the parts of a cross-fitting, which only lists take."""
+    words = ["train", "ranksvm@small", "--data", str(folder), "--store", str(tmp_path), "--json"]
+    assert main(words) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert not first["cached"]
+    kept = {one.name for one in (tmp_path / "artefacts").glob("ranker-*")}
+    assert kept == {first["artefact"]}
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["cached"]
