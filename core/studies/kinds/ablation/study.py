@@ -97,7 +97,7 @@ def run(bench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact
     seen = (bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
     study = Study(
         kind=asked.kind,
-        rankers=tuple((one.label, ranker_key(one.spec, lists, *seen).digest) for one in made),
+        rankers=tuple((each.label, ranker_key(each.spec, lists, *seen).digest) for each in made),
         lists=bench.lists_digest,
         initial=bench.recipe.initial,
         perturbations=tuple(

@@ -208,11 +208,11 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     Levels are NaN where a curve is nowhere below, or there is no twin; milliseconds while it runs,
     and of the initial ranking, which is given. Scores in a file have a start alone.
     """
-    asked = _Asked(result, family, measure)
-    if not asked.curves:
+    points = _Points(result, family, measure)
+    if not points.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
-    rows = [_card(asked, label) for label in asked.curves]
-    rows += [_not_asked(asked, label) for label in asked.labels if is_precomputed(label)]
+    rows = [_card(points, label) for label in points.curves]
+    rows += [_not_asked(points, label) for label in points.labels if is_precomputed(label)]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
@@ -246,8 +246,8 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
 
     def beats(other: str, label: str) -> bool:
         pairs = list(zip(points[other], points[label], strict=True))
-        better = other in less[label] or any(theirs > own for theirs, own in pairs)
-        return better and label not in less[other] and all(theirs >= own for theirs, own in pairs)
+        better = other in less[label] or any(theirs > ours for theirs, ours in pairs)
+        return better and label not in less[other] and all(theirs >= ours for theirs, ours in pairs)
 
     front = [
         None if label not in points else not any(beats(other, label) for other in points)
@@ -311,14 +311,16 @@ def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
     """
     name = RankerName.of(label)
     bare = without_ordinals(name.base)
-    twins = {one: own for one in labels if bare and (own := RankerName.of(one)).base == bare}
+    names = {other: RankerName.of(other) for other in labels}
+    twins = [other for other, twin in names.items() if bare and twin.base == bare]
     same = (name.preset, name.digits)
-    found = [one for one, own in twins.items() if (own.preset, own.digits) == same] or [*twins]
-    return found[0] if len(found) == 1 else None
+    alike = [other for other in twins if (names[other].preset, names[other].digits) == same]
+    chosen = alike or twins
+    return chosen[0] if len(chosen) == 1 else None
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Points:
     """What every card is made from: a family's values at every level, by ranker."""
 
     result: StudyResult
@@ -386,15 +388,15 @@ class _Asked:
         return len(changed) > 0 and bool(changed["carried"].astype(bool).all())
 
 
-def _card(asked: _Asked, label: str) -> dict[str, Any]:
-    result, last, curve = asked.result, asked.levels[-1], asked.curves[label]
-    change = asked.values[label][-1] - asked.values[label][0]
+def _card(points: _Points, label: str) -> dict[str, Any]:
+    result, last, curve = points.result, points.levels[-1], points.curves[label]
+    change = points.values[label][-1] - points.values[label][0]
     worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
-    initial = None if label == INITIAL else asked.curves.get(INITIAL)
-    twin = twin_of(label, asked.curves)
-    unhurt = CERTIFIED if asked.is_certified(label) else NO_WORST
+    initial = None if label == INITIAL else points.curves.get(INITIAL)
+    twin = twin_of(label, points.curves)
+    unhurt = CERTIFIED if points.is_certified(label) else NO_WORST
     times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
-    start, (kept, area) = curve[0], asked.shares
+    start, (kept, area) = curve[0], points.shares
     rivals = [other for other in keep_more(kept, label) if INITIAL not in {other, label}]
     kept_low, kept_high = percentiles(kept[label])
     area_low, area_high = percentiles(area[label])
@@ -405,37 +407,37 @@ def _card(asked: _Asked, label: str) -> dict[str, Any]:
         "kept": curve[-1] / start if start else float("nan"),
         "kept_low": kept_low,
         "kept_high": kept_high,
-        "area": float(area_under_curve(asked.distance, curve, start or np.nan)),
+        "area": float(area_under_curve(points.distance, curve, start or np.nan)),
         "area_low": area_low,
         "area_high": area_high,
         "keeps_less_than": SEPARATOR.join(rivals),
-        **_breakdown(asked, label, "below_initial", None if initial is None else initial[0]),
-        **_breakdown(asked, label, "below_twin", None if twin is None else asked.curves[twin]),
+        **_breakdown(points, label, "below_initial", None if initial is None else initial[0]),
+        **_breakdown(points, label, "below_twin", None if twin is None else points.curves[twin]),
         "cvar": conditional_value_at_risk(change, RISK),
         "worst": unhurt if worst is None else result.query_ids[worst],
         "worst_change": 0.0 if worst is None else float(change[worst]),
-        **{name: known_mean(asked.at(label, last, name)) for name in (*FLIPS, *MOVED)},
+        **{name: known_mean(points.at(label, last, name)) for name in (*FLIPS, *MOVED)},
         "milliseconds_a_list": times.get(label, float("nan")),
-        "noise": within(result, label, asked.family, last),
+        "noise": within(result, label, points.family, last),
     }
 
 
-def _not_asked(asked: _Asked, label: str) -> dict[str, Any]:
+def _not_asked(points: _Points, label: str) -> dict[str, Any]:
     """The card of scores in a file: their quality, and nothing that would need other scores."""
     texts = {"ranker": label, "keeps_less_than": "", "worst": NOT_ASKED, "noise": ""}
-    start = asked.mean(asked.at(label, asked.levels[0], asked.measure))
+    start = points.mean(points.at(label, points.levels[0], points.measure))
     return dict.fromkeys(tables.keys(columns()), float("nan")) | texts | {"start": start}
 
 
 def _breakdown(
-    asked: _Asked,
+    points: _Points,
     label: str,
     name: str,
     reference: Float64[np.ndarray, " levels"] | float | None,
 ) -> dict[str, float]:
     """The first level at which a curve is below, and where it crosses; NaN where it does not."""
-    levels, curve = asked.levels, asked.curves[label]
-    crossing = None if reference is None else breakdown_point(asked.distance, curve, reference)
+    levels, curve = points.levels, points.curves[label]
+    crossing = None if reference is None else breakdown_point(points.distance, curve, reference)
     if crossing is None or reference is None:
         return {name: float("nan"), f"{name}_crossing": float("nan")}
     below = int(np.flatnonzero(curve - reference < 0)[0])

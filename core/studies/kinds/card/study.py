@@ -84,7 +84,7 @@ def run(bench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = bench.prepared.test
-    rankers = {label: one.ranker for label, one in entered.items()}
+    rankers = {label: named.ranker for label, named in entered.items()}
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
@@ -94,8 +94,8 @@ def run(bench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
         facts |= {
             "certificates": _certificates(result, base, rankers),
             "milliseconds_a_list": {
-                label: _timed(one, base)
-                for label, one in rankers.items()
+                label: _timed(ranker, base)
+                for label, ranker in rankers.items()
                 if label != INITIAL and not is_precomputed(label)
             },
         }

@@ -152,7 +152,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     """
     labels = [label for label, _ in result.recipe["rankers"]]
     dlcm = next((label for label in labels if RankerName.of(label).base == "dlcm"), None)
-    setrank = next((one for one in labels if rankings_of(RankerName.of(one).base)), None)
+    setrank = next((label for label in labels if rankings_of(RankerName.of(label).base)), None)
     if dlcm is None or setrank is None:
         return {}
     levels = _levels(result, family)
