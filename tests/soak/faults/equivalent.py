@@ -177,11 +177,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("core/data/letor/stream.py", "end += 1", "1 → 2: 1"): (
         "behind the line end that is added there is at most the end of an empty line"
     ),
-    (
-        "core/studies/kinds/ablation/sources.py",
-        'return said[0][1] if len(said) == 1 else ", ".join(" ".join(pair) for pair in said)',
-        "0 → -1: 0",
-    ): "where one thing is said the first is the last",
 }
 
 
