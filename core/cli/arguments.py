@@ -240,11 +240,9 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     delete.add_argument(
         "--with-dependents", action="store_true", help="and everything that was made from it"
     )
-    verify = _command(
-        doings, "verify", "library_care:verify", "read every file and compare digests"
-    )
+    verify = _command(doings, "verify", "library:verify", "read every file and compare digests")
     verify.add_argument("what", nargs="*", help="names or keys (default: everything)")
-    clean = _command(doings, "clean", "library_care:clean", "what nobody needs: trials, left files")
+    clean = _command(doings, "clean", "library:clean", "what nobody needs: trials, left files")
     clean.add_argument("--yes", action="store_true", help="remove it; without, it is only told")
 
 

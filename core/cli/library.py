@@ -1,22 +1,25 @@
-"""`library`: what is stored, its names and tags, and taking it to another machine."""
+"""`library`: what is stored, its names and tags, archives, and what is damaged or not needed."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import done, store_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.library import cleaning, imports, side_by_side
 from shuffleproof.core.library import entries as library
-from shuffleproof.core.library import imports, side_by_side
+from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.damaged import remove as remove_damaged
 from shuffleproof.core.store.tags import Tags
+from shuffleproof.core.store.verified import verifying
 from shuffleproof.core.studies import methods, reproduce
 from shuffleproof.core.words import counted
 
@@ -56,9 +59,7 @@ RARE = ("from", "stale")
 def _stale(entries: Sequence[Entry]) -> list[str]:
     """What was made from recipes that are others today, as a paragraph; none: nothing."""
     found = [entry for entry in entries if entry.stale]
-    lines = [f"  {entry.name} ({entry.key}): {entry.stale}" for entry in found[:MOST_NAMED]]
-    more = len(found) - len(lines)
-    lines += [f"  and {more:,} more (--json names all)"] if more else []
+    lines = _first(f"{entry.name} ({entry.key}): {entry.stale}" for entry in found)
     remedy = "They open as ever; nothing is added to them. Train or run them again for today's."
     return ["\n".join([f"Stale, {len(found):,} in all:", *lines, remedy])] if found else []
 
@@ -69,9 +70,7 @@ def _damaged_row(one: Damaged) -> dict[str, Any]:
 
 def _damaged(broken: Sequence[Damaged]) -> str:
     """What lies in the store and cannot be read, and how to be rid of it."""
-    lines = [f"  {one.name}: {one.found}" for one in broken[:MOST_NAMED]]
-    more = len(broken) - len(lines)
-    lines += [f"  and {more:,} more (--json names all)"] if more else []
+    lines = _first(f"{one.name}: {one.found}" for one in broken)
     remedy = "`library delete NAME` removes an entry, `library clean --yes` names and tags."
     return "\n".join([f"Damaged, {len(broken):,} in all:", *lines, remedy])
 
@@ -152,11 +151,17 @@ def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
     )
 
 
+def _first(lines: Iterable[str]) -> list[str]:
+    """The first of some lines, set in, and how many more there are."""
+    every = list(lines)
+    more = len(every) - MOST_NAMED
+    rest = [f"  and {more:,} more (--json names all)"] if more > 0 else []
+    return [*(f"  {line}" for line in every[:MOST_NAMED]), *rest]
+
+
 def _named(entries: Sequence[Entry]) -> str:
     """How many entries, and the first by name and key."""
-    lines = [f"  {entry.name} ({entry.key})" for entry in entries[:MOST_NAMED]]
-    more = len(entries) - len(lines)
-    lines += [f"  and {more:,} more (--json names all)"] if more else []
+    lines = _first(f"{entry.name} ({entry.key})" for entry in entries)
     return "\n".join([counted(len(entries), "entry"), *lines]) if entries else "none"
 
 
@@ -289,3 +294,45 @@ def _row(entry: Entry) -> dict[str, Any]:
         "imported": None if came is None else {"from": came.source, "at": came.at},
         "stale": entry.stale,
     }
+
+
+def verify(arguments: argparse.Namespace) -> Answer:
+    """`library verify`: every file digested; exit status 1 where something is damaged."""
+    store = store_of(arguments)
+    keys = [store.meant(text) for text in arguments.what]
+    chosen = [one for one in store.artefacts() if not keys or one.key in keys]
+    found = [] if keys else library.damaged(store)
+    found += done("verify", verifying(store, chosen))
+    rows = [{"name": one.name, "damaged": one.what, "found": one.found} for one in found]
+    size = sum(one.size for one in chosen) / 1e6
+    said = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "
+    said += f"{len(found)} damaged" if found else "every file is as it was stored"
+    remedy = "`shuffleproof library delete NAME` removes one; it is made again when needed."
+    text = "\n".join([f"{said}.", table(rows), remedy]) if found else f"{said}."
+    answer = {"artefacts": len(chosen), "damaged": rows}
+    return Answer(answer, text, exit_code=1 if found else 0)
+
+
+def clean(arguments: argparse.Namespace) -> Answer:
+    """`library clean`: what nobody needs and what it would free; with --yes it is removed."""
+    store = store_of(arguments)
+    whole, found = cleaning.size(store), cleaning.waste(store)
+    freed = sum(one.size for one in found)
+    rows = _by_kind(found)
+    if arguments.yes:
+        cleaning.clean(found, store)
+    answer = {"store": whole, "freed": freed, "removed": arguments.yes, "waste": rows}
+    if not found:
+        return Answer(answer, f"Nothing to remove: all {whole / 1e6:,.1f} MB are needed.")
+    verb = "Freed" if arguments.yes else "Would free"
+    last = "" if arguments.yes else "\nNothing was removed: say --yes to do it."
+    head = f"{verb} {freed / 1e6:,.1f} of {whole / 1e6:,.1f} MB."
+    return Answer(answer, f"{table(rows)}\n{head}{last}")
+
+
+def _by_kind(found: Sequence[Waste]) -> list[dict[str, object]]:
+    kinds: dict[str, list[Waste]] = defaultdict(list)
+    for one in found:
+        kinds[one.what].append(one)
+    return [{"what": what, "files": len(ones), "MB": f"{sum(one.size for one in ones) / 1e6:.2f}"}
+            for what, ones in kinds.items()]  # fmt: skip
