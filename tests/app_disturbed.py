@@ -4,7 +4,6 @@ import json
 from importlib import import_module
 
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring
 from shuffleproof.core.execution.this_job import THIS_JOB
@@ -15,7 +14,7 @@ from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.workbench import Workbench, finished
-from tests import app_jobs
+from tests import app_jobs, app_pages
 
 RANKERS = ("feature:1", "feature:2")
 FAMILIES = ("transpositions", "shuffle-shown")
@@ -50,27 +49,6 @@ def made(bench, kind):
     return finished(Perturbations(RANKERS, MANY, draws=2).run(bench))
 
 
-def card_page():
-    from shuffleproof.app.views.card.page import page
-
-    page()
-
-
-def perturbations_page():
-    from shuffleproof.app.views.perturbations.page import page
-
-    page()
-
-
-def worst_case_page():
-    from shuffleproof.app.views.worst_case.page import page
-
-    page()
-
-
-PAGES = {"card": card_page, "perturbations": perturbations_page, "worst-case": worst_case_page}
-
-
 def desk_of(store, monkeypatch):
     """Jobs moved by hand over a store, and lists scored in this process."""
     st.cache_data.clear()
@@ -80,15 +58,7 @@ def desk_of(store, monkeypatch):
 
 
 def opened(kind, query=None, **session):
-    page = AppTest.from_function(PAGES[kind], default_timeout=60)
-    for name, value in (query or {}).items():
-        page.query_params[name] = value
-    page.session_state["data"] = "sample"
-    for name, value in session.items():
-        page.session_state[name] = value
-    page.run()
-    assert not page.exception, page.exception
-    return page
+    return app_pages.opened(kind, query, **{"data": "sample"} | session)
 
 
 def words(page):

@@ -1,48 +1,26 @@
 """The ablation page in every state: empty, stored, other choices, at work, failed."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import report
 from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core import jobs
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Study, plan
 from tests import app_folded as folded
+from tests import app_pages
 from tests import app_tables as tables
 from tests.app_jobs import announce, state_of
-
-
-def page():
-    from shuffleproof.app.views.ablation.page import page as draw
-
-    draw()
-
-
-@pytest.fixture(scope="module")
-def fold():
-    return tables.fold()
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch, fold):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    made = Store(tmp_path)
-    tables.data_set(made, fold)
-    yield made
-    st.cache_resource.clear()
+from tests.app_pages import markdown, words
 
 
 @pytest.fixture
@@ -50,35 +28,19 @@ def stored(store, fold):
     return tables.ablation_in(store, fold)
 
 
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "warning", "error")
-    return " ".join(element.value for kind in kinds for element in getattr(test, kind))
-
-
-def plain(test):
-    return words(test).replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "ablation")
 
 
 def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped(sections.finding(result)) in words(test)
+    assert escaped(sections.finding(result)) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     assert "Dot plot, NDCG@10 minus that of paper" in test.get("plotly_chart")[0].proto.alt
     frame = test.dataframe[0].value
     assert list(frame["variant"]) == list(tables.EFFECTS)
     assert set(frame["seconds"]) == {12.0}
-    said = words(test)
+    said = markdown(test)
     assert f"- **loss softmax-ce** — {escaped('paper: both terms; released: <one>')}" in said
     assert "one seed" in said
     folded.menus(test)
@@ -107,11 +69,11 @@ def test_conventions_change_at_once_from_stored_values(stored):
     test.selectbox(key="measure").set_value("NDCG@3")
     test.run()
     assert not test.exception
-    assert "NDCG@3 · gain: 2^y − 1 · ideal: judged · no relevant: left out" in plain(test)
+    assert "NDCG@3 · gain: 2^y − 1 · ideal: judged · no relevant: left out" in words(test)
     wanted = computed(str(stored.key), sections.table, "NDCG(empty=skip)@3")
     np.testing.assert_allclose(test.dataframe[0].value["mean"], wanted["mean"])
     undefined = opened(empty="nan")
-    assert "undefined" in words(undefined)
+    assert "undefined" in markdown(undefined)
 
 
 def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkeypatch):
@@ -119,11 +81,11 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     test = opened(variant="released", effect="robustness")
     bars = test.get("plotly_chart")[1].proto.alt
     assert "Bars of NDCG@10 kept, gain by released for 40 queries" in bars
-    assert "released against paper: " in plain(test)
+    assert "released against paper: " in words(test)
     monkeypatch.setattr(view.scoring, "described", lambda _data: None)
     monkeypatch.setattr(view.scoring, "rankers_of", lambda _data: [])
     gone = opened(variant="released", of=query)
-    assert "not stored any more: run the ablation again" in plain(gone)
+    assert "not stored any more: run the ablation again" in words(gone)
     answers = pd.DataFrame({"document": ["a", "b"], "label": [1.0, 0.0], "initial": [1, 2],
                             "released": [2, 1], "paper": [1, 2]})  # fmt: skip
     monkeypatch.setattr(view, "_answers", lambda *_asked: answers)
@@ -131,7 +93,7 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     assert "answers of released and paper, which put 1 relevant" in (
         test.get("plotly_chart")[2].proto.alt
     )
-    assert f"Query {query}, the lists as they are" in plain(test)
+    assert f"Query {query}, the lists as they are" in words(test)
 
 
 def test_the_report_holds_both_pictures(stored):
@@ -147,7 +109,7 @@ def test_an_ablation_without_sizes_says_so(store, fold, monkeypatch):
     store.add(key_of("study", made.recipe), made.recipe, made.save, made.facts)
     test = opened()
     folded.menus(test)
-    assert "stored without its sizes" in plain(test)
+    assert "stored without its sizes" in words(test)
 
 
 def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
@@ -157,7 +119,7 @@ def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
     test.text_input(key="new.levels").set_value("0, 7")
     test.number_input(key="new.draws").set_value(2)
     test.run()
-    assert "2 variants, **2 trainings**, then 6 trials: from **" in plain(test)
+    assert "2 variants, **2 trainings**, then 6 trials: from **" in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     asked = job.parameters
@@ -170,7 +132,7 @@ def test_the_form_says_the_cost_and_hands_the_ablation_in(store):
 @pytest.mark.parametrize("levels", ["many", "2.5", "-1"])
 def test_wrong_levels_are_sentences_and_hand_nothing_in(store, levels):
     test = opened(**{"new.levels": levels})
-    assert "level" in plain(test)
+    assert "level" in words(test)
     assert not [button for button in test.button if button.key == "new.run"]
 
 
@@ -199,7 +161,7 @@ def test_a_running_ablation_shows_its_first_variants_and_is_cancelled(store, fol
     test = opened()
     assert "Running: 3 of at most 30 epochs of released" in test.get("progress")[0].proto.text
     assert "released" in test.get("plotly_chart")[0].proto.alt
-    assert "First results: 2 of 4 variants" in plain(test)
+    assert "First results: 2 of 4 variants" in words(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
 

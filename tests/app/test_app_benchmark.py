@@ -3,12 +3,12 @@
 import io
 import zipfile
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import benchmarks, exports, report
 from shuffleproof.app.plain import escaped
@@ -19,38 +19,16 @@ from shuffleproof.app.views.benchmark import queries as benchmark_queries
 from shuffleproof.app.views.benchmark.queries import Chosen
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from tests import app_folded as folded
+from tests import app_pages
 from tests import app_tables as tables
 from tests.app_jobs import announce, state_of
-
-
-def page():
-    from shuffleproof.app.views.benchmark.page import page as draw
-
-    draw()
-
-
-@pytest.fixture(scope="module")
-def fold():
-    return tables.fold()
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch, fold):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    made = Store(tmp_path)
-    tables.data_set(made, fold)
-    yield made
-    st.cache_resource.clear()
+from tests.app_pages import markdown, words
 
 
 @pytest.fixture
@@ -58,29 +36,13 @@ def stored(store, fold):
     return tables.benchmark_in(store, fold)
 
 
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "warning", "error")
-    return " ".join(element.value for kind in kinds for element in getattr(test, kind))
-
-
-def plain(test):
-    return words(test).replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "benchmark")
 
 
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped(sections.finding(result, "NDCG@10")) in words(test)
+    assert escaped(sections.finding(result, "NDCG@10")) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     picture, bars, ranks = test.get("plotly_chart")
     assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
@@ -108,13 +70,13 @@ def test_letters_say_who_is_above_whom(stored):
     assert " ab" in table.loc["dlcm", "NDCG@10"]
     assert "(b)" not in table.loc["dlcm", "NDCG@10"]
     assert escaped("(a)") in table.loc[":gray[random]", "NDCG@10"]
-    assert "a above initial ranking, (a) below, b above random, (b) below" in plain(test)
+    assert "a above initial ranking, (a) below, b above random, (b) below" in words(test)
     test.segmented_control(key="marks").set_value("daggers").run()
     assert escaped("+†") in test.table[0].value.loc["dlcm", "NDCG@10"]
-    assert "+ above initial ranking, (+) below, † above random" in plain(test)
+    assert "+ above initial ranking, (+) below, † above random" in words(test)
     none = opened(letters=[])
     assert " a" not in none.table[0].value.loc["dlcm", "NDCG@10"]
-    assert "Marks:" not in plain(none)
+    assert "Marks:" not in words(none)
 
 
 def test_conventions_change_the_whole_table_at_once(stored):
@@ -124,7 +86,7 @@ def test_conventions_change_the_whole_table_at_once(stored):
     test.segmented_control(key="discount").set_value("letor")
     test.run()
     assert not test.exception
-    assert "NDCG@10 · gain: 2^y − 1 · discount: letor · ideal: shown · no relevant: 1" in plain(
+    assert "NDCG@10 · gain: 2^y − 1 · discount: letor · ideal: shown · no relevant: 1" in words(
         test
     )
     wanted = "NDCG(discount=letor,ideal=shown,empty=one)@10"
@@ -143,7 +105,7 @@ def test_measure_columns_baseline_and_test_are_choices(stored):
     assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
     assert "Dot plot of NDCG@3 minus that of dlcm" in test.get("plotly_chart")[0].proto.alt
     assert "dlcm" not in list(test.dataframe[0].value["ranker"])
-    assert "randomisation, Holm" in plain(test)
+    assert "randomisation, Holm" in words(test)
 
 
 def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
@@ -152,7 +114,7 @@ def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
     bare = replace(fold, test=replace(fold.test, labels=labels))
     tables.benchmark_in(store, bare)
     test = opened(empty="nan")
-    said = plain(test)
+    said = words(test)
     assert "Under this convention the means are undefined" in said
     assert "N = 40 queries (means are undefined: some have no relevant document)" in said
     assert "Nothing is drawn: some queries have no relevant document" in said
@@ -166,7 +128,7 @@ def test_what_is_undefined_is_said_and_neither_drawn_nor_marked(store, fold):
     bounds = zip(fold.test.offsets[:-1], fold.test.offsets[1:], strict=True)
     none = sum(not labels[first:last].any() for first, last in bounds)
     expected = f"N = {40 - none} queries ({none} without relevant documents left out)"
-    assert expected in plain(left_out)
+    assert expected in words(left_out)
 
 
 def test_one_of_references_alone_breaks_nothing_and_is_not_shown_first(store, fold, monkeypatch):
@@ -175,9 +137,9 @@ def test_one_of_references_alone_breaks_nothing_and_is_not_shown_first(store, fo
         patched.setattr(tables, "NOISE", references)
         bare = tables.benchmark_in(store, fold)
     test = opened()
-    assert "There is nobody to compare with initial ranking here" in plain(test)
-    assert "No ranker has been measured yet" in plain(test)
-    assert "As the paper" not in plain(test)
+    assert "There is nobody to compare with initial ranking here" in words(test)
+    assert "No ranker has been measured yet" in words(test)
+    assert "As the paper" not in words(test)
     report.report([bare.path])
     whole = tables.benchmark_in(store, fold)
     now = benchmarks.stored(tables.DATA)
@@ -187,7 +149,7 @@ def test_one_of_references_alone_breaks_nothing_and_is_not_shown_first(store, fo
 
 
 def test_columns_that_differ_say_so_under_the_table(stored):
-    said = plain(opened(columns=["NDCG@10", "NDCG@5"]))
+    said = words(opened(columns=["NDCG@10", "NDCG@5"]))
     assert "my_set · N = 40 queries · mean ± standard deviation of 2 seeds" in said
     assert "bold: best of the trained rows" in said
     mixed = benchmarks.notes(str(stored.key), View(("NDCG(empty=one)@10", "NDCG@5")))
@@ -201,15 +163,15 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     result = StudyResult.open(stored.path)
     frame = benchmark_table.deltas(result, "gsf", "dlcm", "NDCG@10")
     better = int((frame.difference > 0).sum())
-    assert f"of 40 queries and rises on {better}; query" in plain(test)
+    assert f"of 40 queries and rises on {better}; query" in words(test)
     query = str(frame["query"].iloc[-1])
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
     chart = test.get("plotly_chart")[2]
     assert "documents from the initial ranking to the answers of gsf and dlcm" in chart.proto.alt
-    assert f"Query {query} of my_set · seed 0" in plain(test)
+    assert f"Query {query} of my_set · seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
-    assert f"Query {query} of my_set · seed 1" in plain(test)
+    assert f"Query {query} of my_set · seed 1" in words(test)
     test.session_state["documents opened"] = True
     test.run()
     test.multiselect(key="features").set_value([2, 3]).run()
@@ -245,7 +207,7 @@ def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monk
     monkeypatch.setattr(tables, "facts_of", lambda *given: facts_of(*given) | {"sizes": [sizes]})
     tables.benchmark_in(store, fold)
     test = opened()
-    said = plain(test)
+    said = words(test)
     assert "As the paper printed it" in [one.value for one in test.subheader]
     assert "SIGIR 2020, Table 2, Istella" in said
     assert "ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART" in said
@@ -260,14 +222,9 @@ def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monk
 
 
 def test_an_address_that_asks_for_what_is_not_there_is_told(stored):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    test.query_params["baseline"] = "nobody"
-    test.query_params["study"] = "study-0000000000000000"
-    test.run()
-    assert not test.exception
-    assert "ranker nobody" in plain(test)
-    assert "study study-0000000000000000" in plain(test)
+    test = opened({"baseline": "nobody", "study": "study-0000000000000000"})
+    assert "ranker nobody" in words(test)
+    assert "study study-0000000000000000" in words(test)
 
 
 def chosen_of(artefact):
@@ -312,12 +269,12 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
     test.multiselect(key="new.rankers").set_value(["mart", "lambdamart", "feature:1"])
     test.number_input(key="new.seeds").set_value(2)
     test.run()
-    said = plain(test)
+    said = words(test)
     assert "3 rows × up to 2 seeds × 1 fold: **2 trainings**, from **" in said
     test.multiselect(key="new.combine.members").set_value(["mart", "ranksvm"]).run()
-    assert "2 scorings of every list for one answer, one a member; run at every seed" in plain(test)
+    assert "2 scorings of every list for one answer, one a member; run at every seed" in words(test)
     test.button(key="new.combine.add").click().run()
-    assert "4 rows × up to 2 seeds × 1 fold: **3 trainings**, from **" in plain(test)
+    assert "4 rows × up to 2 seeds × 1 fold: **3 trainings**, from **" in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("benchmark", "waiting")
@@ -339,7 +296,7 @@ def test_the_form_says_the_cost_and_hands_the_benchmark_in(store):
 )
 def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, said):
     test = opened(**{f"new.{field}": value})
-    assert said in plain(test)
+    assert said in words(test)
     assert not [button for button in test.button if button.key == "new.run"]
 
 
@@ -350,7 +307,7 @@ def test_lists_that_a_row_cannot_read_are_told_before_it_is_run(store, monkeypat
     assert lengths == [13, 13, 5]
     monkeypatch.setattr(benchmark_run, "_longest", lambda *_: 6000)
     test = opened(**{"new.rankers": ["mart", "setrank-msab-init"]})
-    assert "setrank-msab-init reads ranks up to" in plain(test)
+    assert "setrank-msab-init reads ranks up to" in words(test)
     assert not [button for button in test.button if button.key == "new.run"]
 
 
@@ -361,20 +318,18 @@ def test_the_whole_table_is_one_click_whatever_was_run_before(stored):
     test.button(key="new.table2").click().run()
     assert not test.exception
     assert test.multiselect(key="new.rankers").value == ["table2"]
-    assert "12 rows × up to 3 seeds" in plain(test)
+    assert "12 rows × up to 3 seeds" in words(test)
 
 
 def test_folds_of_one_name_are_run_together(store):
     for number in (1, 2):
         store.set_name(f"other-fold{number}", store.names()[tables.DATA])
     st.cache_data.clear()
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = "other-fold2"
-    test.run()
+    test = opened(data="other-fold2")
     test.multiselect(key="new.rankers").set_value(["mart"])
     test.run()
     assert not test.exception
-    assert "1 row × up to 3 seeds × 2 folds: **2 trainings**" in plain(test)
+    assert "1 row × up to 3 seeds × 2 folds: **2 trainings**" in words(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert job.parameters["data"] == "other"
@@ -401,7 +356,7 @@ def test_a_running_benchmark_shows_its_first_rows_and_is_cancelled(store, fold):
     rows = list(test.table[0].value.index)
     assert "dlcm" in rows
     assert "gsf" not in rows
-    assert f"5 of {len(made.cells())} trainings" in plain(test)
+    assert f"5 of {len(made.cells())} trainings" in words(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
 
@@ -417,16 +372,12 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
         runs[-1].write_text("".join(lines))
     kept = outside_runs.keep(outside_runs.compared(qrels, runs), store)
     nothing = opened()
-    assert "No benchmark of my_set is stored yet" in plain(nothing)
+    assert "No benchmark of my_set is stored yet" in words(nothing)
     show = next(button for button in nothing.button if button.key == f"show {kept.key}")
     assert show.label.startswith("Show the comparison of")
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    test.query_params["study"] = str(kept.key)
-    test.run()
-    assert not test.exception
-    assert "bm25 is best: NDCG@10 " in plain(test)
-    assert "ql answers 2 of the 3 judged topics: the other 1 counts as nothing retrieved" in plain(
+    test = opened({"study": str(kept.key)})
+    assert "bm25 is best: NDCG@10 " in words(test)
+    assert "ql answers 2 of the 3 judged topics: the other 1 counts as nothing retrieved" in words(
         test
     )
     assert list(test.table[0].value.index) == ["*from outside*", "bm25", "ql"]
@@ -449,19 +400,15 @@ def test_a_study_asked_under_other_conventions_shows_those_first(store, tmp_path
     (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n")
     asked = ("NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)")
     compared = outside_runs.compared(tmp_path / "q.txt", [tmp_path / "x.run"], asked)
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    test.query_params["study"] = str(outside_runs.keep(compared, store).key)
-    test.run()
-    assert not test.exception
-    assert "NDCG@10 · gain: y · ideal: judged · no relevant: 0 · ties: by document id" in plain(
+    test = opened({"study": str(outside_runs.keep(compared, store).key)})
+    assert "NDCG@10 · gain: y · ideal: judged · no relevant: 0 · ties: by document id" in words(
         test
     )
     assert f"{compared.summary()['mean'][0]:.3f}" in test.table[0].value.loc["x", "NDCG@10"]
     assert not [one for one in test.segmented_control if one.key == "ideal"]
     test.toggle(key="asked").set_value(False).run()
     assert not test.exception
-    assert "NDCG@10 · gain: 2^y − 1 · ideal: judged" in plain(test)
+    assert "NDCG@10 · gain: 2^y − 1 · ideal: judged" in words(test)
     assert "AP(ties=trec)" in test.table[0].value.columns  # not stored under another
 
 
@@ -483,7 +430,7 @@ def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
     tables.benchmark_in(store, fold)
     test = opened()
     assert escaped(odd) in list(test.table[0].value.index)
-    assert odd not in words(test)
+    assert odd not in markdown(test)
 
 
 def test_a_benchmark_of_another_set_is_not_shown(stored, store):

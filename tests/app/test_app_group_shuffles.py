@@ -1,44 +1,28 @@
 """The page of GSF's shuffles in every state: empty, stored, one ranker, at work, refused."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core import jobs
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles import study as group_shuffles
 from shuffleproof.core.studies.result import StudyResult
 from tests import app_folded as folded
+from tests import app_pages
 from tests import app_tables as tables
+from tests.app_pages import words
 
 NAMES = ("gsf@small", "gsf@tuned")
 SHUFFLES = (1, 4, 16)
-
-
-def page():
-    from shuffleproof.app.views.group_shuffles.page import page as draw
-
-    draw()
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    made = Store(tmp_path)
-    tables.data_set(made, tables.fold())
-    yield made
-    st.cache_resource.clear()
 
 
 def planned():
@@ -84,28 +68,15 @@ def stored(store):
     return store.add(key_of("study", plan.recipe()), plan.recipe(), result.save, facts)
 
 
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def plain(test):
-    kinds = ("markdown", "caption", "info", "warning", "error")
-    words = " ".join(element.value for kind in kinds for element in getattr(test, kind))
-    return words.replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "group-shuffles")
 
 
 def test_empty_offers_it_and_the_button_hands_in_what_was_chosen(store):
     test = opened()
-    assert "No study of GSF's shuffles on my_set is stored yet" in plain(test)
+    assert "No study of GSF's shuffles on my_set is stored yet" in words(test)
     said = "study group-shuffles --rankers gsf@small --data my_set"
     assert any(said in code.value for code in test.code)
-    assert "in **9 orders** with 7 numbers of shuffles; 1 training first" in plain(test)
+    assert "in **9 orders** with 7 numbers of shuffles; 1 training first" in words(test)
     test.text_input(key="new.shuffles").set_value("8, 2").run()
     test.number_input(key="new.orders").set_value(3).run()
     test.button(key="new.run").click().run()
@@ -115,7 +86,7 @@ def test_empty_offers_it_and_the_button_hands_in_what_was_chosen(store):
     assert asked == {"rankers": ["gsf@small"], "shuffles": [8, 2], "orders": 3, "seed": 0}
     assert "Waiting for a free worker" in next(bar.proto.text for bar in test.get("progress"))
     test.text_input(key="new.shuffles").set_value("two").run()
-    assert "whole numbers, comma-separated" in plain(test)
+    assert "whole numbers, comma-separated" in words(test)
 
 
 def test_a_stored_study_is_drawn_said_and_taken_away(stored):
@@ -129,11 +100,11 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
         assert escaped(sections.finding(result, name)) in said
     own = test.dataframe[0].value.query("ranker == 'gsf@small' and shuffles == 4")
     assert own["error"].item() == pytest.approx(0.5, rel=0.05)  # 1/√4
-    assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in plain(test)
-    assert "It was trained on all pairs" in plain(test)
+    assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in words(test)
+    assert "It was trained on all pairs" in words(test)
     frame = test.dataframe[0].value
     assert frame["shuffles"].tolist() == [1, 4, 16, 0, 1, 4, 16]
-    assert "about **" in plain(test)
+    assert "about **" in words(test)
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
     assert {"PNG", "CSV", "LaTeX", "Recipe (JSON)", "Report (HTML)"} <= labels
@@ -145,7 +116,7 @@ def test_one_ranker_can_be_chosen_and_a_missing_study_is_said(stored):
     test = opened(show=["gsf@tuned"])
     assert "gsf@small:" not in test.get("plotly_chart")[0].proto.alt
     assert "exhaustive" not in set(test.dataframe[0].value["grouping"])
-    assert "Choose at least one ranker" in plain(opened(show=[]))
+    assert "Choose at least one ranker" in words(opened(show=[]))
 
 
 def test_first_points_are_drawn_while_it_runs(store):
@@ -166,5 +137,5 @@ def test_first_points_are_drawn_while_it_runs(store):
 
     test = AppTest.from_function(drawn, default_timeout=60).run()
     assert not test.exception
-    assert "First results: 1 point." in plain(test)
+    assert "First results: 1 point." in words(test)
     assert services.store().root == store.root

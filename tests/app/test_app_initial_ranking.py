@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.app.opened import computed
@@ -33,7 +32,9 @@ from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study, levels_of
 from shuffleproof.core.studies.workbench import finished
 from tests import app_folded as folded
+from tests import app_pages
 from tests.app_jobs import announce, state_of
+from tests.app_pages import markdown, words
 
 DATA = "my_set"
 LISTS = {
@@ -44,12 +45,6 @@ LISTS = {
     "seed": 0,
 }
 PAIRS = tuple((family, level) for family in ("shuffle", "mallows") for level in levels_of(family))
-
-
-def page():
-    from shuffleproof.app.views.ranking_degradation.page import page as draw
-
-    draw()
 
 
 class Noisy(initial.InitialRanking):
@@ -85,45 +80,32 @@ def made():
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    made = Store(tmp_path)
+def store(dashboard, tmp_path):
+    store = dashboard(tmp_path)
     key = key_of("data", {"made": "for the page"})
-    made.add(key, {}, lambda directory: (directory / "nothing").touch())
-    made.set_name(DATA, key)
-    yield made
-    st.cache_resource.clear()
+    store.add(key, {}, lambda directory: (directory / "nothing").touch())
+    store.set_name(DATA, key)
+    return store
+
+
+@pytest.fixture(scope="module")
+def result(made, tmp_path_factory):
+    study, judged, rankers, step, facts = made
+    records = Store(tmp_path_factory.mktemp("trials")).records
+    return replace(finished(run_study(study, judged, rankers, records, step)), facts=facts)
 
 
 @pytest.fixture
-def stored(store, made):
-    study, judged, rankers, step, facts = made
-    result = finished(run_study(study, judged, rankers, store.records, step))
-    key = key_of("study", study.recipe())
-    return store.add(key, study.recipe(), replace(result, facts=facts).save, facts)
+def stored(store, result):
+    return store.add(key_of("study", result.recipe), result.recipe, result.save, result.facts)
 
 
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=30)
-    test.session_state["data"] = DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    return " ".join(element.value for kind in ("markdown", "caption", "info", "warning", "error")
-                    for element in getattr(test, kind))  # fmt: skip
+opened = partial(app_pages.opened, "initial-ranking")
 
 
 def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
-    text = words(test)
+    text = markdown(test)
     result = StudyResult.open(stored.path)
     finding = sections.finding(result, "shuffle", "NDCG@5")
     assert escaped(finding) in text
@@ -146,7 +128,9 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
     test.selectbox(key="measure").set_value("NDCG@3")
     folded.tables(test)
     assert not test.exception
-    assert "NDCG@3 · gain: 2^y − 1 · ideal: shown · no relevant: 1" in words(test).replace("\\", "")
+    assert "NDCG@3 · gain: 2^y − 1 · ideal: shown · no relevant: 1" in markdown(test).replace(
+        "\\", ""
+    )
     frame = test.dataframe[1].value
     wanted = computed(str(stored.key), StudyResult.summary, ["NDCG(ideal=shown,empty=one)@3"])
     pd.testing.assert_series_equal(
@@ -156,8 +140,8 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
 
 def test_what_needs_scores_is_said_and_something_is_still_shown(stored):
     test = opened(gain="linear")
-    assert "does not follow from what this study stored" in words(test)
-    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test).replace("\\", "")
+    assert "does not follow from what this study stored" in markdown(test)
+    assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
     assert test.text_input(key="new.measures").value == "NDCG(gain=linear)@5"
 
 
@@ -167,7 +151,7 @@ def test_family_axis_and_rankers_are_choices(stored):
     assert "against mallows" in chart.proto.alt
     assert "initial ranking" not in chart.proto.alt
     none = opened(show=[])
-    assert "Choose at least one ranker" in words(none)
+    assert "Choose at least one ranker" in markdown(none)
 
 
 def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
@@ -186,7 +170,7 @@ def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
     test = opened(point="dlcm", at=1.0)
     frame = computed(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
     assert list(test.dataframe[0].value["query"]) == list(frame["query"])
-    assert f"query {frame['query'][0]} loses most" in words(test)
+    assert f"query {frame['query'][0]} loses most" in markdown(test)
     assert not asked
     test.selectbox(key="of").set_value(frame["query"][3]).run()
     assert not test.exception
@@ -203,7 +187,7 @@ def test_a_list_that_cannot_be_scored_is_explained(stored, monkeypatch):
     monkeypatch.setattr(view, "replayed", replayed)
     frame = computed(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
     test = opened(point="dlcm", at=1.0, of=frame["query"][0])
-    assert "it died" in words(test)
+    assert "it died" in markdown(test)
 
 
 def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
@@ -214,8 +198,8 @@ def test_the_form_says_the_cost_and_hands_the_study_in(store, stored):
     test.number_input(key="new.draws").set_value(4)
     test.run()
     counted = "25 queries × 1 family with 3 levels × 4 draws × 3 rankers = **27 trials**"
-    assert f"{counted} (the initial ranking" in words(test)
-    assert "not timed on this set: random" in words(test)
+    assert f"{counted} (the initial ranking" in markdown(test)
+    assert "not timed on this set: random" in markdown(test)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.state) == ("initial-ranking", "waiting")
@@ -238,7 +222,7 @@ def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, sa
     test.multiselect(key="new.ranking").set_value(["shuffle"])
     test.text_input(key=field).set_value(value).run()
     assert not test.exception
-    assert said in words(test).replace("\\", "")
+    assert said in words(test)
     assert not [button for button in test.button if button.key == "new.run"]
     assert test.text_input(key=field).value == value
 
@@ -265,7 +249,7 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
     assert "Running: 13 of at most 84 trials" in test.get("progress")[0].proto.text
     (chart,) = test.get("plotly_chart")
     assert "dlcm" in chart.proto.alt
-    assert "First results" in words(test)
+    assert "First results" in markdown(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
 
@@ -324,11 +308,8 @@ def test_where_nothing_is_trained_the_form_proposes_what_takes_least(store):
 
 
 def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
-    test = AppTest.from_function(page, default_timeout=30)
-    test.session_state["data"] = DATA
-    test.query_params["study"] = "study-0123456789abcdef"
-    test.query_params["show"] = ["dlcm", "nobody"]
-    said = [one.value.replace("\\", "") for one in test.run().warning]
+    test = opened({"study": "study-0123456789abcdef", "show": ["dlcm", "nobody"]})
+    said = [one.value.replace("\\", "") for one in test.warning]
     assert any("study-0123456789abcdef" in text and "Shown instead" in text for text in said)
     assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in said)
     assert len(test.run().warning) == 2, "still there after another run"

@@ -1,12 +1,11 @@
 """The page of several rankings in every state, and the geometry of what was learnt of ranks."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-import streamlit as st
 from safetensors.numpy import save_file
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import answering, report
 from shuffleproof.app.opened import computed
@@ -22,20 +21,11 @@ from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
 from tests import app_folded as folded
+from tests import app_pages
 from tests import app_sizes as made
 from tests import app_tables as tables
 from tests.app_jobs import announce, state_of
-
-
-def page():
-    from shuffleproof.app.views.multi_ranking.page import page as draw
-
-    draw()
-
-
-@pytest.fixture(scope="module")
-def fold():
-    return tables.fold()
+from tests.app_pages import words
 
 
 def trained(store, fold):
@@ -64,40 +54,12 @@ def home(tmp_path_factory, fold):
 
 
 @pytest.fixture
-def stored(home, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(home[0]))
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    yield home[1]
-    st.cache_resource.clear()
+def stored(home, dashboard):
+    dashboard(home[0])
+    return home[1]
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch, fold):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    own = Store(tmp_path)
-    tables.data_set(own, fold)
-    yield own
-    st.cache_resource.clear()
-
-
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "warning", "error", "subheader")
-    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
-    return said.replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "initial-rankings")
 
 
 def test_dots_finding_verdict_and_exports(stored):

@@ -3,17 +3,15 @@
 import io
 import re
 import zipfile
+from functools import partial
 
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
 from shuffleproof.app.views.library import chosen as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core import jobs
-from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library import uploads
 from shuffleproof.core.progress import finished
@@ -22,19 +20,11 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
+from tests import app_pages
 from tests import app_sizes as made
 from tests import app_tables as tables
-
-
-def page():
-    from shuffleproof.app.views.library.page import page as draw
-
-    draw()
-
-
-@pytest.fixture(scope="module")
-def fold():
-    return tables.fold()
+from tests.app_jobs import state_of
+from tests.app_pages import words
 
 
 def ranker_in(store, fold, **changes):
@@ -56,15 +46,6 @@ def filled(folder, fold):
     return store, data, rankers, studies
 
 
-def used(monkeypatch, folder):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(folder))
-    monkeypatch.setattr("shuffleproof.core.store.artefacts.default_store", lambda: Store(folder))
-    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: Store(folder))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    st.cache_resource.clear()
-    st.cache_data.clear()
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory, fold):
     """A library that no test changes."""
@@ -72,42 +53,27 @@ def home(tmp_path_factory, fold):
 
 
 @pytest.fixture
-def shown(home, monkeypatch):
-    used(monkeypatch, home[0].root)
-    yield home
-    st.cache_resource.clear()
+def shown(home, dashboard_alone):
+    dashboard_alone(home[0].root)
+    return home
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch, fold):
+def own(tmp_path, dashboard_alone, fold):
     """A library to change."""
-    used(monkeypatch, tmp_path)
-    yield filled(tmp_path, fold)
-    st.cache_resource.clear()
+    dashboard_alone(tmp_path)
+    return filled(tmp_path, fold)
 
 
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "warning", "error", "subheader", "success")
-    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
-    return said.replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "library")
 
 
 def keys(*artefacts):
     return [str(artefact.key) for artefact in artefacts]
 
 
-def test_an_empty_library_says_how_to_fill_it(tmp_path, monkeypatch):
-    used(monkeypatch, tmp_path)
+def test_an_empty_library_says_how_to_fill_it(tmp_path, dashboard_alone, monkeypatch):
+    dashboard_alone(tmp_path)
     monkeypatch.setattr("shuffleproof.app.services.sample_key", lambda: "")
     test = opened()
     assert "Nothing is stored yet" in words(test)
@@ -275,13 +241,6 @@ def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
     assert any(one.label == "Archive (zip)" for one in test.get("download_button"))
 
 
-def state_of(store, job, **values):
-    """Put a job into a state as its worker would."""
-    with Jobs(store.root)._database.transaction() as table:
-        for name, value in values.items():
-            table.execute(f"UPDATE job SET {name} = ? WHERE id = ?", (value, job.id))  # noqa: S608 (names below)
-
-
 def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
     store, _, _, studies = own
     monkeypatch.setattr(doors, "AT_ONCE", 10)
@@ -354,11 +313,7 @@ def test_no_archive_is_refused_without_saying_where_it_lies(own):
 
 
 def test_an_address_that_names_what_is_not_here_is_answered(shown):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    test.query_params["chosen"] = ["study-0000000000000000"]
-    test.run()
-    assert not test.exception
+    test = opened({"chosen": ["study-0000000000000000"]})
     assert "Not found here: entry study-0000000000000000" in words(test)
 
 

@@ -1,10 +1,10 @@
 """The page From outside: runs, files of scores and models come in, are read by jobs and found."""
 
 import io
+from functools import partial
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import proposals
 from shuffleproof.app.uploads import Draft
@@ -14,10 +14,11 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.jobs import FILE, QRELS, RUNS
 from shuffleproof.core.progress import finished
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies import resolved_rankers
+from tests import app_pages
 from tests import app_tables as tables
+from tests.app_pages import words
 
 FOLD = tables.fold()
 GRADES = b"1 0 a 1\n1 0 b 0\n2 0 c 2\n"
@@ -25,40 +26,14 @@ FIRST = b"1 Q0 a 1 2.5 mine\n1 Q0 b 2 1 mine\n2 Q0 c 1 1 mine\n"
 SECOND = b"1 Q0 b 1 2 mine\n1 Q0 a 2 1 mine\n3 Q0 a 1 1 mine\n"
 
 
-def page():
-    from shuffleproof.app.views.outside.page import page as draw
-
-    draw()
-
-
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    monkeypatch.setattr("shuffleproof.core.store.artefacts.default_store", lambda: Store(tmp_path))
-    monkeypatch.setattr("shuffleproof.app.services.default_store", lambda: Store(tmp_path))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    store = Store(tmp_path)
+def store(tmp_path, dashboard_alone):
+    store = dashboard_alone(tmp_path)
     tables.data_set(store, FOLD)
-    yield store
-    st.cache_resource.clear()
+    return store
 
 
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "error", "subheader", "success")
-    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
-    return said.replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "outside")
 
 
 def draft_of(store, **files):
@@ -132,13 +107,7 @@ def test_runs_are_handed_in_compared_and_linked(store):
 def test_runs_are_compared_under_the_conventions_that_stand_in_the_address(store):
     """trec_eval's ties and gain, say; the address alone says them, as on the study pages."""
     pinned = {"ties": "trec", "gain": "linear", "columns": ["NDCG@10", "AP"]}
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    test.session_state[view.RUNS_DRAFT] = runs_of(store)
-    for name, value in pinned.items():
-        test.query_params[name] = value
-    test.run()
-    assert not test.exception
+    test = opened(pinned, **{view.RUNS_DRAFT: runs_of(store)})
     assert "ties: by document id" in words(test)
     test.button(key="compare runs").click().run()
     (job,) = jobs.jobs_of(store).list()

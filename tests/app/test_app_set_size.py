@@ -1,9 +1,9 @@
 """The page of set size in every state: empty, stored, other conventions, at work, failed."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import answering, report
 from shuffleproof.app.opened import computed
@@ -18,20 +18,11 @@ from shuffleproof.core.studies.kinds.set_size import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import signed
 from tests import app_folded as folded
+from tests import app_pages
 from tests import app_sizes as made
 from tests import app_tables as tables
 from tests.app_jobs import announce, state_of
-
-
-def page():
-    from shuffleproof.app.views.set_size.page import page as draw
-
-    draw()
-
-
-@pytest.fixture(scope="module")
-def fold():
-    return tables.fold()
+from tests.app_pages import words
 
 
 @pytest.fixture(scope="module")
@@ -43,40 +34,12 @@ def home(tmp_path_factory, fold):
 
 
 @pytest.fixture
-def stored(home, monkeypatch):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(home[0]))
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    yield home[1]
-    st.cache_resource.clear()
+def stored(home, dashboard):
+    dashboard(home[0])
+    return home[1]
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch, fold):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    own = Store(tmp_path)
-    tables.data_set(own, fold)
-    yield own
-    st.cache_resource.clear()
-
-
-def opened(**chosen):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    for name, value in chosen.items():
-        test.session_state[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "warning", "error", "subheader")
-    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
-    return said.replace("\\", "").replace("\u2060", "")
+opened = partial(app_pages.opened, "set-size")
 
 
 def test_curves_map_finding_verdict_and_exports(stored):
@@ -168,11 +131,7 @@ def test_a_click_chooses_its_cell(monkeypatch):
 
 
 def test_an_address_that_names_what_is_not_here_is_answered(stored):
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"] = tables.DATA
-    test.query_params["study"] = "study-0000000000000000"
-    test.run()
-    assert not test.exception
+    test = opened({"study": "study-0000000000000000"})
     assert "Not found here: study study-0000000000000000" in words(test)
 
 

@@ -4,19 +4,17 @@ import importlib
 import shlex
 
 import pytest
-import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.jobs import StudyJob
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.registry import STUDIES
 from tests import app_tables as tables
 from tests.app_jobs import state_of
+from tests.app_pages import opened, words
 
 NO_FORM = {"invariance", "attention"}
 """Kinds whose page offers the study of the rankers that it shows, without a form."""
@@ -31,46 +29,6 @@ def _forms():
 
 
 FORMS = dict(_forms())
-
-
-@pytest.fixture(scope="module")
-def fold():
-    return tables.fold()
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch, fold):
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
-    monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    own = Store(tmp_path)
-    tables.data_set(own, fold)
-    yield own
-    st.cache_resource.clear()
-
-
-def opened(kind, **query):
-    def page():
-        import streamlit as st
-
-        from shuffleproof.app.navigation import PAGES
-
-        PAGES[st.session_state["page"]].draw()
-
-    test = AppTest.from_function(page, default_timeout=60)
-    test.session_state["data"], test.session_state["page"] = tables.DATA, kind
-    for name, value in query.items():
-        test.query_params[name] = value
-    test.run()
-    assert not test.exception, test.exception
-    return test
-
-
-def words(test):
-    kinds = ("markdown", "caption", "info", "warning", "error")
-    said = " ".join(element.value for kind in kinds for element in getattr(test, kind))
-    return said.replace("\\", "").replace("\u2060", "")
 
 
 def handed_in(store, test):

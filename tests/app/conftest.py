@@ -1,0 +1,52 @@
+"""The stores that tests of pages open the dashboard over."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def fold():
+    from tests import app_tables
+
+    return app_tables.fold()
+
+
+@pytest.fixture
+def dashboard(monkeypatch):
+    """Opens the pages over the store in a folder; no worker is started."""
+    import streamlit as st
+
+    from shuffleproof.core import jobs
+    from shuffleproof.core.store.artefacts import Store
+
+    def over(folder):
+        monkeypatch.setenv("SHUFFLEPROOF_HOME", str(folder))
+        monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
+        for cached in (st.cache_resource, st.cache_data):
+            cached.clear()
+        return Store(folder)
+
+    yield over
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def dashboard_alone(dashboard, monkeypatch):
+    """The same without the shipped sample."""
+
+    def over(folder):
+        store = dashboard(folder)
+        for place in ("core.store.artefacts", "app.services"):
+            monkeypatch.setattr(f"shuffleproof.{place}.default_store", lambda: store)
+        return store
+
+    return over
+
+
+@pytest.fixture
+def store(dashboard, tmp_path, fold):
+    """A store with a made-up data set, which the pages show."""
+    from tests import app_tables
+
+    store = dashboard(tmp_path)
+    app_tables.data_set(store, fold)
+    return store
