@@ -97,12 +97,12 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     judged = list_for(item)
     orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
-    bench, found = _bench(item), {}
+    workbench, found = _bench(item), {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
         found[key] = {
             "scores": [row.tolist() for row in scores_by_document(ranker, judged, orders)],
-            "floor": list(_floor(bench, item["query"], key)),
+            "floor": list(_floor(workbench, item["query"], key)),
             "reads": sorted(ranker.reads),
         }
     return found
@@ -251,9 +251,9 @@ def _ranker(store: str, key: str) -> Ranker:
 
 
 @lru_cache(maxsize=1024)
-def _floor(bench: tuple[str, str, str, str], query: str, key: str) -> tuple[float, ...]:
-    judged, ranker = _lists(*bench), _ranker(bench[0], key)
-    base = only(judged, place_of({"data": bench[1], "query": query}, judged))
+def _floor(workbench: tuple[str, str, str, str], query: str, key: str) -> tuple[float, ...]:
+    judged, ranker = _lists(*workbench), _ranker(workbench[0], key)
+    base = only(judged, place_of({"data": workbench[1], "query": query}, judged))
     floor, _ = score_floor.measured(ranker, base, ranker.score(base.dataset, base.lists))
     return tuple(floor.doubt.tolist())
 

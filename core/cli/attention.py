@@ -35,8 +35,8 @@ def study(arguments: argparse.Namespace) -> Answer:
     return answered(done("attention", question.study(scope)), arguments)
 
 
-def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
-    test = bench.prepared.test
+def _list(workbench: Workbench, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
+    test = workbench.prepared.test
     ids = [test.dataset.query_ids[query] for query in test.lists.queries]
     if arguments.query not in ids:
         known = (
@@ -44,7 +44,9 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
             if ids
             else "it has none: choose another"
         )
-        raise UsageError(f"the test part of {bench.name} has no query {arguments.query}; {known}")
+        raise UsageError(
+            f"the test part of {workbench.name} has no query {arguments.query}; {known}"
+        )
     lists = test.lists.select(np.array([ids.index(arguments.query)]))
     one, change = JudgedLists(test.dataset, lists), ListEdit.parse(arguments.change)
     documents = document_names(test.dataset.doc_ids, lists.rows)
@@ -52,7 +54,7 @@ def _list(bench: Workbench, names: Sequence[str], arguments: argparse.Namespace)
     for name in names:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-        ranker = done(f"train {name}", bench.trained(name)).ranker
+        ranker = done(f"train {name}", workbench.trained(name)).ranker
         before = looked(ranker, one, ListEdit.parse(NO_CHANGE))
         after = looked(ranker, one, change)
         changes = before.changes(after)

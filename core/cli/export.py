@@ -83,13 +83,13 @@ def _run(arguments: argparse.Namespace) -> str:
     part = str(arguments.part or "test")
     if part == ALL:
         raise UsageError("a run is of one part: --part train, valid or test")
-    bench = workbench_of(arguments)
+    workbench = workbench_of(arguments)
     name = RankerName.of(arguments.what)
     if name.parts or name.digits or name.feature is not None or name.base in registry.RANKERS:
-        ranker = done(arguments.what, bench.trained(arguments.what)).ranker
+        ranker = done(arguments.what, workbench.trained(arguments.what)).ranker
     else:
         ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)
-    judged = getattr(bench.prepared, part)
+    judged = getattr(workbench.prepared, part)
     scores = ranker.score(judged.dataset, judged.lists)
     trec.write_run(arguments.out, judged.dataset, judged.lists, scores, tag=ranker.name)
     return part

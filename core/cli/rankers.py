@@ -157,35 +157,37 @@ def train(arguments: argparse.Namespace) -> Answer:
 def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     refuse([arguments.ranker])
-    bench = workbench_of(arguments)
+    workbench = workbench_of(arguments)
     is_function = RankerName.parse(arguments.ranker).kind is Kind.FUNCTION
     if arguments.queries is None and not arguments.lists and not is_function:
         study = Invariance((arguments.ranker,), arguments.permutations, arguments.seed or 0).run(
-            bench
+            workbench
         )
         card = certificates_in(StudyResult.open(done(arguments.ranker, study).path))[0]
     else:
         card = done(
             arguments.ranker,
             certified(
-                done(arguments.ranker, bench.identified(arguments.ranker)).ranker,
-                bench.test_lists(arguments.queries),
+                done(arguments.ranker, workbench.identified(arguments.ranker)).ranker,
+                workbench.test_lists(arguments.queries),
                 arguments.permutations,
                 arguments.seed or 0,
                 arguments.ranker,
-                more=_more(bench, arguments),
+                more=_more(workbench, arguments),
             ),
         )
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
 
 
-def _more(bench: Workbench, arguments: argparse.Namespace) -> dict[str, JudgedLists]:
+def _more(workbench: Workbench, arguments: argparse.Namespace) -> dict[str, JudgedLists]:
     """The lists that --lists adds, by what their queries are called beside the others."""
-    found, lists = {}, bench.test_lists(arguments.queries)
+    found, lists = {}, workbench.test_lists(arguments.queries)
     if "whole" in arguments.lists:
-        recipe = replace(bench.recipe, depth=None)
-        whole = done("lists", Workbench.opened(bench.name, recipe, bench.store, bench.preset))
+        recipe = replace(workbench.recipe, depth=None)
+        whole = done(
+            "lists", Workbench.opened(workbench.name, recipe, workbench.store, workbench.preset)
+        )
         every = whole.test_lists(arguments.queries)
         longer = np.flatnonzero(every.lists.lengths > lists.lists.lengths)
         found[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))

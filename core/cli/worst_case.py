@@ -27,8 +27,8 @@ def study(arguments: argparse.Namespace) -> Answer:
         return answered(done("worst case", question.study(scope)), arguments)
     worst_case_study.check_query(done("lists", scope.opened()), arguments.map)
     artefact = done("worst case", question.study(scope))
-    bench = done("lists", scope.opened())
-    maps = _maps(bench, rankers_in(question), arguments.map, artefact.recipe)
+    workbench = done("lists", scope.opened())
+    maps = _maps(workbench, rankers_in(question), arguments.map, artefact.recipe)
     lines = [line for ranker, costs in maps.items() for line in _dearest(ranker, costs)]
     return answered(
         artefact, arguments, {"maps": {name: own.tolist() for name, own in maps.items()}}, lines
@@ -36,14 +36,15 @@ def study(arguments: argparse.Namespace) -> Answer:
 
 
 def _maps(
-    bench: Workbench, names: Sequence[str], query: str, recipe: Mapping[str, Any]
+    workbench: Workbench, names: Sequence[str], query: str, recipe: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     """What every single exchange of two places costs each ranker in one query."""
     rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
-    rankers |= {name: done(name, bench.identified(name)).ranker for name in names}
+    rankers |= {name: done(name, workbench.identified(name)).ranker for name in names}
     how = (query, recipe["target"], recipe["measure"])
     return {
-        label: worst_case_study.swap_map(bench, ranker, *how) for label, ranker in rankers.items()
+        label: worst_case_study.swap_map(workbench, ranker, *how)
+        for label, ranker in rankers.items()
     }
 
 

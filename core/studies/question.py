@@ -178,12 +178,12 @@ class Question:
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open what is needed, train what is missing, work; returns the stored result."""
-        bench = yield from scope.opened()
-        return (yield from self.run(bench))
+        workbench = yield from scope.opened()
+        return (yield from self.run(workbench))
 
-    def run(self, bench: "Workbench") -> Generator[Progress, None, Artefact]:
+    def run(self, workbench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Answer it on an opened data set."""
-        return (yield from self.beside("study").run(bench, self))
+        return (yield from self.beside("study").run(workbench, self))
 
     @classmethod
     def planned(cls, recipe: Facts) -> "Plan":

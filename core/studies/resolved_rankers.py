@@ -56,7 +56,7 @@ class ResolvedRanker:
     max_length: int | None = None
 
 
-def resolved(label: str, bench: Workbench) -> ResolvedRanker:
+def resolved(label: str, workbench: Workbench) -> ResolvedRanker:
     """What a name means; nothing is trained.
 
     Raises:
@@ -68,15 +68,15 @@ def resolved(label: str, bench: Workbench) -> ResolvedRanker:
     """
     name = RankerName.parse(label)
     if name.kind in NOT_TRAINED:
-        digest = finished(bench.identified(label)).digest
+        digest = finished(workbench.identified(label)).digest
         return ResolvedRanker(
             label, {FROM: label, "digest": digest}, stochastic=False, pointwise=True
         )
-    if options_of(name, bench.store) is not None:
-        return _combined(label, [resolved(str(part), bench) for part in name.parts])
+    if options_of(name, workbench.store) is not None:
+        return _combined(label, [resolved(str(part), workbench) for part in name.parts])
     if name.last_digits:
-        return _stored(label, bench)
-    spec = registry.spec(name, bench.preset)
+        return _stored(label, workbench)
+    spec = registry.spec(name, workbench.preset)
     recipe = spec.recipe()
     return ResolvedRanker(
         label,
@@ -90,12 +90,12 @@ def resolved(label: str, bench: Workbench) -> ResolvedRanker:
 
 
 def trained(
-    bench: Workbench, label: str, changes: Mapping[str, str]
+    workbench: Workbench, label: str, changes: Mapping[str, str]
 ) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
     """The ranker of a row, trained if need be, and what a result notes of it.
 
     Args:
-        bench: its lists are trained on.
+        workbench: its lists are trained on.
         label: as `resolved` takes it.
         changes: fields of its recipe that differ, as text.
 
@@ -104,9 +104,9 @@ def trained(
         `training_seconds`.
     """
     if RankerName.parse(label).kind in NOT_TRAINED:
-        named = yield from bench.identified(label)
+        named = yield from workbench.identified(label)
         return named.ranker, {"artefact": "", "training_seconds": 0.0}
-    kept = yield from bench.trained(label, changes)
+    kept = yield from workbench.trained(label, changes)
     seconds = float(kept.artefact.facts.get("seconds", 0.0))
     return kept.ranker, {"artefact": str(kept.artefact.key), "training_seconds": seconds}
 
@@ -133,12 +133,12 @@ def _combined(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
     )
 
 
-def _stored(label: str, bench: Workbench) -> ResolvedRanker:
+def _stored(label: str, workbench: Workbench) -> ResolvedRanker:
     digits = RankerName.parse(label).last_digits
-    artefact = bench.store.resolve(f"ranker-{digits}", "ranker")
-    ranker = finished(bench.trained(label)).ranker
+    artefact = workbench.store.resolve(f"ranker-{digits}", "ranker")
+    ranker = finished(workbench.trained(label)).ranker
     members = [
-        bench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
+        workbench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
     ]
     recipes = members or [artefact.recipe]
     made = [one["lists"] for one in recipes if isinstance(one.get("lists"), Mapping)]

@@ -283,8 +283,8 @@ def trained(
         if spec.fits_documents:
             fold = resolve(scope.pinned or scope.data, scope.store)
             return (yield from initial.fit_on_documents(spec, fold, scope.store))
-    bench = yield from scope.opened()
-    return (yield from bench.trained(name, changes))
+    workbench = yield from scope.opened()
+    return (yield from workbench.trained(name, changes))
 
 
 def ask(

@@ -83,7 +83,7 @@ def variants(asked: Ablation) -> list[Variant]:
     return found
 
 
-def run(bench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact]:
     """Train, measure and disturb every variant that is not stored yet.
 
     Every finished variant is in the stored trials at once, so that a page can draw it.
@@ -92,14 +92,14 @@ def run(bench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact
         MissingRankingError: a variant reads more initial rankings than the lists have.
     """
     made = variants(asked)
-    base: JudgedLists = bench.prepared.test
-    lists = asdict(bench.recipe)
-    seen = (bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    base: JudgedLists = workbench.prepared.test
+    lists = asdict(workbench.recipe)
+    seen = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     study = Study(
         kind=asked.kind,
         rankers=tuple((each.label, ranker_key(each.spec, lists, *seen).digest) for each in made),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         perturbations=tuple(
             (PAPER_FAMILY, level) for level in sorted({0.0, *map(float, asked.levels)})
         ),
@@ -114,32 +114,38 @@ def run(bench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact
         step = measured_by([Measure.parse(text) for text in study.measured])
         rankers, trained = {}, {}
         for variant, pair in zip(made, study.rankers, strict=True):
-            one = yield from _trained(bench, variant)
+            one = yield from _trained(workbench, variant)
             rankers[variant.label] = one.ranker
             trained[variant.label] = float(one.artefact.facts["seconds"])
             alone = replace(study, rankers=(pair,))
-            yield from run_study(alone, base, rankers, bench.store.records, step)
+            yield from run_study(alone, base, rankers, workbench.store.records, step)
         facts |= {"training_seconds": trained}
-        whole = run_study(study, base, rankers, bench.store.records, step, facts=facts)
+        whole = run_study(study, base, rankers, workbench.store.records, step, facts=facts)
         return (yield from whole)
 
     ids = query_ids_of(base)
-    return (yield from engine.run(bench.store, study, ids, lambda: _facts(bench, made), work))
+    return (
+        yield from engine.run(workbench.store, study, ids, lambda: _facts(workbench, made), work)
+    )
 
 
-def _trained(bench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
-    have = bench.prepared.test.lists.rankings
+def _trained(workbench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
+    have = workbench.prepared.test.lists.rankings
     if variant.spec.rankings > have:
         raise MissingRankingError(variant.label, variant.spec.rankings, have)
     fitting = fit_or_load(
-        variant.spec, bench.prepared.train, bench.prepared.valid, asdict(bench.recipe), bench.store
+        variant.spec,
+        workbench.prepared.train,
+        workbench.prepared.valid,
+        asdict(workbench.recipe),
+        workbench.store,
     )
     return (yield from saying(fitting, f"of {variant.label}"))
 
 
-def _facts(bench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
-    features = len(bench.fold.train.feature_ids)
-    return bench.facts(bench.prepared.test, {one.label: one.spec for one in made}) | {
+def _facts(workbench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
+    features = len(workbench.fold.train.feature_ids)
+    return workbench.facts(workbench.prepared.test, {one.label: one.spec for one in made}) | {
         "ranker": made[0].spec.name,
         "sizes": made[0].sizes,
         "towards": [one.label for one in made if not one.towards and one.label != BASE],

@@ -247,7 +247,7 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(bench: Workbench, asked: Attention) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Artefact]:
     """Train what is missing, ask every ranker for the weights of every test list.
 
     Raises:
@@ -256,20 +256,20 @@ def run(bench: Workbench, asked: Attention) -> Generator[Progress, None, Artefac
     for name in asked.rankers:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-    named = yield from bench.identified_all(asked.rankers)
+    named = yield from workbench.identified_all(asked.rankers)
     rankers = {label: one.ranker for label, one in named.items()}
-    base = bench.test_lists(asked.queries)
+    base = workbench.test_lists(asked.queries)
     plan = Plan(
         rankers=digests_of(named),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         queries=len(base.lists),
         dead_below=float(asked.dead_below),
     )
     ids = query_ids_of(base)
     work = by_cells(
         plan,
-        bench.store.records,
+        workbench.store.records,
         ids,
         lambda cell: _worked(plan, cell, rankers[cell.row.ranker], base),
         unit=f"parts of {CHUNK} lists",
@@ -278,8 +278,8 @@ def run(bench: Workbench, asked: Attention) -> Generator[Progress, None, Artefac
     def save(result: StudyResult, directory: Path) -> None:
         result.save(directory, summarised(result))
 
-    facts = bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-    return (yield from engine.run(bench.store, plan, ids, lambda: facts, work, save=save))
+    facts = workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+    return (yield from engine.run(workbench.store, plan, ids, lambda: facts, work, save=save))
 
 
 def summarised(result: StudyResult) -> pd.DataFrame:

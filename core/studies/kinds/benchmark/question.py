@@ -70,13 +70,13 @@ class Benchmark(Question):
 
         names = folds_of(scope.data, scope.store)
         keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
-        benches = []
+        workbenches = []
         for name, key in zip(names, keys, strict=True):
             fold = replace(scope, data=name, preset=scope.usual, pinned=key)
-            benches.append((yield from fold.opened()))
+            workbenches.append((yield from fold.opened()))
         path, known = Path(scope.data), scope.store.names()
         called = path.name if scope.data not in known and path.is_dir() else scope.data
-        return (yield from self.beside("study").run(benches, self, called))
+        return (yield from self.beside("study").run(workbenches, self, called))
 
     def printed(self) -> str:
         """The table, with marks against the initial ranking."""

@@ -140,7 +140,7 @@ def group_of(spec: RankerSpec) -> str:
     return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
 
 
-def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
+def pinned(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
     """The rows, those of rankers from outside with what they are known by: their content.
 
     Raises:
@@ -151,15 +151,15 @@ def pinned(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]
         if not RankerName.parse(row.label).is_from_outside:
             found.append(row)
             continue
-        if is_precomputed(row.label) and len(benches) > 1:
+        if is_precomputed(row.label) and len(workbenches) > 1:
             raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
-        digests = [finished(bench.identified(row.label)).digest for bench in benches]
+        digests = [finished(workbench.identified(row.label)).digest for workbench in workbenches]
         found.append(replace(row, ranker={FROM: row.label, "digests": digests}))
     return tuple(found)
 
 
 def trained_at(
-    bench: Workbench, label: str, seed: int, wide: Workbench | None = None
+    workbench: Workbench, label: str, seed: int, wide: Workbench | None = None
 ) -> Generator[Progress, None, CachedRanker]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
@@ -167,19 +167,19 @@ def trained_at(
     """
     name = RankerName.parse(label)
     if name.digits:
-        return (yield from bench.trained(label))
+        return (yield from workbench.trained(label))
     if name.options is not None:
         return (
             yield from combination(
                 name.parts,
                 name.options.at(seed),
-                lambda part: trained_at(bench, part, seed, wide),
-                (wide or bench).prepared.valid,
-                bench.store,
+                lambda part: trained_at(workbench, part, seed, wide),
+                (wide or workbench).prepared.valid,
+                workbench.store,
             )
         )
-    spec = registry.spec(name, bench.preset)
+    spec = registry.spec(name, workbench.preset)
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
-    reads_more = wide is not None and spec.rankings > bench.prepared.test.lists.rankings
-    home = wide if wide is not None and reads_more else bench
+    reads_more = wide is not None and spec.rankings > workbench.prepared.test.lists.rankings
+    home = wide if wide is not None and reads_more else workbench
     return (yield from home.trained(label, changes))

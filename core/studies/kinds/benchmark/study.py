@@ -96,61 +96,61 @@ class Plan(cells.CellPlan):
         return key_of("trial", facts).digest
 
 
-def planned(benches: Sequence[Workbench], asked: Benchmark) -> Plan:
+def planned(workbenches: Sequence[Workbench], asked: Benchmark) -> Plan:
     """The plan of a benchmark on these folds, one workbench each, their lists made alike.
 
     Raises:
         UsageError: no ranker, or one that cannot read these lists.
     """
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    folds = tuple((bench.name, bench.lists_digest) for bench in benches)
-    rows = pinned(rows_of(asked.rankers, benches[0].preset, asked.seeds), benches)
-    return Plan(fitted(rows, benches), folds, texts, conventions.stored_measures(texts))
+    folds = tuple((workbench.name, workbench.lists_digest) for workbench in workbenches)
+    rows = pinned(rows_of(asked.rankers, workbenches[0].preset, asked.seeds), workbenches)
+    return Plan(fitted(rows, workbenches), folds, texts, conventions.stored_measures(texts))
 
 
 def run(
-    benches: Sequence[Workbench], asked: Benchmark, data: str
+    workbenches: Sequence[Workbench], asked: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, store = planned(benches, asked), benches[0].store
-    ids = [query for bench in benches for query in query_ids_of(bench.prepared.test)]
+    plan, store = planned(workbenches, asked), workbenches[0].store
+    ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         """Train and score what is missing; rows that fail are left out."""
         failed: dict[str, ShuffleproofError] = {}
         done = yield from cells.run_cells(
-            plan.cells(), store.records, lambda cell: _compute(benches, plan, cell), failed
+            plan.cells(), store.records, lambda cell: _compute(workbenches, plan, cell), failed
         )
         order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
         if failed:
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
             facts |= {"failed": {label: str(error) for label, error in failed.items()}}
-        facts |= {"tied": _tied(benches, order, done)}
+        facts |= {"tied": _tied(workbenches, order, done)}
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        return result and replace(result, files={RUNS: _runs(benches, order, done)})
+        return result and replace(result, files={RUNS: _runs(workbenches, order, done)})
 
-    facts = {"data": data} | _facts(benches, plan)
+    facts = {"data": data} | _facts(workbenches, plan)
     return (yield from engine.run(store, plan, ids, lambda: facts, work))
 
 
 def _compute(
-    benches: Sequence[Workbench], plan: Plan, cell: Cell
+    workbenches: Sequence[Workbench], plan: Plan, cell: Cell
 ) -> Generator[Progress, None, Found]:
-    bench, label = benches[cell.part], cell.row.ranker
+    workbench, label = workbenches[cell.part], cell.row.ranker
     row = next(row for row in plan.rows if row.label == label)
-    wide = yield from widened(bench, row)
-    test: JudgedLists = bench.prepared.test
+    wide = yield from widened(workbench, row)
+    test: JudgedLists = workbench.prepared.test
     facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
     facts["set_size"] = test.lists.mean_length
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
     elif RankerName.parse(label).kind in NOT_TRAINED:
-        named = yield from bench.identified(label)
+        named = yield from workbench.identified(label)
         scores = named.ranker.score(test.dataset, test.lists)
     else:
-        training = trained_at(bench, label, cell.row.draw, wide)
-        kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {bench.name}")
+        training = trained_at(workbench, label, cell.row.draw, wide)
+        kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {workbench.name}")
         facts["artefact"] = str(kept.artefact.key)
         facts["training_seconds"] = float(kept.artefact.facts["seconds"])
         scores = kept.ranker.score(test.dataset, wide.prepared.test.lists)
@@ -159,44 +159,46 @@ def _compute(
     return facts, {"values": values, "scores": scores}
 
 
-def _facts(benches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
-    first, bounds = benches[0], [0]
-    for bench in benches:
-        bounds.append(bounds[-1] + len(bench.prepared.test.lists))
+def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
+    first, bounds = workbenches[0], [0]
+    for workbench in workbenches:
+        bounds.append(bounds[-1] + len(workbench.prepared.test.lists))
     return {
         "folds": [
-            {"name": bench.name, "start": start, "stop": stop}
-            for bench, (start, stop) in zip(benches, pairwise(bounds), strict=True)
+            {"name": workbench.name, "start": start, "stop": stop}
+            for workbench, (start, stop) in zip(workbenches, pairwise(bounds), strict=True)
         ],
-        "fingerprints": [bench.fold.fingerprint for bench in benches],
+        "fingerprints": [workbench.fold.fingerprint for workbench in workbenches],
         "queries": bounds[-1],
-        "candidates": sum(int(bench.prepared.test.lists.offsets[-1]) for bench in benches),
+        "candidates": sum(
+            int(workbench.prepared.test.lists.offsets[-1]) for workbench in workbenches
+        ),
         "lists": asdict(first.recipe),
         "preset": first.preset,
         "groups": {row.label: row.group for row in plan.rows},
         "wider": {row.label: row.ranker[WIDER] for row in plan.rows if WIDER in row.ranker},
-        "sizes": [_sizes(bench) for bench in benches],
+        "sizes": [_sizes(workbench) for workbench in workbenches],
     }
 
 
-def _sizes(bench: Workbench) -> dict[str, int | float]:
+def _sizes(workbench: Workbench) -> dict[str, int | float]:
     """What tells which public collection a fold is of."""
-    parts = (bench.fold.train, bench.fold.valid, bench.fold.test)
+    parts = (workbench.fold.train, workbench.fold.valid, workbench.fold.test)
     return {
         "queries": sum(part.queries for part in parts),
         "documents": sum(part.documents for part in parts),
-        "features": len(bench.fold.train.feature_ids),
+        "features": len(workbench.fold.train.feature_ids),
         "top_label": max((float(part.labels.max()) for part in parts if part.documents), default=0),
     }
 
 
 def _runs(
-    benches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+    workbenches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
 ) -> dict[str, np.ndarray]:
     """Every row's scores and the lists that they are of, so that runs need no ranker."""
     arrays: dict[str, np.ndarray] = {}
-    for index, bench in enumerate(benches):
-        lists = bench.prepared.test.lists
+    for index, workbench in enumerate(workbenches):
+        lists = workbench.prepared.test.lists
         arrays[f"rows/{index}"], arrays[f"offsets/{index}"] = lists.rows, lists.offsets
     for cell in order:
         name = f"scores/{cell.row.ranker}/{cell.row.draw}/{cell.part}"
@@ -205,13 +207,13 @@ def _runs(
 
 
 def _tied(
-    benches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+    workbenches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
 ) -> dict[str, float]:
     """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
     shares: dict[str, list[float]] = {}
     for cell in order:
         if cell.row.ranker != REFERENCES[0]:
-            offsets = benches[cell.part].prepared.test.lists.offsets
+            offsets = workbenches[cell.part].prepared.test.lists.offsets
             share = tied_share(offsets, done[cell.digest][1]["scores"])
             shares.setdefault(cell.row.ranker, []).append(share)
     return {label: float(np.mean(found)) for label, found in shares.items()}
@@ -221,19 +223,19 @@ WIDER = "initial"
 """In a row's recipe: the initial rankings of its lists, where they are more than the others'."""
 
 
-def fitted(rows: Sequence[Row], benches: Sequence[Workbench]) -> tuple[Row, ...]:
+def fitted(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
     """The rows, each with the initial rankings that its lists must have beyond the others'.
 
     Raises:
         UsageError: lists longer than a row's ordinals, or a feature that the data has not.
     """
     longest = 0
-    for bench in benches:
-        parts = (bench.prepared.train, bench.prepared.valid, bench.prepared.test)
+    for workbench in workbenches:
+        parts = (workbench.prepared.train, workbench.prepared.valid, workbench.prepared.test)
         longest = max(longest, *(int(part.lists.lengths.max(initial=0)) for part in parts))
-        check_features(rows, bench.fold.test.feature_ids)
+        check_features(rows, workbench.fold.test.feature_ids)
     check_lengths(rows, longest)
-    first = benches[0]
+    first = workbenches[0]
     return tuple(wider(row, first.recipe.initial, first.preset) for row in rows)
 
 
@@ -262,14 +264,16 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
     return found
 
 
-def widened(bench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
+def widened(workbench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
     """The workbench whose lists a row is trained and scored on; the store keeps its scores."""
     initial = row.ranker.get(WIDER)
     if not initial:
-        return bench
-    recipe = replace(bench.recipe, initial=tuple(initial))
-    prepared = yield from saying(prepare(bench.fold, recipe, bench.store), f"for {row.label}")
-    return replace(bench, recipe=recipe, prepared=prepared)
+        return workbench
+    recipe = replace(workbench.recipe, initial=tuple(initial))
+    prepared = yield from saying(
+        prepare(workbench.fold, recipe, workbench.store), f"for {row.label}"
+    )
+    return replace(workbench, recipe=recipe, prepared=prepared)
 
 
 def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:

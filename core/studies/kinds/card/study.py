@@ -62,35 +62,35 @@ def check(families: Sequence[str]) -> None:
             )
 
 
-def run(bench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
     """Train what is missing, disturb, measure, time; the initial ranking beside the rankers.
 
     Raises:
         UsageError: a family that changes more than order or ranking.
     """
     check(asked.families)
-    found = yield from bench.identified_all(asked.rankers)
+    found = yield from workbench.identified_all(asked.rankers)
     entered = with_initial(found)
     measures = (str(MEASURE),)
     study = Study(
         kind=asked.kind,
         rankers=digests_of(entered),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         perturbations=pairs_of(asked.families),
         measures=measures,
         draws=asked.draws,
         seed=asked.seed,
         stored=(*conventions.stored_measures(measures), *OWN),
     )
-    base: JudgedLists = bench.prepared.test
+    base: JudgedLists = workbench.prepared.test
     rankers = {label: named.ranker for label, named in entered.items()}
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
         asked_for = [Measure.parse(text) for text in study.measured if text not in OWN]
         step = measured_by(asked_for, answer_changes)
-        result = yield from _asked(study, base, rankers, bench.records(found), step)
+        result = yield from _asked(study, base, rankers, workbench.records(found), step)
         facts |= {
             "certificates": _certificates(result, base, rankers),
             "milliseconds_a_list": {
@@ -103,7 +103,9 @@ def run(bench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
 
     ids = query_ids_of(base)
     return (
-        yield from engine.run(bench.store, study, ids, lambda: bench.facts(base, rankers), work)
+        yield from engine.run(
+            workbench.store, study, ids, lambda: workbench.facts(base, rankers), work
+        )
     )
 
 

@@ -97,7 +97,7 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(bench: Workbench, asked: GroupShuffles) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None, Artefact]:
     """Train what is missing, ask every GSF with groups of S shuffles.
 
     Raises:
@@ -108,33 +108,33 @@ def run(bench: Workbench, asked: GroupShuffles) -> Generator[Progress, None, Art
     for name in asked.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
-        trained[name] = yield from bench.trained(name)
+        trained[name] = yield from workbench.trained(name)
         ways[name] = group_config(trained[name].ranker)
     rankers = {name: cached.ranker for name, cached in trained.items()}
     plan = Plan(
         rankers=tuple((name, trained[name].artefact.key.digest) for name in asked.rankers),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         shuffles=tuple(sorted(set(asked.shuffles))),
         orders=asked.orders,
         seed=asked.seed,
         queries=asked.queries,
     )
-    base, records = bench.test_lists(plan.queries), bench.store.records
+    base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
-        scored = base, _spreads(plan.cells(), bench, rankers, base)
+        scored = base, _spreads(plan.cells(), workbench, rankers, base)
         by = by_cells(plan, records, ids, lambda cell: _computed(plan, rankers, scored, cell))
         result = yield from by(facts)
         return result if ids else None
 
     def facts() -> dict[str, Any]:
         own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
-        return bench.facts(base, rankers) | {"set_size": base.lists.mean_length, "own": own}
+        return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length, "own": own}
 
-    return (yield from engine.run(bench.store, plan, ids, facts, work))
+    return (yield from engine.run(workbench.store, plan, ids, facts, work))
 
 
 def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
@@ -147,13 +147,13 @@ def own_way(grouping: str, shuffles: int) -> tuple[str, int]:
 
 
 def _spreads(
-    work: Sequence[Cell], bench: Workbench, rankers: Mapping[str, Ranker], base: JudgedLists
+    work: Sequence[Cell], workbench: Workbench, rankers: Mapping[str, Ranker], base: JudgedLists
 ) -> Spreads:
     """What the changes of each ranker with work to do are divided by.
 
     A change is measured besides, so that the first cell's seconds hold no start of a library.
     """
-    missing = (cell for cell in work if bench.store.records.get(cell.digest) is None)
+    missing = (cell for cell in work if workbench.store.records.get(cell.digest) is None)
     names = list(dict.fromkeys(cell.row.ranker for cell in missing))
     for name in names:
         deque(changes(rankers[name], base, 1, 1), maxlen=0)

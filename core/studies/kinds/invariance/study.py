@@ -32,19 +32,19 @@ MEASURES = STORED[:4]
 FAMILY = "shuffle-shown"
 
 
-def run(bench: Workbench, asked: Invariance) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Artefact]:
     """Show every test list in many orders and compare the scores.
 
     Raises:
         NotAskedAgainError: scores in a file.
     """
     refuse(asked.rankers)
-    found = yield from bench.identified_all(asked.rankers)
-    study = planned(digests_of(found), asked.permutations, asked.seed, bench.lists_digest)
+    found = yield from workbench.identified_all(asked.rankers)
+    study = planned(digests_of(found), asked.permutations, asked.seed, workbench.lists_digest)
     proofs = {label: theorem_of(named.ranker) for label, named in found.items()}
     more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
-    study = replace(study, initial=bench.recipe.initial)
-    return (yield from bench.disturbed(study, found, measured, more))
+    study = replace(study, initial=workbench.recipe.initial)
+    return (yield from workbench.disturbed(study, found, measured, more))
 
 
 def measured(

@@ -56,8 +56,8 @@ class MultiRanking(Question):
         opening = self.beside("study").open_cells(
             data, recipe, scope.store, scope.usual, self.rankers
         )
-        bench = replace((yield from opening), name=scope.data)
-        return (yield from self.run(bench))
+        workbench = replace((yield from opening), name=scope.data)
+        return (yield from self.run(workbench))
 
     def printed(self) -> str:
         """What is found under the first measure."""

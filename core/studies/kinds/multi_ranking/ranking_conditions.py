@@ -92,12 +92,14 @@ def swap_named(name: str, preset: str) -> str:
     return full
 
 
-def extended(bench: Workbench, initial: Sequence[str]) -> Generator[Progress, None, JudgedLists]:
+def extended(
+    workbench: Workbench, initial: Sequence[str]
+) -> Generator[Progress, None, JudgedLists]:
     """The test lists with a ranking for each name: those of training, then those that replace.
 
     Candidates and the order shown stay those of the first.
     """
-    test: JudgedLists = bench.prepared.test
+    test: JudgedLists = workbench.prepared.test
     lists, dataset = test.lists, test.dataset
     columns = [lists.prior]
     for name in initial[lists.rankings :]:
@@ -106,7 +108,7 @@ def extended(bench: Workbench, initial: Sequence[str]) -> Generator[Progress, No
         elif name == ANTI:
             scores = -oracle(dataset)
         else:
-            kept = yield from saying(bench.trained(name), f"of {name}")
+            kept = yield from saying(workbench.trained(name), f"of {name}")
             scores = kept.ranker.score(dataset, CandidateLists.everything(dataset))
         columns.append(scores[lists.rows, None])
     prior = np.concatenate(columns, axis=1)

@@ -133,7 +133,7 @@ def open_cells(
     return replace(first, recipe=recipe)
 
 
-def planned(bench: Workbench, asked: MultiRanking) -> Plan:
+def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
     """The plan: each initial ranking for itself, then every ranker under every condition.
 
     Rankers that read no initial ranking and are not fed by one have one condition. In the first
@@ -144,8 +144,8 @@ def planned(bench: Workbench, asked: MultiRanking) -> Plan:
         UsageError: a ranker that reads more initial rankings than the lists carry, or something
             to be put in the first one's place that cannot be an initial ranking.
     """
-    trained_on = bench.recipe.initial
-    named = dict.fromkeys(swap_named(swap, bench.preset) for swap in asked.swaps)
+    trained_on = workbench.recipe.initial
+    named = dict.fromkeys(swap_named(swap, workbench.preset) for swap in asked.swaps)
     every = (*trained_on, *(swap for swap in named if swap not in trained_on))
     rows = [
         Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
@@ -153,7 +153,7 @@ def planned(bench: Workbench, asked: MultiRanking) -> Plan:
     ]
     changed: list[Row] = []
     for label in expanded(asked.rankers):
-        ranker = resolved(label, bench)
+        ranker = resolved(label, workbench)
         if ranker.rankings > len(trained_on):
             raise UsageError(
                 f"{label} reads {ranker.rankings} initial rankings, the lists carry "
@@ -166,23 +166,23 @@ def planned(bench: Workbench, asked: MultiRanking) -> Plan:
         rows, changed = [*rows, own[0]], [*changed, *own[1:]]
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     return Plan(
-        (*rows, *changed), every, bench.lists_digest, texts, conventions.stored_measures(texts)
+        (*rows, *changed), every, workbench.lists_digest, texts, conventions.stored_measures(texts)
     )
 
 
-def run(bench: Workbench, asked: MultiRanking) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: MultiRanking) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet.
 
     Args:
-        bench: as `open_cells` gives it, or with the lists of all its initial rankings.
+        workbench: as `open_cells` gives it, or with the lists of all its initial rankings.
         asked: what is to be measured.
     """
-    plan, store = planned(bench, asked), bench.store
-    ids, lists = query_ids_of(bench.prepared.test), _Lists(bench, plan.initial)
+    plan, store = planned(workbench, asked), workbench.store
+    ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
     work = by_cells(plan, store.records, ids, lambda cell: _compute(plan, lists, cell))
 
     def facts() -> dict[str, Any]:
-        return bench.facts(bench.prepared.test) | {"initial": list(plan.initial)}
+        return workbench.facts(workbench.prepared.test) | {"initial": list(plan.initial)}
 
     return (yield from engine.run(store, plan, ids, facts, work))
 
@@ -190,41 +190,41 @@ def run(bench: Workbench, asked: MultiRanking) -> Generator[Progress, None, Arte
 class _Lists:
     """The lists with as many rankings as are asked for, made when they first are."""
 
-    def __init__(self, bench: Workbench, initial: Sequence[str]) -> None:
-        self.bench, self.initial = bench, initial
+    def __init__(self, workbench: Workbench, initial: Sequence[str]) -> None:
+        self.workbench, self.initial = workbench, initial
         self.extended: JudgedLists | None = None
         self.complete = False
 
     def reading(self, columns: Sequence[int | None]) -> Generator[Progress, None, JudgedLists]:
         """Lists that have these rankings; the study's first points need not wait for the others."""
         yield from self.carrying(1 + max((one for one in columns if one is not None), default=0))
-        own: JudgedLists = self.bench.prepared.test
+        own: JudgedLists = self.workbench.prepared.test
         if all(column is None or column < own.lists.rankings for column in columns):
             return own
         if self.extended is None:
-            self.extended = yield from extended(self.bench, self.initial)
+            self.extended = yield from extended(self.workbench, self.initial)
         return self.extended
 
     def whole(self) -> Generator[Progress, None, Workbench]:
         """The workbench to train with: every ranking in its lists, made as its recipe says."""
         if not self.complete:
-            yield from self.made(self.bench.recipe)
+            yield from self.made(self.workbench.recipe)
             self.complete = True
-        return self.bench
+        return self.workbench
 
     def carrying(self, count: int) -> Generator[Progress, None, None]:
         """Fit rankings of training until the lists carry so many, or all."""
-        names = self.bench.recipe.initial
-        there = self.bench.prepared.test.lists.rankings
+        names = self.workbench.recipe.initial
+        there = self.workbench.prepared.test.lists.rankings
         for upto in range(there + 1, min(count, len(names)) + 1):
-            yield from self.made(replace(self.bench.recipe, initial=names[:upto], scores=EARLY))
+            yield from self.made(replace(self.workbench.recipe, initial=names[:upto], scores=EARLY))
 
     def made(self, recipe: ListRecipe) -> Generator[Progress, None, None]:
         """Make the lists by this recipe; what was fitted for earlier ones stays noted."""
-        bench = self.bench
-        prepared = yield from prepare(bench.fold, recipe, bench.store)
-        fitted = bench.prepared.fitted | prepared.fitted
-        self.bench = replace(bench, prepared=replace(prepared, fitted=fitted))
+        workbench = self.workbench
+        prepared = yield from prepare(workbench.fold, recipe, workbench.store)
+        fitted = workbench.prepared.fitted | prepared.fitted
+        self.workbench = replace(workbench, prepared=replace(prepared, fitted=fitted))
 
 
 def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:
@@ -232,14 +232,14 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
         row for row in plan.rows if (row.label, row.condition) == (cell.row.ranker, cell.row.family)
     )
     alone = "initial" in row.ranker
-    bench = lists.bench if alone else (yield from lists.whole())
+    workbench = lists.workbench if alone else (yield from lists.whole())
     test = yield from lists.reading(row.columns)
     facts: dict[str, Any] = {"queries": len(test.lists), "set_size": test.lists.mean_length}
     if alone:
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        ranker, noted = yield from saying(trained(bench, row.label, changes), f"of {row.label}")
+        ranker, noted = yield from saying(trained(workbench, row.label, changes), f"of {row.label}")
         facts |= noted
         if row.condition == TRAINED:
             scores = ranker.score(test.dataset, test.lists)

@@ -48,7 +48,7 @@ PLAIN = ("transpositions", "shuffle-shown")
 """Families whose unchanged level shows the lists as they are, where none of a study's does."""
 
 
-def run(bench: Workbench, asked: Perturbations) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None, Artefact]:
     """Train what is missing, disturb, measure.
 
     `gradient-sign` without a name attacks every network in turn.
@@ -59,40 +59,42 @@ def run(bench: Workbench, asked: Perturbations) -> Generator[Progress, None, Art
             every ranker.
     """
     check(asked.rankers, dict(asked.perturbations))
-    found = yield from bench.identified_all(asked.rankers)
+    found = yield from workbench.identified_all(asked.rankers)
     entered = with_initial(found)
     rankers = {label: one.ranker for label, one in entered.items()}
     pairs = _attacks(asked.perturbations, rankers)
     families = dict(pairs)
     known = applicability.left_out(
-        [*families, *PLAIN], list(rankers), bench.prepared.test.lists.rankings
+        [*families, *PLAIN], list(rankers), workbench.prepared.test.lists.rankings
     )
     applicability.check({family: known[family] for family in families}, list(rankers))
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     study = Study(
         kind=asked.kind,
         rankers=digests_of(entered),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         perturbations=_with_as_is(pairs, known),
         measures=(*texts, *OWN),
         draws=asked.draws,
         seed=asked.seed,
         stored=(*conventions.stored_measures(texts), *OWN),
     )
-    records, ids = bench.records(found), query_ids_of(bench.prepared.test)
+    records, ids = workbench.records(found), query_ids_of(workbench.prepared.test)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         """Disturb, measure, and train again where a family asks for it."""
-        told = _left_out(bench, study)
-        yield from Trials(bench, study, rankers, records, told).run()
+        told = _left_out(workbench, study)
+        yield from Trials(workbench, study, rankers, records, told).run()
         applicability.check(told, list(rankers))
         facts |= {"left_out": _plain(told)}
         result = so_far(study, records, ids, facts)
         return result and _asked(result, facts["left_out"])
 
     return (
-        yield from engine.run(bench.store, study, ids, lambda: _facts(bench, study, rankers), work)
+        yield from engine.run(
+            workbench.store, study, ids, lambda: _facts(workbench, study, rankers), work
+        )
     )
 
 
@@ -143,10 +145,10 @@ def _for_all(told: applicability.LeftOut, family: str) -> bool:
     return all(is_precomputed(label) for label in told.get(family, {}))
 
 
-def _left_out(bench: Workbench, study: Study) -> applicability.LeftOut:
+def _left_out(workbench: Workbench, study: Study) -> applicability.LeftOut:
     families = dict.fromkeys(family for family, _ in study.perturbations)
     labels = [label for label, _ in study.rankers]
-    told = applicability.left_out(families, labels, bench.prepared.test.lists.rankings)
+    told = applicability.left_out(families, labels, workbench.prepared.test.lists.rankings)
     for family, reasons in told.items():
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
             told[family] = {
@@ -203,13 +205,13 @@ def _plain(told: applicability.LeftOut) -> dict[str, dict[str, str]]:
     return {family: dict(why) for family, why in told.items() if why}
 
 
-def _facts(bench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
-    base: JudgedLists = bench.prepared.test
+def _facts(workbench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    base: JudgedLists = workbench.prepared.test
     families = {family: entry_of(family) for family, _ in study.perturbations}
-    return bench.facts(base, rankers) | {
+    return workbench.facts(base, rankers) | {
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
-        "left_out": _plain(_left_out(bench, study)),
+        "left_out": _plain(_left_out(workbench, study)),
         "reached": _reached(base, study.perturbations),
     }
 
@@ -240,7 +242,7 @@ class Trials:
     """Computes the trials of a study; all end in the records.
 
     Attributes:
-        bench: the data and its lists.
+        workbench: the data and its lists.
         study: the plan.
         rankers: of the study, by label.
         records: where finished trials are kept.
@@ -248,7 +250,7 @@ class Trials:
             are added.
     """
 
-    bench: Workbench
+    workbench: Workbench
     study: Study
     rankers: Mapping[str, Ranker]
     records: TrialRecords
@@ -256,7 +258,10 @@ class Trials:
 
     def run(self) -> Generator[Progress, None, None]:
         """Trials of other inputs, then those that ask or train otherwise."""
-        step, made = measured_by(self._relevance()), Armed(self.rankers, self.bench.prepared.test)
+        step, made = (
+            measured_by(self._relevance()),
+            Armed(self.rankers, self.workbench.prepared.test),
+        )
         parts = [(part, len(plan(part))) for part in self._parts()]
         done, total = 0, sum(count for _, count in parts)
         for part, count in parts:
@@ -283,7 +288,7 @@ class Trials:
         """One family; where it fails it is put to each ranker alone, and who fails is left out."""
         before, total = place
         work = run_study(
-            part, self.bench.prepared.test, self.rankers, self.records, step, made=made
+            part, self.workbench.prepared.test, self.rankers, self.records, step, made=made
         )
         try:
             for progress in work:
@@ -304,7 +309,7 @@ class Trials:
             and trial.ranker not in self.left_out[trial.family]
         ]
         work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what is longest is last
-        training = Retraining(self.bench, self.study.seed)
+        training = Retraining(self.workbench, self.study.seed)
         compute = Otherwise(training, self.rankers, self._relevance())
 
         def guarded(cell: Cell) -> Generator[Progress, None, Found]:

@@ -96,16 +96,16 @@ STEP = 1000
 class Retraining:
     """Trains the rankers of a study again, trial by trial."""
 
-    bench: Workbench
+    workbench: Workbench
     seed: int
 
     def train_lists(self, trial: Trial) -> JudgedLists:
         """The training lists with the labels of a trial, or from rows in its order."""
         draws = generator(self.seed, trial.family, float(trial.level), trial.draw)
         if trial.family == ORDER:
-            return reordered(self.bench.prepared.train, draws)
+            return reordered(self.workbench.prepared.train, draws)
         change = perturbation(trial.family, trial.level)
-        return disturbed(change, self.bench.prepared.train, draws)
+        return disturbed(change, self.workbench.prepared.train, draws)
 
     def trained(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
         """The ranker of a trial, or what was found of it; its name says the recipe.
@@ -119,13 +119,13 @@ class Retraining:
                 "or leave the families that change labels, rows or the seed of the training out"
             )
         spec = self.spec_of(trial)
-        train, valid = self.train_lists(trial), self.bench.prepared.valid
-        made: Any = asdict(self.bench.recipe)
+        train, valid = self.train_lists(trial), self.workbench.prepared.valid
+        made: Any = asdict(self.workbench.recipe)
         if spec.fits_documents:
             train = replace(train, lists=CandidateLists.everything(train.dataset))
             valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
             made = ALL_DOCUMENTS
-        return (yield from fit_or_load(spec, train, valid, made, self.bench.store))
+        return (yield from fit_or_load(spec, train, valid, made, self.workbench.store))
 
     def spec_of(self, trial: Trial) -> RankerSpec:
         """The recipe of a trial: with the next seeds after its own where the seed is changed.
@@ -134,14 +134,14 @@ class Retraining:
         Draw d of a study with seed s has the recipe's seed + 1 + d + 1000 s, so that what was
         trained for another study with the next seeds is found.
         """
-        spec = registry.spec(trial.ranker, self.bench.preset)
+        spec = registry.spec(trial.ranker, self.workbench.preset)
         if trial.family == ORDER:
             return in_file_order(spec)
         own = seed_of(spec)
         if trial.family != SEED or own is None:
             return spec
         seed = str(own + 1 + trial.draw + STEP * self.seed)
-        return registry.spec(trial.ranker, self.bench.preset, seed=seed)
+        return registry.spec(trial.ranker, self.workbench.preset, seed=seed)
 
 
 def seed_of(spec: RankerSpec) -> int | None:
@@ -273,7 +273,7 @@ class Otherwise:
 
     def __call__(self, cell: Cell) -> Generator[Progress, None, Found]:
         """A trial's facts and values; `artefact` is the ranker that was trained for it."""
-        base, trial = self.training.bench.prepared.test, cell.row
+        base, trial = self.training.workbench.prepared.test, cell.row
         before = self._scores(trial.ranker)
         after, artefact = yield from self._after(trial, before)
         values = [
@@ -286,13 +286,13 @@ class Otherwise:
     def _scores(self, label: str) -> Scores:
         """A ranker's scores of the lists, as it is and as it is usually asked."""
         if label not in self._before:
-            base = self.training.bench.prepared.test
+            base = self.training.workbench.prepared.test
             self._before[label] = self.rankers[label].score(base.dataset, base.lists)
         return self._before[label]
 
     def _after(self, trial: Trial, before: Scores) -> Generator[Progress, None, tuple[Scores, str]]:
         """The scores of a trial; an initial ranking has learnt nothing that could be changed."""
-        entry, base = entry_of(trial.family), self.training.bench.prepared.test
+        entry, base = entry_of(trial.family), self.training.workbench.prepared.test
         if trial.level == entry.unchanged or (entry.retrains and trial.ranker == INITIAL):
             return before, ""
         if not entry.retrains:

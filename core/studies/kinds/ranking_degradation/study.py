@@ -17,7 +17,7 @@ from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
 
-def run(bench: Workbench, asked: RankingDegradation) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: RankingDegradation) -> Generator[Progress, None, Artefact]:
     """Train what is missing, disturb the initial ranking, measure every ranker.
 
     Raises:
@@ -25,13 +25,13 @@ def run(bench: Workbench, asked: RankingDegradation) -> Generator[Progress, None
     """
     if not all(is_as_is(*pair) for pair in asked.perturbations):
         refuse(asked.rankers)
-    found = with_initial((yield from bench.identified_all(asked.rankers)))
+    found = with_initial((yield from workbench.identified_all(asked.rankers)))
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     study = Study(
         kind=asked.kind,
         rankers=digests_of(found),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         perturbations=asked.perturbations,
         measures=texts,
         draws=asked.draws,
@@ -39,4 +39,4 @@ def run(bench: Workbench, asked: RankingDegradation) -> Generator[Progress, None
         stored=conventions.stored_measures(texts),
     )
     step = measured_by([Measure.parse(text) for text in study.measured])
-    return (yield from bench.disturbed(study, found, step))
+    return (yield from workbench.disturbed(study, found, step))

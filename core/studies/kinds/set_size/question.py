@@ -76,8 +76,8 @@ class SetSize(Question):
 
         study = self.beside("study")
         sizes = self.sizes or feasibility.proposed_for(scope.pinned or scope.data, scope.store)
-        benches = yield from study.open_cells([*sizes, *(self.trained_on or ())], scope)
-        return (yield from study.run(benches, self))
+        workbenches = yield from study.open_cells([*sizes, *(self.trained_on or ())], scope)
+        return (yield from study.run(workbenches, self))
 
     @classmethod
     def lists_said(cls, facts: Facts) -> Facts:

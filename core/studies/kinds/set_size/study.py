@@ -119,39 +119,39 @@ def open_cells(
     Raises:
         ParameterError: no sizes, or one below 1.
     """
-    benches = {}
+    workbenches = {}
     for size in feasibility.checked("sizes", sizes):
         of_size = replace(scope, lists={**(scope.lists or {}), "depth": size})
-        benches[size] = yield from of_size.opened()
-    return benches
+        workbenches[size] = yield from of_size.opened()
+    return workbenches
 
 
-def planned(benches: Mapping[int, Workbench], asked: SetSize) -> Plan:
+def planned(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
     """The plan: the initial ranking and the ceiling, then every ranker at every N0.
 
     Args:
-        benches: by size, as `open_cells` gives them; all of them are tested on.
-        asked: rankers, each N0 one of `benches`, measures and seeds.
+        workbenches: by size, as `open_cells` gives them; all of them are tested on.
+        asked: rankers, each N0 one of `workbenches`, measures and seeds.
 
     Raises:
         UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
             study has not; a ranker that reads more initial rankings than the lists carry.
     """
-    trained_on = asked.trained_on or feasibility.train_sizes(tuple(benches))
-    missing = [size for size in trained_on if size not in benches]
+    trained_on = asked.trained_on or feasibility.train_sizes(tuple(workbenches))
+    missing = [size for size in trained_on if size not in workbenches]
     if missing:
         raise UsageError(f"lists of {missing[0]} are trained on and not tested on: add the size")
-    first = next(iter(benches.values()))
+    first = next(iter(workbenches.values()))
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
     for label in expanded([CEILING, *asked.rankers]):
         ranker = resolved(label, first)
         if ranker.rankings > len(first.recipe.initial):
             raise MissingRankingError(label, ranker.rankings, len(first.recipe.initial))
-        rows += _rows(ranker, tuple(benches), trained_on, asked.seeds)
-    lists = {str(size): bench.lists_digest for size, bench in benches.items()}
+        rows += _rows(ranker, tuple(workbenches), trained_on, asked.seeds)
+    lists = {str(size): workbench.lists_digest for size, workbench in workbenches.items()}
     stored = (*conventions.stored_measures(texts), ORDER, SHIFT)
-    return Plan(tuple(rows), tuple(benches), lists, texts, stored)
+    return Plan(tuple(rows), tuple(workbenches), lists, texts, stored)
 
 
 def _rows(
@@ -178,50 +178,52 @@ def _rows(
     return rows
 
 
-def run(benches: Mapping[int, Workbench], asked: SetSize) -> Generator[Progress, None, Artefact]:
+def run(
+    workbenches: Mapping[int, Workbench], asked: SetSize
+) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, first = planned(benches, asked), next(iter(benches.values()))
+    plan, first = planned(workbenches, asked), next(iter(workbenches.values()))
     ids, store = query_ids_of(first.prepared.test), first.store
-    work = by_cells(plan, store.records, ids, lambda cell: _compute(benches, plan, cell))
-    return (yield from engine.run(store, plan, ids, lambda: _facts(benches, plan), work))
+    work = by_cells(plan, store.records, ids, lambda cell: _compute(workbenches, plan, cell))
+    return (yield from engine.run(store, plan, ids, lambda: _facts(workbenches, plan), work))
 
 
 def _compute(
-    benches: Mapping[int, Workbench], plan: Plan, cell: Cell
+    workbenches: Mapping[int, Workbench], plan: Plan, cell: Cell
 ) -> Generator[Progress, None, Found]:
     size = int(cell.row.level)
     row = next(
         row for row in plan.rows if (row.label, row.family) == (cell.row.ranker, cell.row.family)
     )
-    bench = benches[row.size or size]
+    workbench = workbenches[row.size or size]
     facts: dict[str, Any] = {"artefact": "", "training_seconds": 0.0}
     if row.label == INITIAL:
         ranker: Ranker = InitialRanking()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        training = trained(bench, row.label, changes)
+        training = trained(workbench, row.label, changes)
         ranker, noted = yield from saying(training, f"of {row.label} on {row.family}")
         facts |= noted
-    test: JudgedLists = benches[size].prepared.test
+    test: JudgedLists = workbenches[size].prepared.test
     scores = ranker.score(test.dataset, test.lists)
     measures = [Measure.parse(text) for text in plan.stored if text not in (ORDER, SHIFT)]
     values = evaluate(measures, test.dataset, test.lists, scores)
-    home = benches[row.size or min(benches)].prepared.test
+    home = workbenches[row.size or min(workbenches)].prepared.test
     stability = stabilities(home, ranker.score(home.dataset, home.lists), test, scores)
     facts |= {"queries": len(test.lists), "set_size": test.lists.mean_length}
     return facts, {"values": np.concatenate([values, stability])}
 
 
-def _facts(benches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
-    first = next(iter(benches.values()))
+def _facts(workbenches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
+    first = next(iter(workbenches.values()))
     left_out = dict.fromkeys(
         f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
         for row in plan.rows
-        if row.largest is not None and row.largest < max(benches)
+        if row.largest is not None and row.largest < max(workbenches)
     )
     return {
         **first.facts(first.prepared.test),
-        **feasibility.counts(np.diff(first.fold.test.offsets), tuple(benches)),
+        **feasibility.counts(np.diff(first.fold.test.offsets), tuple(workbenches)),
         "left_out": [*left_out],
     }
 

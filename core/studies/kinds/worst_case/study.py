@@ -146,20 +146,20 @@ class Plan(Described):
 ORDERS = "orders.safetensors"
 
 
-def run(bench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefact]:
     """Train what is missing, and look for the worst order of every list.
 
     Raises:
         NotAskedAgainError: scores in a file.
     """
     refuse(asked.rankers)
-    found = yield from bench.identified_all(asked.rankers)
+    found = yield from workbench.identified_all(asked.rankers)
     entered = with_initial(found)
     rising, (measure,) = tuple(sorted(set(asked.budgets))), asked.measures
     plan = Plan(
         rankers=digests_of(entered),
-        lists=bench.lists_digest,
-        initial=bench.recipe.initial,
+        lists=workbench.lists_digest,
+        initial=workbench.recipe.initial,
         target=asked.target,
         measure=str(Measure.parse(measure)),
         budgets=rising,
@@ -169,7 +169,7 @@ def run(bench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefac
         queries=asked.queries,
     )
     rankers = {label: one.ranker for label, one in entered.items()}
-    base, records = bench.test_lists(plan.queries), bench.records(found)
+    base, records = workbench.test_lists(plan.queries), workbench.records(found)
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
@@ -185,29 +185,33 @@ def run(bench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefac
         result = plan.assembled(done, ids, facts)
         return result and replace(result, files={ORDERS: _orders(order, done)})
 
-    facts = bench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-    return (yield from engine.run(bench.store, plan, ids, lambda: facts, work))
+    facts = workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+    return (yield from engine.run(workbench.store, plan, ids, lambda: facts, work))
 
 
 def swap_map(
-    bench: Workbench, ranker: Ranker, query: str, target: str = "ranking", measure: str = "NDCG@10"
+    workbench: Workbench,
+    ranker: Ranker,
+    query: str,
+    target: str = "ranking",
+    measure: str = "NDCG@10",
 ) -> np.ndarray:
     """What every single exchange of two places costs a ranker in one query [length, length].
 
     Raises:
         ParameterError: the test part has no such query.
     """
-    whole = Attack(ranker, bench.prepared.test, target, Measure.parse(measure))
-    return whole.part(np.array([check_query(bench, query)])).swap_map()
+    whole = Attack(ranker, workbench.prepared.test, target, Measure.parse(measure))
+    return whole.part(np.array([check_query(workbench, query)])).swap_map()
 
 
-def check_query(bench: Workbench, query: str) -> int:
+def check_query(workbench: Workbench, query: str) -> int:
     """Which test list is that of a query.
 
     Raises:
         ParameterError: no such query.
     """
-    ids = query_ids_of(bench.prepared.test)
+    ids = query_ids_of(workbench.prepared.test)
     if query not in ids:
         some = ", ".join(ids[:3])
         raise ParameterError("query", query, f"one of the {len(ids)} test queries ({some}, …)")
