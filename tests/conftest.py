@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch loads: see core/__main__.py
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many images: each process compiles all
+sys.dont_write_bytecode = False
 if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the cores
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
