@@ -88,8 +88,8 @@ def _plural(noun: str) -> str:
 def listed(values: Sequence[Any]) -> str:
     """Values as people list them.
 
-    >>> listed([5.0, 10, "oracle"]), listed([40])
-    ('5, 10 and oracle', '40')
+    >>> listed([5.0, 10, "oracle"]), listed([40]), listed([1_000_000])
+    ('5, 10 and oracle', '40', '1000000')
     """
-    texts = [f"{value:g}" if isinstance(value, int | float) else str(value) for value in values]
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)

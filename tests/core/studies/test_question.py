@@ -15,6 +15,7 @@ from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.study import levels_of
+from tests import places
 
 LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))
 NAMED = {
@@ -90,6 +91,9 @@ def test_every_kind_has_command_page_sample_and_name():
     assert set(flags_studies.ANSWERS) < kinds
     assert all(question.telling() for question in STUDIES.values())
     assert kinds <= set(PAGES)
+    rooms = {question.__module__.split(".")[-2] for question in STUDIES.values()}
+    tests = {path.stem for path in (places.TESTS / "core/studies/kinds").glob("test_*.py")}
+    assert {f"test_{room}" for room in rooms} <= tests
     assert {question.__name__ for question in STUDIES.values()} <= set(dir(shuffleproof))
 
 
