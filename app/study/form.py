@@ -7,6 +7,7 @@ of the fields, what stands in them at first, and the words of the cost.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
@@ -25,13 +26,6 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
-
-
-def plain(names: Sequence[str]) -> list[str]:
-    """Those that are trained and named without a preset, combinations taken apart."""
-    leaves = [leaf for name in expanded(names) for leaf in RankerName.of(name).leaves]
-    return [str(leaf) for leaf in leaves if str(leaf) in training.FITTED]
-
 
 Widget = Callable[[Parameter, Any], Any]
 """Draws a field that begins with a value; its value as the question takes it, or what reads it."""
@@ -81,11 +75,6 @@ class Asked:
         return command_of(self.question, facts)
 
 
-def nothing_more(_data: str) -> Mapping[str, Any]:
-    """No field begins with anything but the question's default."""
-    return {}
-
-
 def to_train(_data: str, _shown: Artefact | None) -> Proposal:
     """The question's own rankers, and lists that are made at once."""
     return Proposal((), proposals.for_training()[1])
@@ -118,7 +107,7 @@ class Form:
     rows: Sequence[Sequence[str]]
     cost: Callable[[Asked], str]
     kept: Sequence[str] = ()
-    usual: Callable[[str], Mapping[str, Any]] = nothing_more
+    usual: Callable[[str], Mapping[str, Any]] = lambda _data: {}
     proposed: Callable[[str, Artefact | None], Proposal] = proposals.for_study
     trains: bool = False
     widgets: Mapping[str, Widget] = field(default_factory=dict)
@@ -133,35 +122,24 @@ class Form:
         return STUDIES[self.panel.kind]
 
 
-def draw(form: Form, data: str, shown: Artefact | None, *, opened: bool) -> None:
-    """Draw the form, folded or open.
-
-    Args:
-        form: of the kind of study.
-        data: the data set in use.
-        shown: the study that the page shows.
-        opened: whether it is open at first.
-    """
-    with st.expander(form.title, expanded=opened, icon=":material/play_arrow:"):
-        body(form, data, shown)
-
-
 @st.fragment
 def body(form: Form, data: str, shown: Artefact | None) -> None:
     """Draw the fields, the cost and the button."""
-    page = _Page(form, data, first(form, data, shown))
+    page = _Page(form, data, shown)
     for row in form.rows:
         page.row(row)
     page.data = form.data(data)
     with st.popover(page.rest_words, icon=":material/tune:"):
-        page.rest()
+        for name in page.rest:
+            page.draw(name)
+        changes = forms.drawn(page.lists, "new.lists", only=form.list_fields)
     missing = [name for name, value in page.values.items() if value == ()]
     if missing:
         st.caption(f"Choose at least one: {', '.join(missing)}.")
         st.button(form.button, type="primary", key="new.run", disabled=True)
         return
     try:
-        asked = page.asked(shown)
+        asked = page.asked(changes)
         asked.question.check(asked.scope)
         cost = form.cost(asked)
     except ShuffleproofError as error:
@@ -180,122 +158,80 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
             parts.command(lambda: asked.command)
 
 
-@dataclass(frozen=True)
-class First:
-    """What a form begins with.
-
-    Attributes:
-        values: of the question's fields, by name.
-        lists: how the candidate lists are made.
-        preset: of rankers named without one.
-    """
-
-    values: Mapping[str, Any]
-    lists: ListRecipe
-    preset: str
-
-
-def first(form: Form, data: str, shown: Artefact | None) -> First:
-    """What a form begins with: defaults, what follows from the data, and the study shown."""
-    values = {one.name: one.default for one in parameters(form.question) if not one.required}
-    values |= form.usual(data)
-    if shown is not None:
-        values |= _asked_before(form, shown)
-    proposal = form.proposed(data, shown)
-    if proposal.rankers:
-        values["rankers"] = tuple(proposal.rankers)
-    preset = proposals.for_training()[0] if form.trains else training.usual_preset(data)
-    return First(values, proposal.lists, preset)
-
-
-def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
-    """What the shown study was asked, of what the form keeps; nothing of one that does not tell."""
-    try:
-        asked = question_of(shown.recipe, shown.facts)
-    except UsageError:
-        return {}
-    return {name: getattr(asked, name) for name in form.kept}
-
-
 def proposed(form: Form, data: str) -> str:
     """The command line of what the form offers where nothing is stored.
 
     Raises:
         UsageError: no flags say it.
     """
-    begun = first(form, data, None)
-    question = form.question.from_plain(begun.values)
-    return Asked(question, data, begun.lists, begun.preset, None).command
+    page = _Page(form, data, None)
+    question = form.question.from_plain(page.first)
+    return Asked(question, data, page.lists, page.preset, None).command
 
 
 class _Page:
-    """A form while it is drawn."""
+    """A form while it is drawn.
 
-    def __init__(self, form: Form, data: str, begun: First) -> None:
-        self.form, self.data, self.begun = form, data, begun
-        self.fields = {one.name: one for one in parameters(form.question)}
+    It begins with defaults, what follows from the data, and what the study shown was asked.
+    """
+
+    def __init__(self, form: Form, data: str, shown: Artefact | None) -> None:
+        self.form, self.data, self.shown = form, data, shown
+        self.fields = {declared.name: declared for declared in parameters(form.question)}
+        self.first = {name: one.default for name, one in self.fields.items() if not one.required}
+        self.first |= form.usual(data)
+        self.first |= _asked_before(form, shown) if shown is not None else {}
+        proposal = form.proposed(data, shown)
+        if proposal.rankers:
+            self.first["rankers"] = tuple(proposal.rankers)
+        self.lists, self.initial = proposal.lists, proposal.lists.initial
+        self.preset = proposals.for_training()[0] if form.trains else training.usual_preset(data)
         self.values: dict[str, Any] = {}
-        self.preset, self.initial = begun.preset, list(begun.lists.initial)
-        self.changes: Mapping[str, str] = {}
-
-    @property
-    def drawn(self) -> set[str]:
-        """The names in the rows."""
-        return {name for row in self.form.rows for name in row}
+        everything = [*self.fields, *([PRESET] if form.trains else []), INITIAL]
+        in_rows = set(chain.from_iterable(form.rows))
+        self.rest = [name for name in everything if name not in in_rows]
 
     @property
     def rest_words(self) -> str:
         """What is a click away."""
-        names = [forms.label_of(one) for one in self.fields.values() if one.name not in self.drawn]
-        names += ["preset"] if self.form.trains and PRESET not in self.drawn else []
-        words = ", ".join(name.lower() for name in names)
-        return f"Candidate lists, {words}" if words else "Candidate lists"
+        labels = [forms.label_of(self.fields[name]) for name in self.rest if name in self.fields]
+        labels += [PRESET] if PRESET in self.rest else []
+        return ", ".join(["Candidate lists", *(label.lower() for label in labels)])
 
     def row(self, names: Sequence[str]) -> None:
-        """Draw some fields side by side."""
-        wide = [1 if self._narrow(name) else 3 for name in names]
-        for name, place in zip(names, st.columns(wide), strict=True):
+        """Draw some fields side by side; those that hold several values are wide."""
+        narrow = {name for name, declared in self.fields.items() if not declared.several}
+        places = st.columns([1 if name in narrow else 3 for name in names])
+        for name, place in zip(names, places, strict=True):
             with place:
-                self._draw(name)
+                self.draw(name)
 
-    def rest(self) -> None:
-        """Draw all that is in no row, and how the lists are made."""
-        for name in self.fields:
-            if name not in self.drawn:
-                self._draw(name)
-        if self.form.trains and PRESET not in self.drawn:
-            self._draw(PRESET)
-        if INITIAL not in self.drawn:
-            self._draw(INITIAL)
-        self.changes = forms.drawn(self.begun.lists, "new.lists", only=self.form.list_fields)
+    def draw(self, name: str) -> None:
+        """Draw a field of the question, the preset or the initial rankers."""
+        if name == PRESET:
+            self.preset = _preset(self.values.get("rankers", ()), self.preset)
+        elif name == INITIAL:
+            self.initial = tuple(_initial(self.data, self.lists)) or self.lists.initial
+        else:
+            declared, now = self.fields[name], self.first.get(name)
+            widget = self.form.widgets.get(name, self._usual)
+            self.values[name] = widget(declared, now)
 
-    def asked(self, shown: Artefact | None) -> Asked:
+    def asked(self, changes: Mapping[str, str]) -> Asked:
         """What the form says.
+
+        Args:
+            changes: of how the lists are made.
 
         Raises:
             ShuffleproofError: a value that is none.
         """
-        lists = parsed(self.begun.lists, self.changes)
-        lists = replace(lists, initial=tuple(self.initial or self.begun.lists.initial))
+        lists = replace(parsed(self.lists, changes), initial=self.initial)
         values = {
             name: value() if callable(value) else value for name, value in self.values.items()
         }
         question = self.form.question.from_plain(values)
-        return Asked(question, self.data, lists, self.preset, shown)
-
-    def _narrow(self, name: str) -> bool:
-        declared = self.fields.get(name)
-        return declared is not None and not declared.several
-
-    def _draw(self, name: str) -> None:
-        if name == PRESET:
-            self.preset = _preset(self.values.get("rankers", ()), self.begun.preset)
-        elif name == INITIAL:
-            self.initial = _initial(self.data, self.begun.lists)
-        else:
-            declared, now = self.fields[name], self.begun.values.get(name)
-            own = self.form.widgets.get(name)
-            self.values[name] = own(declared, now) if own else self._usual(declared, now)
+        return Asked(question, self.data, lists, self.preset, self.shown)
 
     def _usual(self, declared: Parameter, now: Any) -> Any:
         if declared.names == "rankers" and declared.several:
@@ -322,8 +258,19 @@ class _Page:
         return tuple(found)
 
 
+def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
+    """What the shown study was asked, of what the form keeps; nothing of one that does not tell."""
+    try:
+        question = question_of(shown.recipe, shown.facts)
+    except UsageError:
+        return {}
+    return {name: getattr(question, name) for name in form.kept}
+
+
 def _preset(names: Sequence[str], usual: str) -> str:
-    presets = training.presets(plain(names)) or list(training.PRESETS)
+    leaves = [str(leaf) for name in expanded(names) for leaf in RankerName.of(name).leaves]
+    fitted = [name for name in leaves if name in training.FITTED]
+    presets = training.presets(fitted) or list(training.PRESETS)
     return str(
         st.selectbox(
             "Preset", presets, index=presets.index(usual) if usual in presets else 0,
@@ -376,5 +323,7 @@ def page(
     elif not at_work:
         parts.not_yet(missing.format(data=data), f"{remedy} Or on the command line:")
         parts.command(lambda: proposed(form, data))
-    draw(form, data, choice.shown(stored), opened=not stored and not at_work)
+    opened_first = not stored and not at_work
+    with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
+        body(form, data, choice.shown(stored))
     return bool(stored)

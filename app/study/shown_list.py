@@ -4,13 +4,14 @@
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
 from shuffleproof.app import address, scoring
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study.picture import chooses, clicked
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -80,12 +81,8 @@ def show(new: ShownOrder) -> None:
     if str(new) == str(present):
         return
     if not (new.kind == present.kind == "by-hand"):
-        _write("before", str(present))
-    _write("order", str(new))
-
-
-def _write(name: str, text: str) -> None:
-    address.pin(name, text)
+        address.pin("before", str(present))
+    address.pin("order", str(new))
 
 
 def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
@@ -114,7 +111,7 @@ def controls(one: scoring.List, data: scoring.Described) -> Shown:
     _sorting(present, data)
     documents, arranged_before, arranged = _listed(one)
     for name in START:
-        _write(name, str(_read(name)))
+        address.pin(name, str(_read(name)))
     chosen = _hand(documents, arranged)
     return Shown(documents, str(_read("before")), str(order()), arranged_before, arranged, chosen)
 
@@ -154,12 +151,13 @@ def _sorting(present: ShownOrder, data: scoring.Described) -> None:
     )  # fmt: skip
     if present.kind == "feature":
         st.session_state["feature"] = present.argument
-        st.selectbox("Feature", data.features, key="feature", on_change=_sort_by_feature)
+        st.selectbox("Feature", data.features, key="feature", on_change=_sort_by("feature"))
     if present.kind == "shuffled":
         st.session_state["seed"] = present.argument
         st.number_input(
-            "Seed", min_value=0, max_value=999_999_999, step=1, key="seed", on_change=_shuffle_by
-        )
+            "Seed", min_value=0, max_value=999_999_999, step=1, key="seed",
+            on_change=_sort_by("shuffled", "seed"),
+        )  # fmt: skip
 
 
 def _sort(features: tuple[int, ...]) -> None:
@@ -170,18 +168,15 @@ def _sort(features: tuple[int, ...]) -> None:
     show(ShownOrder(kind, argument))
 
 
-def _sort_by_feature() -> None:
-    show(ShownOrder("feature", int(st.session_state["feature"])))
-
-
-def _shuffle_by() -> None:
-    show(ShownOrder("shuffled", int(st.session_state["seed"])))
+def _sort_by(kind: str, key: str = "feature") -> Callable[[], None]:
+    """What happens when the number that a kind of order goes by is changed in its widget."""
+    return lambda: show(ShownOrder(kind, int(st.session_state[key])))
 
 
 def _last_seed() -> int:
     """The seed of the last shuffle that the address knows of."""
-    seeds = [found.argument for found in (order(), _read("before")) if found.kind == "shuffled"]
-    return seeds[0] if seeds else 1
+    shuffles = [one.argument for one in (order(), _read("before")) if one.kind == "shuffled"]
+    return next(iter(shuffles), 1)
 
 
 def _shuffle_again() -> None:
@@ -252,17 +247,10 @@ def _move(arranged: list[int], at: int, to: int) -> None:
 
 def take(chart: str) -> Callable[[], None]:
     """What happens when a mark of this chart is clicked: the hand takes its document."""
-
-    def taken() -> None:
-        points = st.session_state[chart]["selection"]["points"]
-        if points:
-            st.session_state["document"] = int(points[0]["customdata"][0])
-
-    return taken
+    return partial(clicked, chart, chooses(document=int))
 
 
 def recipe_words(recipe: ListRecipe) -> str:
     """How lists are made, short enough for a choice."""
-    facts = asdict(recipe)
-    depth = "all documents" if facts["depth"] is None else f"top {facts['depth']}"
-    return f"{depth} by {', '.join(facts['initial'])}, {facts['scores']}"
+    depth = "all documents" if recipe.depth is None else f"top {recipe.depth}"
+    return f"{depth} by {', '.join(recipe.initial)}, {recipe.scores}"

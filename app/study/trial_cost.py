@@ -47,29 +47,34 @@ def trials(asked: Asked, pairs: Sequence[tuple[str, float]]) -> str:
 
 def trainings(asked: Asked) -> str:
     """What must be trained first, in words that go on a sentence; empty where nothing is."""
+    names = map(RankerName.parse, asked.question.rankers)
+    new = [name for name in names if not name.digits and name.base in training.FITTED]
     try:
         fitting = training.fitting(asked.data)
-        costs = []
-        for name in asked.question.rankers:
-            own = RankerName.parse(name)
-            if own.digits or own.base not in training.FITTED:
-                continue
-            plan = training.planned(fitting, asked.lists, own, asked.preset, {})
-            costs += [] if plan.there else [plan.cost]
+        plans = [training.planned(fitting, asked.lists, name, asked.preset, {}) for name in new]
         first = training.preparing(fitting, asked.lists)
     except ShuffleproofError:
         return ""
+    costs = [plan.cost for plan in plans if not plan.there]
     if not costs and first is None:
         return ""
+    return f"; {counted(len(costs), 'training')} first, {span(costs, first)} on this machine"
+
+
+def span(costs: Sequence[Cost], first: Cost | None = None) -> str:
+    """How long trainings take one after another, in words.
+
+    Args:
+        costs: of each.
+        first: what making the lists takes, if anything.
+    """
     low, high = cost.added([*costs, *([first] if first else [])])
-    count = counted(len(costs), "training")
-    return f"; {count} first, from **{duration(low)}** to **{duration(high)}** on this machine"
+    return f"from **{duration(low)}** to **{duration(high)}**"
 
 
 def _timed(shown: Artefact, data: str) -> dict[str, float]:
     """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
-    trials = opened.result(str(shown.key)).trials
-    means = trials.groupby("ranker")["seconds"].mean()
+    means = opened.result(str(shown.key)).trials.groupby("ranker")["seconds"].mean()
     known = {str(name): float(seconds) for name, seconds in means.items()}
     labels = [label for label in disturbed.rankers(shown.recipe) if label != INITIAL]
     named = proposals.for_study(data, shown).rankers
@@ -102,13 +107,8 @@ def in_words(plans: Sequence[Plan], first: Cost | None, *, fits: bool = False) -
     each = {plan.key: plan for plan in plans}.values()
     costs = [plan.cost for plan in each if not plan.there]
     there = len(each) - len(costs)
-    text = f"**{len(costs)} training{'' if len(costs) == 1 else 's'}**"
+    text = f"**{counted(len(costs), 'training')}**"
     text += f" ({there} more {'is' if there == 1 else 'are'} stored)" if there else ""
     if first and fits:
-        count = first.steps
-        text += f", {count} fit{'' if count == 1 else 's'} of initial rankers"
-    if costs or first:
-        low, high = cost.added(costs)
-        low, high = low + (first.low if first else 0.0), high + (first.high if first else 0.0)
-        text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
-    return text
+        text += f", {counted(first.steps, 'fit')} of initial rankers"
+    return text + (f", {span(costs, first)} on this machine" if costs or first else "")

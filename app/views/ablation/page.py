@@ -12,10 +12,9 @@ from shuffleproof.app import proposals, scoring, services, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.opened import computed, dated
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import choice, job_panel, parts, query_comparison
+from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
 from shuffleproof.app.study.picture import chart, chooses, drawn
@@ -275,15 +274,13 @@ def costs(asked: Asked) -> str:
         if store.find(ranker_key(one.spec, asdict(lists), *fitting.fingerprints[:2])) is None
     ]
     first = training.preparing(fitting, lists)
-    low, high = cost.added(missing)
-    low, high = (low + first.low, high + first.high) if first else (low, high)
     text = f"{counted(len(made), 'variant')}, **{counted(len(missing), 'training')}**"
     if len(missing) < len(made):
         text += f" ({len(made) - len(missing)} more are stored)"
     trials = len(made) * (1 + (len({0.0, *question.levels}) - 1) * question.draws)
     text += f", then {counted(trials, 'trial')}"
     if missing:
-        text += f": from **{duration(low)}** to **{duration(high)}** of training on this machine"
+        text += f": {trial_cost.span(missing, first)} of training on this machine"
     return text
 
 

@@ -10,14 +10,12 @@ from shuffleproof.app import disturbed, opened, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.experiment import cost
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
@@ -234,14 +232,14 @@ def _retrained(asked: Asked) -> str:
     trained = counted(count * len(question.rankers), "training")
     text = f"; labels, rows and seeds train each ranker anew: **{trained}**"
     try:
-        fitting, each = training.fitting(asked.data), []
-        for name in question.rankers:
-            plan = training.planned(fitting, asked.lists, name, asked.preset, {})
-            each += [plan.cost] * count
+        fitting = training.fitting(asked.data)
+        plans = [
+            training.planned(fitting, asked.lists, name, asked.preset, {})
+            for name in question.rankers
+        ]
     except ShuffleproofError:
         return text
-    low, high = cost.added(each)
-    return f"{text}, from **{duration(low)}** to **{duration(high)}**"
+    return f"{text}, {trial_cost.span([plan.cost for plan in plans] * count)}"
 
 
 FORM = Form(
