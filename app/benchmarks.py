@@ -10,17 +10,14 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.app.opened import day, door, path, result
+from shuffleproof.app.opened import dated, path, result
 from shuffleproof.core.data.catalogue import KIND as DATA
 from shuffleproof.core.data.dataset import Fold
-from shuffleproof.core.data.published import Published
 from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.arrival import Arrival
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
 from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
-from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
@@ -103,7 +100,7 @@ def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
 def short_words(artefact: Artefact) -> str:
     """What tells a stored benchmark from others in a narrow place."""
     noun = "run" if is_of_runs(artefact.recipe) else "ranker"
-    return f"{day(artefact)} · {counted(len(rankers(artefact.recipe)), noun)}"
+    return dated(artefact, counted(len(rankers(artefact.recipe)), noun))
 
 
 def words(artefact: Artefact) -> str:
@@ -132,45 +129,6 @@ def on_lists(facts: Mapping[str, Any]) -> str:
 def labels(key: str) -> list[str]:
     """All rows in the table's order."""
     return benchmark_table.rankers_of(result(key))
-
-
-cells = door(sections.cells)
-"""The table as it is printed."""
-
-
-runs_in_words = door(sections.runs_in_words)
-"""What the means are over."""
-
-
-notes = door(sections.table_notes)
-"""The lines under the table."""
-
-
-means = door(benchmark_table.means)
-"""The table as numbers, a row a ranker and measure."""
-
-compared = door(benchmark_table.compared)
-"""Every ranker against one."""
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def deltas(key: str, pair: tuple[str, str], measure: str) -> pd.DataFrame:
-    """A ranker's difference from another for every query."""
-    return benchmark_table.deltas(result(key), pair[0], pair[1], measure)
-
-
-ranks = door(benchmark_published.critical_difference)
-"""Which rankers cannot be told apart by their ranks."""
-
-finding = door(sections.finding)
-"""What the numbers amount to, in words."""
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def printed(key: str) -> tuple[Published, pd.DataFrame] | None:
-    """The paper's rows beside ours, where the paper has this collection."""
-    found = benchmark_published.printed_for(result(key).facts)
-    return None if found is None else (found, benchmark_published.beside(result(key), found))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

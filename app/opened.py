@@ -1,4 +1,4 @@
-"""Stored studies for every page: those of a data set, one of them opened, when it was made."""
+"""Stored studies for every page: those of a data set, what is computed of one, when it was made."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -51,17 +51,6 @@ def computed(
 def _computed(key: str, compute: Callable[..., Any], given: Any, more: Any) -> Any:
     """The answer; every session gets a copy of its own."""
     return compute(result(key), *given, **more)
-
-
-def door(
-    answer: Callable[Concatenate[StudyResult, Given], Value],
-) -> Callable[Concatenate[str, Given], Value]:
-    """What a function says of a stored study, asked by the study's key and remembered."""
-
-    def asked(key: str, /, *given: Given.args, **more: Given.kwargs) -> Value:
-        return computed(key, answer, *given, **more)
-
-    return asked
 
 
 def day(artefact: Artefact) -> str:

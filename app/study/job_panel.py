@@ -9,6 +9,7 @@ import streamlit as st
 from shuffleproof.app import pictures, services
 from shuffleproof.app.jobs import act, far, submit, table
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.keys import ArtefactKey
@@ -22,15 +23,6 @@ EVERY_SECONDS = 1.0
 
 Mine = Callable[[Job], bool]
 """Whether a job is shown."""
-
-
-def anybody(_job: Job) -> bool:
-    """Every job of the kind and data set."""
-    return True
-
-
-def nothing(_study: RunningStudy) -> None:
-    """Draw nothing of what has been found so far."""
 
 
 def pictured(
@@ -63,7 +55,7 @@ class Panel:
 
     kind: str
     noun: str
-    first: Callable[[RunningStudy], None] = nothing
+    first: Callable[[RunningStudy], None] = lambda _study: None
 
     @property
     def mine(self) -> str:
@@ -71,7 +63,7 @@ class Panel:
         return f"{self.kind} handed in"
 
 
-def progress(panel: Panel, names: Collection[str], mine: Mine = anybody) -> bool:
+def progress(panel: Panel, names: Collection[str], mine: Mine = lambda _job: True) -> bool:
     """Draw the job that is waiting, running or has just failed; whether there is one.
 
     Args:
@@ -79,19 +71,19 @@ def progress(panel: Panel, names: Collection[str], mine: Mine = anybody) -> bool
         names: what the jobs may call the data set in use.
         mine: whether a job is shown here.
     """
-    found = _jobs(panel, names, mine)
-    _ended(panel, found)
-    if any(not job.ended for job in found):
+    jobs = _jobs(panel, names, mine)
+    _show_what_ended(panel, jobs)
+    if any(not job.ended for job in jobs):
         st.fragment(_under_way, run_every=EVERY_SECONDS)(panel, tuple(names), mine)
         return True
-    failed = found[0] if found and found[0].state == "failed" else None
-    if failed is not None:
-        _failure(panel, failed)
-    return failed is not None
+    if jobs and jobs[0].state == "failed":
+        _failure(panel, jobs[0])
+        return True
+    return False
 
 
 def offer(
-    panel: Panel, label: str, help_: str, parameters: dict[str, Any], mine: Mine = anybody
+    panel: Panel, label: str, help_: str, parameters: dict[str, Any], mine: Mine = lambda _job: True
 ) -> None:  # fmt: skip
     """Draw the work under way or what made it fail; where there is none, a button that begins it.
 
@@ -105,33 +97,25 @@ def offer(
     if progress(panel, (parameters["data"],), mine):
         return
     if st.button(label, icon=":material/playlist_add_check:", help=help_):
-        try:
+        with parts.errors_shown():
             submit(panel.kind, parameters)
-        except ShuffleproofError as error:
-            st.error(escaped(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
     """Hand work in and show it; what makes it impossible is said where the button is."""
-    try:
-        job = submit(panel.kind, parameters)
-    except ShuffleproofError as error:
-        st.error(escaped(str(error)))
-        return
-    st.session_state[panel.mine] = job.id
-    st.rerun()
+    with parts.errors_shown():
+        st.session_state[panel.mine] = submit(panel.kind, parameters).id
+        st.rerun()
 
 
 def _jobs(panel: Panel, names: Collection[str], mine: Mine) -> list[Job]:
     try:
-        found = table().list()
+        of_kind = [job for job in table().list() if job.kind == panel.kind]
     except ShuffleproofError:
         return []  # the form says so when work is handed in
-    own = [job for job in found if job.kind == panel.kind and job.parameters["data"] in names]
-    own = [job for job in own if mine(job)]
-    return sorted(own, key=lambda job: (job.ended, -job.created))
+    shown = [job for job in of_kind if job.parameters["data"] in names and mine(job)]
+    return sorted(shown, key=lambda job: (job.ended, -job.created))
 
 
 def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
@@ -139,22 +123,21 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     if job is None:
         st.rerun()
     assert job is not None  # noqa: S101 (rerun does not return)
-    told = far(job, table().history(job.id))
+    reached = far(job, table().history(job.id))
     waiting = job.state == "waiting"
-    words = "Waiting for a free worker" if waiting else f"Running: {told.words}"
-    st.progress(told.share, text=escaped(words))
+    words = "Waiting for a free worker" if waiting else f"Running: {reached.words}"
+    st.progress(reached.share, text=escaped(words))
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
-    found = running_studies(services.store(), panel.kind)
-    begun = next((one for one in found if one.job == job.id), None)
-    if begun is not None:
-        panel.first(begun)
+    for study in running_studies(services.store(), panel.kind):
+        if study.job == job.id:
+            panel.first(study)
 
 
-def _ended(panel: Panel, found: list[Job]) -> None:
+def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:
     """Once what this session handed in has ended, show what was done."""
-    mine = next((job for job in found if job.id == st.session_state.get(panel.mine)), None)
+    mine = next((job for job in jobs if job.id == st.session_state.get(panel.mine)), None)
     if mine is None or not mine.ended:
         return
     del st.session_state[panel.mine]

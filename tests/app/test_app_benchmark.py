@@ -152,7 +152,9 @@ def test_columns_that_differ_say_so_under_the_table(stored):
     said = words(opened(columns=["NDCG@10", "NDCG@5"]))
     assert "my_set · N = 40 queries · mean ± standard deviation of 2 seeds" in said
     assert "bold: best of the trained rows" in said
-    mixed = benchmarks.notes(str(stored.key), View(("NDCG(empty=one)@10", "NDCG@5")))
+    mixed = sections.table_notes(
+        StudyResult.open(stored.path), View(("NDCG(empty=one)@10", "NDCG@5"))
+    )
     assert [line.partition(": ")[0] for line in mixed[1:3]] == ["NDCG(empty=one)@10", "NDCG@5"]
     text = report.report([stored.path])
     assert "best of the trained rows" in text

@@ -11,7 +11,7 @@ from shuffleproof.app import address, exports, jobs, opened, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.app.opened import door
+from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described, List
@@ -42,11 +42,6 @@ COLUMNS = {
     "redundancy": "overlap of heads",
     "dead": "dead induced points",
 }
-
-
-finding = door(sections.finding)
-table = door(sections.table)
-points = door(sections.points)
 
 
 def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -> None:
@@ -84,9 +79,10 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
 def _stored(artefact: Artefact, digest: str) -> None:
     key = str(artefact.key)
     label = next(name for name, own in artefact.recipe["rankers"] if own == digest)
-    frame, of_points = table(key), points(key, label)
+    frame = computed(key, sections.table)
+    of_points = computed(key, sections.points, label)
     frame = frame[frame["ranker"] == label]
-    parts.finding(finding(key, label))
+    parts.finding(computed(key, sections.finding, label))
     main = frame[frame["map"].isin(sections.MAIN)]
     if len(main) > 1:
         _drawn(main, of_points, label)

@@ -96,7 +96,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, drawing)
     with sentences:
-        parts.finding(benchmarks.finding(chosen.key, str(measure), test))
+        parts.finding(opened.computed(chosen.key, sections.finding, str(measure), test))
     queries.details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
@@ -142,9 +142,10 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
             of_name = measures.under_conventions(recipe, offered)
     measure = of_name[name]
     with words:
+        runs = opened.computed(str(artefact.key), sections.runs_in_words, str(measure))
         parts.convention(
             measure.convention(),
-            benchmarks.runs_in_words(str(artefact.key), str(measure)).partition(" · ")[2],
+            runs.partition(" · ")[2],
             "95 % intervals of differences, adjusted as p is",
         )
     return measure, tuple(str(of_name[name]) for name in columns or asked)
@@ -182,11 +183,11 @@ def _table(chosen: Chosen) -> None:
         key="marks", bind="query-params", help="+ and † are those of the paper.",
     )  # fmt: skip
     view = shown_as(chosen)
-    cells = benchmarks.cells(chosen.key, view)
+    cells = opened.computed(chosen.key, sections.cells, view)
     groups = groups_of(chosen.artefact.facts)
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
-    for text in (*benchmarks.notes(chosen.key, view), *warned):
+    for text in (*opened.computed(chosen.key, sections.table_notes, view), *warned):
         st.caption(escaped(text))
 
 

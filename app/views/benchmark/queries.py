@@ -10,21 +10,21 @@ import streamlit as st
 from shuffleproof.app import address, benchmarks
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
+from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.core.data.published import Published
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.benchmark import sections
+from shuffleproof.core.studies.kinds.benchmark import published, sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.published import in_words as published_in_words
-from shuffleproof.core.studies.kinds.benchmark.published import warning
 from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison
-from shuffleproof.core.studies.result import in_words
+from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import p_value
@@ -69,7 +69,7 @@ class Chosen:
     @cached_property
     def compared(self) -> pd.DataFrame:
         """Every row against the baseline."""
-        return benchmarks.compared(self.key, str(self.measure), self.baseline, self.test)
+        return computed(self.key, table.compared, str(self.measure), self.baseline, self.test)
 
     @property
     def drawn(self) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def _by_query(chosen: Chosen) -> None:
     pair = _two(chosen)
     if pair is None:
         return
-    frame = benchmarks.deltas(chosen.key, pair, str(chosen.measure))
+    frame = computed(chosen.key, table.deltas, *pair, str(chosen.measure))
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
@@ -119,7 +119,7 @@ def _by_query(chosen: Chosen) -> None:
 
 def _two(chosen: Chosen) -> Pair | None:
     """The ranker (a click on the picture sets it) and whom it is compared with."""
-    means = benchmarks.means(chosen.key, (str(chosen.measure),)).set_index("ranker")["mean"]
+    means = computed(chosen.key, table.means, (str(chosen.measure),)).set_index("ranker")["mean"]
     ranked = means[[label for label in chosen.labels if label not in REFERENCES]]
     if not len(ranked):
         return None
@@ -233,7 +233,7 @@ def details(chosen: Chosen) -> None:
     _alike(chosen)
     place = parts.folded("Every number of the table", "every number")
     if place is not None:
-        frame = benchmarks.means(chosen.key, chosen.columns)
+        frame = computed(chosen.key, table.means, chosen.columns)
         data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
 
 
@@ -252,7 +252,7 @@ def _alike(chosen: Chosen) -> None:
     if len(set(chosen.labels) - set(REFERENCES)) < 2:
         return
     st.subheader("Who cannot be told apart?")
-    ranks = benchmarks.ranks(chosen.key, str(chosen.measure))
+    ranks = computed(chosen.key, published.critical_difference, str(chosen.measure))
     if not ranks.queries:
         st.caption("No mean rank is defined: queries have no relevant document.")
         return
@@ -274,10 +274,10 @@ def _alike(chosen: Chosen) -> None:
 
 def _as_printed(chosen: Chosen) -> None:
     """The paper's own rows: not measured here, and compared with nothing."""
-    published = benchmarks.printed(chosen.key)
-    if published is None:
+    rows = computed(chosen.key, _printed)
+    if rows is None:
         return
-    printed, frame = published
+    printed, frame = rows
     st.subheader("As the paper printed it")
     st.markdown(
         "Printed, not measured: these rows take no part in ranks, marks or bold type. Small: what "
@@ -286,13 +286,19 @@ def _as_printed(chosen: Chosen) -> None:
     cells = frame.assign(cell=[_beside(row) for row in frame.to_dict("records")])
     wide = cells.pivot_table("cell", "ranker", "measure", aggfunc="first", sort=False)
     st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
+    facts = chosen.artefact.facts
     st.caption(
         escaped(
-            f"{published_in_words(printed)} {warning(chosen.artefact.facts, chosen.columns)} Here: "
-            f"{sections.convention('NDCG')} · "
-            f"{benchmarks.on_lists(chosen.artefact.facts)}."
+            f"{published.in_words(printed)} {published.warning(facts, chosen.columns)} Here: "
+            f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
         )
     )
+
+
+def _printed(result: StudyResult) -> tuple[Published, pd.DataFrame] | None:
+    """The paper's rows beside ours, where the paper has this collection."""
+    printed = published.printed_for(result.facts)
+    return None if printed is None else (printed, published.beside(result, printed))
 
 
 def _beside(row: Any) -> str:

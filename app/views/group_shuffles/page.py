@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from shuffleproof.app import groups, proposals
+from shuffleproof.app import disturbed, proposals
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import group_shuffles as figure
 from shuffleproof.app.jobs import duration
+from shuffleproof.app.opened import computed, dated
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, trial_cost
 from shuffleproof.app.study import form as shell
@@ -15,7 +16,8 @@ from shuffleproof.app.study.form import Asked, Form
 from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.core.answers.trained import as_they_came
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.group_shuffles.sections import COLUMNS, TITLE, reading, table
+from shuffleproof.core.studies.kinds.group_shuffles import sections
+from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
@@ -34,29 +36,43 @@ def page() -> None:
     )
 
 
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    return dated(artefact, ", ".join(disturbed.rankers(artefact.recipe)))
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line: how many queries, orders and shuffles."""
+    recipe = artefact.recipe
+    return (
+        f"{counted(artefact.facts['queries'], 'query')} · "
+        f"{counted(recipe['orders'], 'order')} shown · S = "
+        f"{', '.join(map(str, recipe['shuffles']))} · lists by {', '.join(recipe['initial'])}"
+    )
+
+
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, groups.short_words, groups.words)
-    artefact = top.artefact
-    labels = groups.rankers(artefact)
+    top = choice.top(stored, short_words, words)
+    artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        shown = choice.rankers(labels, top.notices, str(artefact.key))
+        shown = choice.rankers(disturbed.rankers(artefact.recipe), top.notices, key)
     if not shown:
         top.picture.info("Choose at least one ranker.")
         return
-    key = str(artefact.key)
-    frame = groups.table(key)
+    frame = computed(key, sections.table)
     frame = frame[frame["ranker"].isin(shown)]
     with top.picture:
         errors = drawn(figure.equivariance, frame)
         chart(errors, figure.alt_text(frame), "error")
         for label in shown:
-            parts.finding(groups.finding(key, label))
+            parts.finding(computed(key, sections.finding, label))
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
-        parts.convention(reading(groups.reference(key)), intervals, "one training")
+        reading = sections.reading(computed(key, sections.reference))
+        parts.convention(reading, intervals, "one training")
     st.subheader("Every way to form groups")
-    ways = Table(frame, COLUMNS, TITLE)
+    ways = Table(frame, sections.COLUMNS, sections.TITLE)
     data_frame(ways, "ways")
     choice.export_row(artefact, errors, ways)
 
@@ -67,7 +83,7 @@ GSF = "gsf"
 @job_panel.pictured
 def first(result: StudyResult) -> tuple[Picture, str]:
     """The points that are there."""
-    frame = table(result)
+    frame = sections.table(result)
     return Picture("group shuffles", (frame,)), f"{counted(len(frame), 'point')}."
 
 
@@ -91,7 +107,7 @@ def cost(asked: Asked) -> str:
     )
     if shown is not None:
         passes = len(question.rankers) * sum(question.shuffles) * (question.orders + 1)
-        frame = groups.table(str(shown.key))
+        frame = computed(str(shown.key), sections.table)
         done = frame["shuffles"].sum() * (shown.recipe["orders"] + 1)
         seconds = passes * float(frame["seconds"].sum()) / max(int(done), 1)
         text += f", about **{duration(seconds)}** by the pace of the study shown"
@@ -99,7 +115,7 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    job_panel.Panel(groups.KIND, "study of GSF's shuffles", first),
+    job_panel.Panel(GroupShuffles.kind, "study of GSF's shuffles", first),
     "Ask with more shuffles",
     "Run this study",
     rows=(("rankers",), ("shuffles", "orders", "seed")),

@@ -20,8 +20,6 @@ from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
 from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.app.views.set_size import queries
-from shuffleproof.core.data import stored as stored_data
-from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.rankers import registry
@@ -228,18 +226,11 @@ def lengths(data: str) -> NDArray[np.int64]:
     Raises:
         ShuffleproofError: there is no such data set, or it cannot be read.
     """
-    named = services.store().names().get(data)
-    return _lengths(data, str(services.store().root), str(named))
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _lengths(data: str, root: str, named: str) -> NDArray[np.int64]:
-    del root, named  # part of the memory's key alone
-    place = find(data, services.store()).path
     try:
-        return np.diff(stored_data.open_fold(place).test.offsets)
+        test = services.fold(str(services.data_set(data).key)).test
     except OSError as error:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
+    return np.diff(test.offsets)
 
 
 def cost(asked: Asked) -> str:
