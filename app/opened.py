@@ -1,16 +1,42 @@
 """Stored studies for every page: those of a data set, what is computed of one, when it was made."""
 
+import hashlib
+import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.result import StudyResult
+
+
+def _name(function: FunctionType) -> str:
+    """A function of a module by its name; another could stand for several.
+
+    Raises:
+        ValueError: a lambda or a function made inside another.
+    """
+    if "<" in function.__qualname__:
+        raise ValueError(f"{function.__qualname__} has no name of its own")
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _content(frame: pd.DataFrame) -> bytes:
+    """A digest of all of a frame; Streamlit's own reads a sample of a long one."""
+    return hashlib.sha256(pickle.dumps(frame)).digest()
+
+
+BY_CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
+    FunctionType: _name,
+    pd.DataFrame: _content,
+}
+"""What answers and pictures are remembered by."""
 
 Given = ParamSpec("Given")
 Value = TypeVar("Value")
@@ -44,10 +70,7 @@ def computed(
     return answer
 
 
-@st.cache_data(
-    max_entries=1024, show_spinner=False,
-    hash_funcs={FunctionType: lambda named: f"{named.__module__}.{named.__qualname__}"},
-)  # fmt: skip
+@st.cache_data(max_entries=1024, show_spinner=False, hash_funcs=BY_CONTENT)
 def _computed(key: str, compute: Callable[..., Any], given: Any, more: Any) -> Any:
     """The answer; every session gets a copy of its own."""
     return compute(result(key), *given, **more)

@@ -38,15 +38,15 @@ def bench_in(folder):
     return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
-def made(bench, kind):
+def made(workbench, kind):
     """A stored study of a kind, of rankers that take no training."""
     if kind == "card":
-        return finished(Card(RANKERS, FAMILIES, draws=2).run(bench))
+        return finished(Card(RANKERS, FAMILIES, draws=2).run(workbench))
     if kind == "worst-case":
         search = {"unit": "exchanges", "places": 6}
         asked = WorstCase(RANKERS, search=search, budgets=(1, 2), queries=12)
-        return finished(asked.run(bench))
-    return finished(Perturbations(RANKERS, MANY, draws=2).run(bench))
+        return finished(asked.run(workbench))
+    return finished(Perturbations(RANKERS, MANY, draws=2).run(workbench))
 
 
 def desk_of(store, monkeypatch):
@@ -76,21 +76,21 @@ def clicked(module, monkeypatch, chart, *facts):
     return session
 
 
-def begun(bench, kind):
+def begun(workbench, kind):
     """A small study of a kind as a generator, to be stopped after some reports."""
     if kind == "card":
-        return Card(RANKERS, FAMILIES, draws=1, seed=5).run(bench)
+        return Card(RANKERS, FAMILIES, draws=1, seed=5).run(workbench)
     if kind == "worst-case":
-        return WorstCase(RANKERS, budgets=(1,), queries=3, seed=5, draws=1).run(bench)
-    return Perturbations(RANKERS, MANY, draws=1, seed=5).run(bench)
+        return WorstCase(RANKERS, budgets=(1,), queries=3, seed=5, draws=1).run(workbench)
+    return Perturbations(RANKERS, MANY, draws=1, seed=5).run(workbench)
 
 
-def running(desk, bench, kind, reports, parameters):
+def running(desk, workbench, kind, reports, parameters):
     """A job at work, whose study has announced itself and got so far."""
     given = {"data": "sample", "rankers": list(RANKERS), "draws": 1, "seed": 5} | parameters
     job = submit(desk.store, kind, given)
     token = THIS_JOB.set(job.id)
-    work = begun(bench, kind)
+    work = begun(workbench, kind)
     for _ in range(reports):
         next(work)
     work.close()

@@ -57,12 +57,12 @@ def untouched_sample(made_once):
     from shuffleproof.core.studies.workbench import finished
 
     def fill(root):
-        bench = sample_bench(root)
+        workbench = sample_bench(root)
         short = {"epochs": "1", "steps_per_epoch": "3"}
         names = ("dlcm", "setrank-imsab-init")
-        keys = {name: finished(bench.trained(name, short)).artefact.key for name in names}
+        keys = {name: finished(workbench.trained(name, short)).artefact.key for name in names}
         stored = tuple(f"{name}#{key.digest[:8]}" for name, key in keys.items())
-        finished(Invariance(stored, 2, 0).run(bench))
+        finished(Invariance(stored, 2, 0).run(workbench))
 
     return made_once("trained", fill)
 
@@ -79,10 +79,10 @@ def sample_bench(root):
 @pytest.fixture(scope="session")
 def trained_sample(untouched_sample, tmp_path_factory):
     """(store, workbench): two rankers of the sample after three steps, and their certificates."""
-    bench = sample_bench(
+    workbench = sample_bench(
         shutil.copytree(untouched_sample, tmp_path_factory.mktemp("own") / "store")
     )
-    return bench.store, bench
+    return workbench.store, workbench
 
 
 @pytest.fixture(scope="module")

@@ -71,11 +71,13 @@ def _runs(place):
 
 def _studies(store, folder):
     lists = ListRecipe(("feature:3",), 10, "in-sample")
-    bench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
+    workbench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
     sizes = finished(set_size.open_cells(SIZES, Scope(store, tables.DATA, asdict(lists), "paper")))
     two = replace(lists, initial=("feature:3", "feature:1"))
     many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
-    nets = {name: finished(bench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")}
+    nets = {
+        name: finished(workbench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")
+    }
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = Benchmark(("feature:1", "random"), 2, ("RR", "NDCG@3"))
     sized = SetSize(("feature:1", "file-order"), (3,), measures=("NDCG@5", "RR"))
@@ -90,22 +92,24 @@ def _studies(store, folder):
     }
     levels = [("mallows", level) for level in levels_of("mallows", "0.5")]
     work = {
-        "invariance": Invariance((net,), 2, 4).run(bench),
+        "invariance": Invariance((net,), 2, 4).run(workbench),
         "initial-ranking": RankingDegradation(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
-            bench
+            workbench
         ),
-        "benchmark": table.beside("study").run([bench], table, tables.DATA),
-        "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(bench),
+        "benchmark": table.beside("study").run([workbench], table, tables.DATA),
+        "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(workbench),
         "set-size": set_size.run(sizes, sized),
         "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),
-        "attention": Attention((net,), 3, 0.2).run(bench),
-        "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(bench),
-        "worst-case": WorstCase(("feature:1",), **worst).run(bench),
-        "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(bench),
-        "card": Card(("feature:1",), ("shuffle",), 2, 6).run(bench),
+        "attention": Attention((net,), 3, 0.2).run(workbench),
+        "perturbations": Perturbations(("feature:1",), pairs, ("NDCG@3", "RR"), 2, 3).run(
+            workbench
+        ),
+        "worst-case": WorstCase(("feature:1",), **worst).run(workbench),
+        "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(workbench),
+        "card": Card(("feature:1",), ("shuffle",), 2, 6).run(workbench),
     }
     rest = {kind: one for kind, one in STUDIES.items() if kind not in work}
-    work |= {kind: one(**tiny(one)).run(bench) for kind, one in rest.items()}
+    work |= {kind: one(**tiny(one)).run(workbench) for kind, one in rest.items()}
     for one in work.values():
         finished(one)
     files = [folder / "first.run", folder / "second.run"]

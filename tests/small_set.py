@@ -23,7 +23,7 @@ class Made(NamedTuple):
     store: Store
     ranker: Artefact
     study: Artefact
-    bench: Workbench
+    workbench: Workbench
 
 
 def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.0, **study):
@@ -31,13 +31,13 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     (folder / "set.txt").write_text(LETOR)
     store = Store(folder / "store")
     finished(ingest(folder / "set.txt", "mine", store))
-    bench = finished(Workbench.opened("mine", lists, store, "small"))
-    trained = finished(bench.trained(ranker, dict(changes))).artefact
+    workbench = finished(Workbench.opened("mine", lists, store, "small"))
+    trained = finished(workbench.trained(ranker, dict(changes))).artefact
     label = f"{ranker}#{trained.key.digest[:12]}"
     levels = [("transpositions", level)]
     return Made(
         store,
         trained,
-        finished(RankingDegradation((label,), tuple(levels), **study).run(bench)),
-        bench,
+        finished(RankingDegradation((label,), tuple(levels), **study).run(workbench)),
+        workbench,
     )

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import FunctionType
 from typing import Any, ParamSpec
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from shuffleproof.app.opened import BY_CONTENT
 from shuffleproof.app.study import parts
 
 Facts = ParamSpec("Facts")
@@ -21,10 +21,7 @@ def drawn(draw: Callable[Facts, go.Figure], *facts: Facts.args, **more: Facts.kw
     return _drawn(draw, facts, more)
 
 
-@st.cache_resource(
-    max_entries=512, show_spinner=False,
-    hash_funcs={FunctionType: lambda named: f"{named.__module__}.{named.__qualname__}"},
-)  # fmt: skip
+@st.cache_resource(max_entries=512, show_spinner=False, hash_funcs=BY_CONTENT)
 def _drawn(draw: Callable[..., go.Figure], facts: Any, more: Any) -> go.Figure:
     return draw(*facts, **more)
 

@@ -181,8 +181,8 @@ def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monk
     (job,) = jobs.jobs_of(services.store()).list("waiting")
     assert job.kind == "attention"
     assert any("Cancel" in one.label for one in page.button)
-    bench = replace(trained_sample[1], store=services.store())
-    finished(Attention(tuple(job.parameters["rankers"])).run(bench))
+    workbench = replace(trained_sample[1], store=services.store())
+    finished(Attention(tuple(job.parameters["rankers"])).run(workbench))
     page = opened(tmp_path, monkeypatch, ranker="setrank-imsab-init")
     whole = " ".join(texts(page))
     assert ": a document draws on" in whole
@@ -397,19 +397,20 @@ def test_the_report_holds_sentence_picture_and_documents():
 
 
 def question(trained_sample, ranker, **more):
-    store, bench = trained_sample
-    found = finished(bench.trained(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
+    store, workbench = trained_sample
+    found = finished(workbench.trained(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
     return {
-        "store": str(store.root), "data": "sample", "recipe": scoring.recipe_values(bench.recipe),
+        "store": str(store.root), "data": "sample",
+        "recipe": scoring.recipe_values(workbench.recipe),
         "query": "503", "ranker": str(found.artefact.key), "change": "shuffled:3", **more,
-    }, found.ranker, bench  # fmt: skip
+    }, found.ranker, workbench  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["dlcm", "setrank-imsab-init"])
 def test_answers_by_json_are_the_record_itself(trained_sample, name):
-    item, ranker, bench = question(trained_sample, name)
+    item, ranker, workbench = question(trained_sample, name)
     told = json.loads(json.dumps(one_list.overview(item)))
-    test = bench.prepared.test
+    test = workbench.prepared.test
     at = test.dataset.query_ids.index("503")
     one = JudgedLists(test.dataset, test.lists.select(np.array([at])))
     changed = ListEdit.parse("shuffled:3").of(one)
@@ -433,8 +434,8 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
 
 @pytest.mark.parametrize("text", [text for text in offered() if "reverse" not in text])
 def test_what_a_change_left_is_matched_by_document(trained_sample, text):
-    item, ranker, bench = question(trained_sample, "setrank-imsab-init", change=text)
-    test = bench.prepared.test
+    item, ranker, workbench = question(trained_sample, "setrank-imsab-init", change=text)
+    test = workbench.prepared.test
     one = JudgedLists(
         test.dataset, test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     )
@@ -458,9 +459,9 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
 
 
 def test_a_pair_of_documents_by_json(trained_sample):
-    item, _, bench = question(trained_sample, "dlcm", documents=[0, 2])
+    item, _, workbench = question(trained_sample, "dlcm", documents=[0, 2])
     found = one_list.pair(item)["features"]
-    test = bench.prepared.test
+    test = workbench.prepared.test
     lists = test.lists.select(np.array([test.dataset.query_ids.index("503")]))
     values = test.dataset.features[lists.rows].astype(np.float64)
     due = (values[0] - values[2]) / values.std(axis=0)
@@ -533,25 +534,25 @@ def study(trained_sample, tmp_path_factory):
     (root / "artefacts").mkdir()
     for artefact in trained_sample[0].artefacts():
         (root / "artefacts" / str(artefact.key)).symlink_to(artefact.path)
-    bench = replace(trained_sample[1], store=Store(root))
+    workbench = replace(trained_sample[1], store=Store(root))
     names = [
         f"{artefact.facts['name']}#{artefact.key.digest[:8]}"
-        for artefact in bench.store.artefacts("ranker")
+        for artefact in workbench.store.artefacts("ranker")
         if artefact.facts["name"] in {"dlcm", "setrank-imsab-init"}
     ]
-    steps = Attention(tuple(sorted(names)), 70, 0.5).run(bench)
+    steps = Attention(tuple(sorted(names)), 70, 0.5).run(workbench)
     first = next(steps)
-    begun = list(engine.running_studies(bench.store, "attention"))
+    begun = list(engine.running_studies(workbench.store, "attention"))
     for _ in range(3):
         next(steps)
-    partly = begun[0].result(bench.store)
+    partly = begun[0].result(workbench.store)
     steps.close()
-    artefact = finished(Attention(tuple(sorted(names)), 70, 0.5).run(bench))
-    return bench, artefact, (first, partly), sorted(names)
+    artefact = finished(Attention(tuple(sorted(names)), 70, 0.5).run(workbench))
+    return workbench, artefact, (first, partly), sorted(names)
 
 
 def test_the_study_is_resumed_and_can_be_drawn_while_it_runs(study):
-    bench, artefact, (first, partly), names = study
+    workbench, artefact, (first, partly), names = study
     assert (first.done, first.total) == (1, 4)
     result = StudyResult.open(artefact.path)
     known = ~np.isnan(partly.values).all(axis=(0, 1))
@@ -559,14 +560,14 @@ def test_the_study_is_resumed_and_can_be_drawn_while_it_runs(study):
     assert len(result.query_ids) == 70
     assert set(result.trials.ranker) == set(names)
     before = artefact.created
-    assert finished(Attention(tuple(names), 70, 0.5).run(bench)).created == before
+    assert finished(Attention(tuple(names), 70, 0.5).run(workbench)).created == before
 
 
 def test_the_study_agrees_with_every_single_list(study):
-    bench, artefact, _, names = study
+    workbench, artefact, _, names = study
     result = StudyResult.open(artefact.path)
-    ranker = finished(bench.trained(names[1])).ranker
-    test = bench.prepared.test
+    ranker = finished(workbench.trained(names[1])).ranker
+    test = workbench.prepared.test
     for at in (0, 65):
         lists = test.lists.select(np.array([at]))
         record = recorded(ranker, JudgedLists(test.dataset, lists))
@@ -611,46 +612,46 @@ def test_its_table_summary_and_sentences(study):
 
 
 def test_what_has_no_weights_is_refused_before_anything_runs(study):
-    bench, _, _, names = study
+    workbench, _, _, names = study
     with pytest.raises(UsageError, match="choose a SetRank"):
-        next(Attention(("lambdamart",)).run(bench))
+        next(Attention(("lambdamart",)).run(workbench))
     with pytest.raises(UsageError, match="at least one ranker"):
-        next(Attention(()).run(bench))
+        next(Attention(()).run(workbench))
     with pytest.raises(ParameterError):
         Attention(tuple(names), dead_below=2.0)
 
 
 def test_the_job_answers_with_the_artefact(study):
-    bench, artefact, _, names = study
+    workbench, artefact, _, names = study
     lists = {"initial": ["feature:3"], "scores": "in-sample"}
     work = jobs.KINDS["attention"](
-        bench.store, data="sample", rankers=names, queries=70, dead_below=0.5, lists=lists
+        workbench.store, data="sample", rankers=names, queries=70, dead_below=0.5, lists=lists
     )
     assert finished(work)["artefact"].startswith(str(artefact.key))
 
 
 def test_the_lines_of_python_print_the_map(study):
-    bench, _, _, names = study
-    facts = {"data": "sample", "lists": scoring.recipe_values(bench.recipe)}
+    workbench, _, _, names = study
+    facts = {"data": "sample", "lists": scoring.recipe_values(workbench.recipe)}
     which = {"kind": "spread", "block": 1, "head": None, "change": "cut:0.5:0"}
-    ended = in_process(list_python(names[1], "503", which, facts), bench.store.root)
+    ended = in_process(list_python(names[1], "503", which, facts), workbench.store.root)
     assert ended.stdout.startswith("[["), ended.stderr[-2000:]
     assert "nan" in ended.stdout
 
 
 def test_the_command_tells_one_list_as_the_page_does(study, capsys):
-    bench, _, _, names = study
-    facts = {"data": "sample", "lists": scoring.recipe_values(bench.recipe)}
+    workbench, _, _, names = study
+    facts = {"data": "sample", "lists": scoring.recipe_values(workbench.recipe)}
     which = {"kind": "gather", "block": 1, "head": 1, "change": "shuffled:3"}
     words = shlex.split(list_command(names[1], "503", which, facts))[1:]
-    assert main([*words, "--store", str(bench.store.root), "--json"]) == 0
+    assert main([*words, "--store", str(workbench.store.root), "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["rows"]
-    item = question((bench.store, bench), "setrank-imsab-init", **which)[0]
+    item = question((workbench.store, workbench), "setrank-imsab-init", **which)[0]
     drawn = one_list.chosen_map(item)
     np.testing.assert_allclose(told["before"], unpacked(drawn["before"]), atol=1e-6)
     np.testing.assert_allclose(told["after"], unpacked(drawn["after"]), atol=1e-6)
     assert told["documents"] == one_list.overview(item)["documents"]
     assert "plays no part in" in told["said"]
     assert {head["map"] for head in told["heads"]} == {"through", "gather", "spread", "rollout"}
-    assert main([*words, "--block", "3", "--store", str(bench.store.root)]) == 2
+    assert main([*words, "--block", "3", "--store", str(workbench.store.root)]) == 2
     assert "1 to 2" in capsys.readouterr().err

@@ -25,18 +25,18 @@ from tests import app_folded as folded
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     return made.bench_in(tmp_path_factory.mktemp("card"))
 
 
 @pytest.fixture(scope="module")
-def stored(bench):
-    return made.made(bench, "card")
+def stored(workbench):
+    return made.made(workbench, "card")
 
 
 @pytest.fixture
-def desk(bench, stored, monkeypatch):
-    desk = made.desk_of(bench.store, monkeypatch)
+def desk(workbench, stored, monkeypatch):
+    desk = made.desk_of(workbench.store, monkeypatch)
     yield desk
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
@@ -107,8 +107,8 @@ def test_the_form_says_the_cost_and_hands_the_card_in(desk, stored):
     assert job.parameters["rankers"] == list(made.RANKERS)
 
 
-def test_a_running_card_shows_its_first_marks(desk, bench):
-    made.running(desk, bench, "card", 24, {"families": list(made.FAMILIES)})
+def test_a_running_card_shows_its_first_marks(desk, workbench):
+    made.running(desk, workbench, "card", 24, {"families": list(made.FAMILIES)})
     page = made.opened("card")
     assert "Running" in made.words(page)
     assert "trials so far" in made.words(page)

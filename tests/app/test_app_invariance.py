@@ -217,26 +217,26 @@ def test_rankers_of_their_own_settings_are_named_by_their_keys(
     page = button(page, "Examine all test queries").click().run()
     assert [toast.value for toast in page.toast] == []
     (job,) = jobs.jobs_of(services.store()).list("waiting")
-    bench = trained_sample[1]
+    workbench = trained_sample[1]
     for asked, ranker in zip(
         job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
     ):
-        assert finished(bench.trained(asked)).ranker.name == ranker
+        assert finished(workbench.trained(asked)).ranker.name == ranker
 
 
 def test_presets_are_recognised(trained_sample, tmp_path):
     shutil.copytree(trained_sample[0].root, tmp_path / "own")  # others go on with the two rankers
     store = Store(tmp_path / "own")
-    bench = replace(trained_sample[1], store=store)
-    finished(bench.trained("lambdamart", {"trees": "3"}))
-    found = trained_on(store, bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    workbench = replace(trained_sample[1], store=store)
+    finished(workbench.trained("lambdamart", {"trees": "3"}))
+    found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None}
-    finished(bench.trained("lambdamart"))
-    found = trained_on(store, bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+    finished(workbench.trained("lambdamart"))
+    found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None, "small"}
     (later,) = [ranker for ranker in found if ranker.preset == "small"]
     assert later.label == f"lambdamart#{later.digest[:6]}"
-    assert str(finished(bench.trained(later.label)).artefact.key) == later.key
+    assert str(finished(workbench.trained(later.label)).artefact.key) == later.key
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):

@@ -31,13 +31,13 @@ CHAIN = "shuffle:1+shuffle-shown"
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     return made.bench_in(tmp_path_factory.mktemp("perturbations"))
 
 
 @pytest.fixture(scope="module")
-def stored(bench):
-    return made.made(bench, "perturbations")
+def stored(workbench):
+    return made.made(workbench, "perturbations")
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def result(stored):
 
 
 @pytest.fixture
-def desk(bench, stored, monkeypatch):
-    desk = made.desk_of(bench.store, monkeypatch)
+def desk(workbench, stored, monkeypatch):
+    desk = made.desk_of(workbench.store, monkeypatch)
     yield desk
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
@@ -218,9 +218,9 @@ def test_wrong_entries_are_sentences(desk, stored, key, value, said):
     assert not [button for button in page.button if button.key == "new.run"]
 
 
-def test_a_running_study_shows_its_first_cells(desk, bench):
+def test_a_running_study_shows_its_first_cells(desk, workbench):
     given = {"perturbations": [list(pair) for pair in made.MANY]}
-    made.running(desk, bench, "perturbations", 7, given)
+    made.running(desk, workbench, "perturbations", 7, given)
     page = made.opened("perturbations")
     assert "trials so far" in made.words(page)
     assert "families by 3 rankers" in made.alts(page)[0]
@@ -237,10 +237,10 @@ def test_the_report_has_picture_sentence_and_numbers(desk, stored):
 
 
 @pytest.fixture(scope="module")
-def otherwise(bench):
+def otherwise(workbench):
     """A study of rankers trained and asked otherwise: one that learns, one that draws."""
     pairs = (("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0))
-    return finished(Perturbations(("ranksvm", "random"), pairs, draws=1, seed=2).run(bench))
+    return finished(Perturbations(("ranksvm", "random"), pairs, draws=1, seed=2).run(workbench))
 
 
 def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):

@@ -276,15 +276,15 @@ def test_an_unreadable_data_set_is_a_sentence(table, monkeypatch):
 
 
 def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sample):
-    _, bench = trained_sample
+    _, workbench = trained_sample
     data = training.fitting("sample")
     short = {"epochs": "1", "steps_per_epoch": "3"}
-    plan = training.planned(data, bench.recipe, "dlcm", "small", short)
-    parts = bench.fold.train.fingerprint, bench.fold.valid.fingerprint
-    made = asdict(bench.recipe)
+    plan = training.planned(data, workbench.recipe, "dlcm", "small", short)
+    parts = workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint
+    made = asdict(workbench.recipe)
     assert plan.key == str(ranker_key(registry.spec("dlcm", "small", **short), made, *parts))
     assert plan.there
-    trees = training.planned(data, bench.recipe, "mart", "small", {})
+    trees = training.planned(data, workbench.recipe, "mart", "small", {})
     assert trees.key == str(ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts))
 
 
@@ -297,12 +297,12 @@ def test_lists_of_rankers_that_are_not_fitted_need_no_preparing(table):
 
 
 def test_sizes_are_those_of_the_cut_lists(table, trained_sample):
-    bench = trained_sample[1]
-    sizes = training.fitting("sample").sizes(bench.recipe.depth)
-    assert sizes.rows == len(bench.prepared.train.lists.rows)
-    assert sizes.lists == len(bench.prepared.train.lists)
-    assert sizes.valid_rows == len(bench.prepared.valid.lists.rows)
-    assert training.fitting("sample").sizes(None).rows == bench.fold.train.documents
+    workbench = trained_sample[1]
+    sizes = training.fitting("sample").sizes(workbench.recipe.depth)
+    assert sizes.rows == len(workbench.prepared.train.lists.rows)
+    assert sizes.lists == len(workbench.prepared.train.lists)
+    assert sizes.valid_rows == len(workbench.prepared.valid.lists.rows)
+    assert training.fitting("sample").sizes(None).rows == workbench.fold.train.documents
 
 
 @pytest.mark.parametrize("name", training.FITTED)

@@ -24,18 +24,18 @@ from tests import app_folded as folded
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     return made.bench_in(tmp_path_factory.mktemp("worst"))
 
 
 @pytest.fixture(scope="module")
-def stored(bench):
-    return made.made(bench, "worst-case")
+def stored(workbench):
+    return made.made(workbench, "worst-case")
 
 
 @pytest.fixture
-def desk(bench, stored, monkeypatch):
-    desk = made.desk_of(bench.store, monkeypatch)
+def desk(workbench, stored, monkeypatch):
+    desk = made.desk_of(workbench.store, monkeypatch)
     yield desk
     shutil.rmtree(desk.jobs.folder, ignore_errors=True)
 
@@ -147,9 +147,9 @@ def test_the_cost_said_is_never_below_what_is_scored(search, budget):
     assert 1 < finished(work).evaluated <= run.orders(search, budget) + 1
 
 
-def test_a_running_search_shows_its_first_curves(desk, bench):
+def test_a_running_search_shows_its_first_curves(desk, workbench):
     given = {"budgets": [1], "queries": 3}
-    made.running(desk, bench, "worst-case", 5, given)
+    made.running(desk, workbench, "worst-case", 5, given)
     page = made.opened("worst-case")
     assert "of 3 rankers searched" in made.words(page)
     assert "NDCG@10 lost by the worst 1 inversion found" in made.alts(page)[0]

@@ -42,9 +42,9 @@ PATHS = {
 def home(tmp_path_factory):
     """A store with a small study of every kind, but those that the tests start."""
     folder = tmp_path_factory.mktemp("studies")
-    bench = app_disturbed.bench_in(folder / "store")
+    workbench = app_disturbed.bench_in(folder / "store")
     for kind in ("card", "perturbations"):
-        app_disturbed.made(bench, kind)
+        app_disturbed.made(workbench, kind)
     store, fold = Store(folder / "store"), tables.fold()
     tables.data_set(store, fold)
     for put in (

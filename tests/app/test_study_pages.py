@@ -3,8 +3,11 @@
 import importlib
 import shlex
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from shuffleproof.app import opened as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
@@ -100,3 +103,15 @@ def test_a_measure_that_there_is_not_is_a_sentence(store, kind):
     assert "no measure is called" in words(test)
     assert not [button for button in test.button if button.key == "new.run"]
     assert test.text_input(key="new.measures").value == "NDGC@10"
+
+
+def test_what_is_remembered_is_told_apart_by_all_of_its_content():
+    """Two long frames that differ in one cell; a function without a name of its own is refused."""
+    frame = pd.DataFrame({"value": np.zeros(60_000)})
+    other = frame.copy()
+    other.loc[12_345, "value"] = 1.0
+    digest, name = stored.BY_CONTENT[pd.DataFrame], stored.BY_CONTENT[type(lambda: 0)]
+    assert digest(frame) == digest(frame.copy()) != digest(other)
+    assert name(stored.path) == "shuffleproof.app.opened.path"
+    with pytest.raises(ValueError, match="no name of its own"):
+        name(lambda: 0)

@@ -75,11 +75,11 @@ def _made() -> bytes:
         (Path(folder) / "set.txt").write_text(LETOR)
         store = Store(Path(folder) / "store")
         finished(ingest(Path(folder) / "set.txt", "mine", store))
-        bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-        ranker = finished(bench.trained("mart", {"trees": "3"})).artefact
+        workbench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+        ranker = finished(workbench.trained("mart", {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
         study = finished(
-            RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(bench)
+            RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(workbench)
         )
         entries = library.required(library.entries(store), [study.key])
         out = Path(folder) / "all.zip"

@@ -308,8 +308,8 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
     )
     monkeypatch.chdir(tmp_path)
     store = Store(tmp_path)
-    bench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
-    first, again = (finished(Invariance(("typed:score",), 2).run(bench)) for _ in range(2))
+    workbench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
+    first, again = (finished(Invariance(("typed:score",), 2).run(workbench)) for _ in range(2))
     assert first.key != again.key
     assert not store.records.directory.exists()
     reads = {"typed:score": frozenset({"features"})}

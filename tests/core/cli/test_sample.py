@@ -88,12 +88,12 @@ def test_certificates(store):
 
 def test_the_workbench_finds_what_is_shipped_without_training(store):
     """Opening the sample as a user does finds the lists' scores, the rankers and both studies."""
-    bench = finished(Workbench.opened("sample", store=store))
+    workbench = finished(Workbench.opened("sample", store=store))
     for name in ("lambdamart", "dlcm", "setrank-imsab-init"):
-        found = finished(bench.trained(name))
+        found = finished(workbench.trained(name))
         assert found.cached
         assert found.artefact.path.is_relative_to(HERE / "sample_data")
-        scores = found.ranker.score(bench.prepared.test.dataset, bench.prepared.test.lists)
+        scores = found.ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
         assert np.isfinite(scores).all()
     assert {one.key.kind for one in Store(store.root).artefacts()} <= {"data"}
 

@@ -65,11 +65,14 @@ def asked(store, ranker, study):
 
 
 def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_deleted(fitted, capsys):
-    store, ranker, study, bench = fitted
+    store, ranker, study, workbench = fitted
     initial, scores = initial_of(store)
     found = {entry.key: entry for entry in library.entries(store)}
     parts = {entry.key for entry in found.values() if entry.part}
-    prints = [part.fingerprint for part in (bench.fold.train, bench.fold.valid, bench.fold.test)]
+    prints = [
+        part.fingerprint
+        for part in (workbench.fold.train, workbench.fold.valid, workbench.fold.test)
+    ]
     (source,) = list_sources.sources(LISTS, prints)
     assert set(source.parts) == parts
     assert (source.ranker, source.scores) == (initial.key, scores.key)
@@ -173,8 +176,8 @@ def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
     assert Tags(other.root).of(ranker.key) == ("checked", "for the paper")
     before, after = StudyResult.open(study.path), StudyResult.open(other.find(study.key).path)
     np.testing.assert_array_equal(before.values, after.values)
-    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), other, "small"))
-    assert finished(bench.trained("mart", {"trees": "3"})).cached
+    workbench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), other, "small"))
+    assert finished(workbench.trained("mart", {"trees": "3"})).cached
     assert len(finished(archive.read(out, other))) == len(chosen)  # again: nothing changes
 
 
@@ -269,8 +272,8 @@ def test_renaming_tagging_and_deleting(made, tmp_path):
 
 def test_only_what_differs_is_laid_side_by_side(made):
     store, *_ = made
-    bench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-    finished(bench.trained("mart", {"trees": "4"}))
+    workbench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+    finished(workbench.trained("mart", {"trees": "4"}))
     rankers = [entry for entry in library.entries(store) if entry.key.kind == "ranker"]
     table = side_by_side.differing(rankers)
     assert sorted(table["ranker.trees"]) == [3, 4]

@@ -295,34 +295,34 @@ def test_saved_is_loaded_with_its_members(tmp_path):
 
 
 def test_a_workbench_combines_by_name(trained_sample):
-    _, bench = trained_sample
+    _, workbench = trained_sample
     digits = finished(
-        bench.trained("dlcm", {"epochs": "1", "steps_per_epoch": "3"})
+        workbench.trained("dlcm", {"epochs": "1", "steps_per_epoch": "3"})
     ).artefact.key.digest
     member = f"dlcm#{digits[:12]}"
-    first = finished(bench.trained(f"shuffled-2:{member}"))
+    first = finished(workbench.trained(f"shuffled-2:{member}"))
     assert not first.cached
     assert (first.artefact.facts["passes"], first.ranker.reads) == (2, {"features", "neighbours"})
-    assert finished(bench.trained(f"shuffled-2:{member}")).cached
-    whole = finished(bench.trained(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
+    assert finished(workbench.trained(f"shuffled-2:{member}")).cached
+    whole = finished(workbench.trained(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
     assert whole.artefact.key == first.artefact.key  # the digits of the whole
-    fused = finished(bench.trained(f"rrf:{member}+feature:3+feature:4"))
+    fused = finished(workbench.trained(f"rrf:{member}+feature:3+feature:4"))
     assert fused.artefact.key != first.artefact.key
     assert fused.artefact.facts["valid"]["NDCG@10"] > 0
-    lists = bench.test_lists(3)
+    lists = workbench.test_lists(3)
     assert np.array_equal(
         registry.load(fused.artefact.path).score(lists.dataset, lists.lists),
         fused.ranker.score(lists.dataset, lists.lists),
     )
     members = set(fused.artefact.facts["members"])
-    listed = _combinations(bench.store.artefacts("ranker"), members)
+    listed = _combinations(workbench.store.artefacts("ranker"), members)
     (row,) = [row for row in listed if row["key"] == str(fused.artefact.key)]
     assert row["recipe"] == "3 scorings a list, of " + " + ".join(
         key.partition("-")[2][:6] for key in fused.artefact.facts["members"]
     )
-    assert not list(_combinations(bench.store.artefacts("ranker"), set()))
+    assert not list(_combinations(workbench.store.artefacts("ranker"), set()))
     with pytest.raises(UsageError, match="--set"):
-        finished(bench.trained(f"shuffled:{member}", {"epochs": "1"}))
+        finished(workbench.trained(f"shuffled:{member}", {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name
 
 

@@ -39,21 +39,21 @@ DATA = places.DATA / "trec_robust03"
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("outside"))
     return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
 
 
 @pytest.fixture(scope="module")
-def files(bench, tmp_path_factory):
+def files(workbench, tmp_path_factory):
     """A file of scores, a LightGBM text model and what each should score."""
     import lightgbm
 
     folder = tmp_path_factory.mktemp("files")
-    test = bench.fold.test
+    test = workbench.fold.test
     scores = test.feature(2) * 2 + 1
     (folder / "scores.txt").write_text("\n".join(map(repr, scores.tolist())))
-    train = bench.fold.train
+    train = workbench.fold.train
     made = lightgbm.train(
         {"verbosity": -1, "num_threads": 1, "num_leaves": 7},
         lightgbm.Dataset(np.array(train.features), np.array(train.labels)),
@@ -64,59 +64,61 @@ def files(bench, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
-def test_a_file_is_a_ranker_of_a_study(bench, files, kind, file):
+def test_a_file_is_a_ranker_of_a_study(workbench, files, kind, file):
     folder, expected = files
-    test = bench.prepared.test
+    test = workbench.prepared.test
     name = f"{kind}:{folder / file}"
     found = file_ranker.named(name, test.dataset).score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
-    study = finished(RankingDegradation((name,), (("transpositions", 0.0),), draws=1).run(bench))
+    study = finished(
+        RankingDegradation((name,), (("transpositions", 0.0),), draws=1).run(workbench)
+    )
     result = StudyResult.open(study.path)
     values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, found)[0]
     np.testing.assert_array_equal(result.per_query(name, "transpositions", 0.0, "NDCG@10"), values)
 
 
 @pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
-def test_a_file_is_kept_like_a_trained_ranker(bench, files, kind, file):
+def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
     folder, expected = files
-    artefact = finished(bring(kind, folder / file, bench.fold, bench.store))
+    artefact = finished(bring(kind, folder / file, workbench.fold, workbench.store))
     ranker = registry.load(artefact.path)
-    test = bench.prepared.test
+    test = workbench.prepared.test
     found = ranker.score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
-    fold = bench.fold
-    listed = trained_on(bench.store, fold.train.fingerprint, fold.valid.fingerprint)
+    fold = workbench.fold
+    listed = trained_on(workbench.store, fold.train.fingerprint, fold.valid.fingerprint)
     assert kind in {one.name for one in listed}
     assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
-    again = finished(bench.trained(f"{kind}#{artefact.key.digest[:12]}"))
+    again = finished(workbench.trained(f"{kind}#{artefact.key.digest[:12]}"))
     assert again.artefact.key == artefact.key
 
 
-def test_scores_of_a_file_are_not_asked_again_for_changed_features(bench, files):
+def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, files):
     from shuffleproof.core.perturb.base import disturbed
     from shuffleproof.core.perturb.registry import perturbation
     from shuffleproof.core.seeds import generator
 
     folder, _ = files
-    test = bench.prepared.test
+    test = workbench.prepared.test
     ranker = file_ranker.named(f"scores:{folder / 'scores.txt'}", test.dataset)
     changed = disturbed(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
     with pytest.raises(DataError, match="cannot be asked again"):
         ranker.score(changed.dataset, changed.lists)
-    valid = bench.fold.valid
+    valid = workbench.fold.valid
     with pytest.raises(DataError, match="cannot be asked again"):
         ranker.score(valid, CandidateLists.everything(valid))
 
 
-def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(bench, files):
+def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(workbench, files):
     folder, _ = files
-    artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
+    artefact = finished(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
     label = f"scores#{artefact.key.digest[:8]}"
     families = ["cut", "feature-noise", "duplicates", "cut:0.5+feature-noise", "shuffle-shown"]
     families += ["label-noise"]
     levels = {"duplicates": 2.0, families[3]: 1.0}
     pairs = tuple((name, levels.get(name, 0.5)) for name in families)
-    study = finished(Perturbations((label, "feature:1"), pairs, draws=1).run(bench))
+    study = finished(Perturbations((label, "feature:1"), pairs, draws=1).run(workbench))
     trials = StudyResult.open(study.path).trials
     asked = {name: set(own["family"]) for name, own in trials.groupby("ranker")}
     assert asked[label] == {"cut"}, "its quality as it is"
@@ -127,7 +129,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
     assert f"feature-noise: {label} cannot be re-scored (its scores are in a file)." in told
     assert f"label-noise: {label} cannot be trained again (from outside)." in told
     assert told.count("means nothing") == 1, "labels, for what learns from none"
-    seeds = finished(Perturbations((label, "random"), tuple(SEEDS), draws=1).run(bench))
+    seeds = finished(Perturbations((label, "random"), tuple(SEEDS), draws=1).run(workbench))
     assert seeds.facts["left_out"] == {
         "train-seed": {
             label: "cannot be trained again, from outside",
@@ -135,22 +137,22 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(be
         }
     }
     with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):
-        finished(Perturbations((label,), tuple(SEEDS)).run(bench))
+        finished(Perturbations((label,), tuple(SEEDS)).run(workbench))
 
 
-def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files, monkeypatch):
+def test_a_benchmark_compares_rankers_from_outside_by_their_content(workbench, files, monkeypatch):
     folder, expected = files
     monkeypatch.chdir(folder)
     (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
-    artefact = finished(bring("scores", folder / "scores.txt", bench.fold, bench.store))
+    artefact = finished(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
     names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
     asked = Benchmark(tuple(names), 3, ("NDCG@10",))
-    plan = benchmark.planned([bench], asked)
+    plan = benchmark.planned([workbench], asked)
     assert [row.label for row in plan.rows[3:6]] == names[:3]
     assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
-    result = StudyResult.open(finished(benchmark.run([bench], asked, "sample")).path)
+    result = StudyResult.open(finished(benchmark.run([workbench], asked, "sample")).path)
     own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
-    test = bench.prepared.test
+    test = workbench.prepared.test
     scores = expected["scores"][test.lists.rows]
     values = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
     for name in names[:2]:
@@ -158,9 +160,9 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files
     np.testing.assert_array_equal(own["own:score"], own["feature:3"])
     assert str(artefact.key) in set(result.trials["artefacts"])
     with pytest.raises(UsageError, match="belong to one fold"):
-        benchmark.planned([bench, bench], asked)
+        benchmark.planned([workbench, workbench], asked)
     (folder / "own.py").write_text("def score(features, ranks):\n    return -features[:, 2]\n")
-    assert benchmark.planned([bench], asked) != plan
+    assert benchmark.planned([workbench], asked) != plan
 
 
 @pytest.mark.parametrize(
@@ -172,12 +174,12 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(bench, files
         ("", "0 scores"),
     ],
 )
-def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text, words):
-    count = bench.fold.test.documents
+def test_files_of_scores_that_do_not_fit_are_told_by_line(workbench, tmp_path, text, words):
+    count = workbench.fold.test.documents
     content = "\n".join(["nan", *["1"] * (count - 1)]) if text is None else text
     (tmp_path / "scores.txt").write_text(content)
     with pytest.raises(DataError, match=words):
-        file_ranker.named(f"scores:{tmp_path / 'scores.txt'}", bench.fold.test)
+        file_ranker.named(f"scores:{tmp_path / 'scores.txt'}", workbench.fold.test)
 
 
 @pytest.mark.parametrize(
@@ -190,24 +192,26 @@ def test_files_of_scores_that_do_not_fit_are_told_by_line(bench, tmp_path, text,
     ],
 )
 def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
-    bench, files, tmp_path, damaged, words
+    workbench, files, tmp_path, damaged, words
 ):
     model = (files[0] / "model.txt").read_bytes()
     (tmp_path / "model.txt").write_bytes(damaged(model))
-    ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", bench.fold.test)
+    ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
     with pytest.raises(DataError, match=f"^lightgbm:model.txt: .*{words}.*Check the model file"):
-        ranker.score(bench.prepared.test.dataset, bench.prepared.test.lists)
+        ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
 
-def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, files, monkeypatch):
+def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
+    workbench, files, monkeypatch
+):
     folder, _ = files
     asked = []
-    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
     real = file_ranker.OutsideModel._asked
     monkeypatch.setattr(
         file_ranker.OutsideModel, "_asked", lambda own, *files: asked.append(1) or real(own, *files)
     )
-    test = bench.prepared.test
+    test = workbench.prepared.test
     whole = ranker.score(test.dataset, test.lists)
     one = test.lists.select(np.array([3]))
     np.testing.assert_array_equal(
@@ -221,11 +225,11 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(bench, f
     assert not np.array_equal(other, whole)
 
 
-def test_a_model_is_certified_by_asking_it_in_every_order(bench, files, monkeypatch):
+def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the order shown."""
     folder, _ = files
-    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
-    few = bench.test_lists(6)
+    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    few = workbench.test_lists(6)
     card = finished(certified(ranker, few, 3, 0))
     assert (card.verdict, card.distinct_orders) == ("invariant", 18)
 
@@ -233,13 +237,13 @@ def test_a_model_is_certified_by_asking_it_in_every_order(bench, files, monkeypa
         return np.arange(len(rows), dtype=np.float32)
 
     monkeypatch.setattr(file_ranker.OutsideModel, "_scored", by_place)
-    fresh = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", bench.fold.test)
+    fresh = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
     assert finished(certified(fresh, few, 3, 0)).verdict == "not invariant"
 
 
-def test_xgboost_models_answer_their_margins(bench, tmp_path):
+def test_xgboost_models_answer_their_margins(workbench, tmp_path):
     xgboost = pytest.importorskip("xgboost")
-    train, test = bench.fold.train, bench.prepared.test
+    train, test = workbench.fold.train, workbench.prepared.test
     data = xgboost.DMatrix(np.array(train.features), np.array(train.labels))
     made = xgboost.train({"nthread": 1, "max_depth": 3}, data, 4)
     made.save_model(tmp_path / "model.json")
@@ -257,11 +261,11 @@ def test_columns_of_svmlight_models_start_at_feature_0():
         columns(features, ids, 9)
 
 
-def test_unknown_kinds_and_files_are_refused(bench, tmp_path):
+def test_unknown_kinds_and_files_are_refused(workbench, tmp_path):
     with pytest.raises(UnknownNameError):
-        finished(bring("pickle", tmp_path, bench.fold, bench.store))
+        finished(bring("pickle", tmp_path, workbench.fold, workbench.store))
     with pytest.raises(DataError, match="no such file"):
-        file_ranker.named("lightgbm:/nowhere", bench.fold.test)
+        file_ranker.named("lightgbm:/nowhere", workbench.fold.test)
 
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"d": 1, "e": -1}, "3": {"f": 1}}
@@ -388,9 +392,9 @@ def test_the_robust_runs_agree_with_pytrec_eval():
         assert means[measure] == pytest.approx(wanted, abs=2e-4)  # ties: averaged, not by name
 
 
-def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(bench, tmp_path, capsys):
+def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(workbench, tmp_path, capsys):
     """By query, as for runs; single precision makes none."""
-    test, path = bench.fold.test, tmp_path / "close.txt"
+    test, path = workbench.fold.test, tmp_path / "close.txt"
     start = int(test.offsets[1])
     lines = [str(place) for place in range(test.documents)]
     lines[0], lines[1], lines[2] = "1.5", "1.50000000000000000001", "1.50"
@@ -399,9 +403,9 @@ def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(bench, tmp
     ranker = file_ranker.named(f"scores:{path}", test)
     assert ranker.merged == 1
     assert ranker.scores[start] < ranker.scores[start + 1]
-    artefact = finished(bring("scores", path, bench.fold, bench.store))
+    artefact = finished(bring("scores", path, workbench.fold, workbench.store))
     assert artefact.facts["merged"] == 1
-    asked = ["bring", "scores", str(path), "--data", "sample", "--store", str(bench.store.root)]
+    asked = ["bring", "scores", str(path), "--data", "sample", "--store", str(workbench.store.root)]
     assert main([*asked, "--json"]) == 0
     (said,) = json.loads(capsys.readouterr().out)["said"]
     assert said.startswith(

@@ -39,17 +39,19 @@ FIXING = [
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("order"))
     recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
     return finished(Workbench.opened("sample", recipe, store, preset="small"))
 
 
 @pytest.fixture(scope="module")
-def found(bench):
+def found(workbench):
     """Trees, pairs, a net and a feature under two other orders of the training rows."""
     names = ("lambdamart", "ranksvm", NET, "feature:2")
-    artefact = finished(Perturbations(names, (("train-order", 1.0),), draws=2, seed=4).run(bench))
+    artefact = finished(
+        Perturbations(names, (("train-order", 1.0),), draws=2, seed=4).run(workbench)
+    )
     return artefact, StudyResult.open(artefact.path)
 
 
@@ -123,9 +125,9 @@ def test_rows_in_the_order_of_the_file_are_those_of_the_file():
     assert not np.array_equal(CanonicalLists.of(one).labels, one.dataset.labels)
 
 
-def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(bench, found):
+def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(workbench, found):
     _, result = found
-    test, spec = bench.prepared.test, registry.spec("lambdamart", "small")
+    test, spec = workbench.prepared.test, registry.spec("lambdamart", "small")
     settings = {
         "objective": "lambdarank", "num_leaves": spec.leaves, "verbosity": -1, "num_threads": 1,
         "learning_rate": spec.learning_rate, "min_data_in_leaf": spec.leaf_documents,
@@ -134,7 +136,7 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(be
     }  # fmt: skip
     for draw, values in enumerate(result.draws("lambdamart", "train-order", 1.0, "NDCG@10")):
         drawn = generator(4, "train-order", 1.0, draw)
-        train = reordered(bench.prepared.train, drawn).dataset
+        train = reordered(workbench.prepared.train, drawn).dataset
         rows = lightgbm.Dataset(train.features, train.labels, group=np.diff(train.offsets))
         peer = lightgbm.train(settings, rows, spec.trees)
         scores = peer.predict(test.dataset.features[test.lists.rows]).astype(np.float32)
@@ -142,7 +144,7 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(be
         np.testing.assert_array_equal(values, expected)
         lists = JudgedLists(train, CandidateLists.everything(train))
         hidden = finished(spec.fit(lists, lists))
-        ours = finished(bench.trained("lambdamart")).ranker
+        ours = finished(workbench.trained("lambdamart")).ranker
         assert hidden.text == ours.text, "the canonical order leaves nothing to the file's"
     change = result.per_query("lambdamart", "train-order", 1.0, "score-change")
     assert change.min() > 0
@@ -150,7 +152,7 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(be
     assert np.abs(draws[0] - draws[1]).max() > 0.01
 
 
-def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(bench, found):
+def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(workbench, found):
     artefact, result = found
     assert artefact.facts["left_out"]["train-order"] == {
         INITIAL: "given, not computed", "feature:2": "learns from no row",
@@ -159,8 +161,8 @@ def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(benc
     for name in ("lambdamart", "ranksvm", NET):
         rows = result.trials[(result.trials.ranker == name) & (result.trials.level == 1)]
         assert rows.draw.tolist() == [0, 1]
-        usual = finished(bench.trained(name))
-        training = Retraining(bench, 4)
+        usual = finished(workbench.trained(name))
+        training = Retraining(workbench, 4)
         for draw in (0, 1):
             kept = finished(training.trained(Trial(name, "train-order", 1.0, draw)))
             assert kept.cached

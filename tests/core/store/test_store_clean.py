@@ -52,11 +52,13 @@ def records(store):
 
 
 def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
-    bench = bench_of(store, tmp_path)
-    few = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench))
+    workbench = bench_of(store, tmp_path)
+    few = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
     kept = records(store)
-    more = finished(RankingDegradation(("ideal", "feature:2"), tuple(PAIRS), draws=3).run(bench))
-    finished(Invariance(("feature:2",), 2, 0).run(bench))
+    more = finished(
+        RankingDegradation(("ideal", "feature:2"), tuple(PAIRS), draws=3).run(workbench)
+    )
+    finished(Invariance(("feature:2",), 2, 0).run(workbench))
     every = records(store)
     aged(store.root)
     assert [one for one in cleaning.waste(store) if one.what.startswith("trials")] == []
@@ -70,7 +72,10 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     assert "Freed" in capsys.readouterr().out
     left = records(store)
     assert kept < left < every
-    assert finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench)).key == few.key
+    assert (
+        finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench)).key
+        == few.key
+    )
     store.remove(few.key)
     cleaning.clean(cleaning.waste(store), store)
     assert left - records(store) == kept
@@ -78,12 +83,12 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
 
 
 def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
-    bench = bench_of(store, tmp_path)
+    workbench = bench_of(store, tmp_path)
     names, pairs = ["feature:2"], (("transpositions", 5.0),)
-    finished(Perturbations(tuple(names), pairs, draws=1).run(bench))
-    finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(bench))
-    finished(Card(tuple(names), draws=1).run(bench))
-    finished(benchmark.run([bench], Benchmark(tuple(names), 1, ("NDCG@10",)), "mine"))
+    finished(Perturbations(tuple(names), pairs, draws=1).run(workbench))
+    finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(workbench))
+    finished(Card(tuple(names), draws=1).run(workbench))
+    finished(benchmark.run([workbench], Benchmark(tuple(names), 1, ("NDCG@10",)), "mine"))
     kinds = {one.recipe["kind"] for one in store.artefacts("study")}
     assert kinds == {"perturbations", "worst-case", "card", "benchmark"}
     assert cleaning._needed(store) >= records(store)
@@ -91,8 +96,8 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
 
 
 def test_a_study_under_way_keeps_its_trials(store, tmp_path):
-    bench = bench_of(store, tmp_path)
-    work = RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench)
+    workbench = bench_of(store, tmp_path)
+    work = RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench)
     for progress in work:
         if progress.unit == "trials" and progress.done:
             break
@@ -104,8 +109,8 @@ def test_a_study_under_way_keeps_its_trials(store, tmp_path):
 
 
 def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
-    bench = bench_of(store, tmp_path)
-    study = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(bench))
+    workbench = bench_of(store, tmp_path)
+    study = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
     store.records.put("0" * 64, {}, {"values": np.zeros(3)})
     aged(store.root)
     assert {one.path.stem for one in cleaning.waste(store)} == {"0" * 64}

@@ -32,11 +32,11 @@ def made(tmp_path_factory):
     """A store with a data set, a ranker of it and a study, and an archive of all three."""
     folder = tmp_path_factory.mktemp("doors")
     changes = {"trees": "3", "leaf_documents": "2"}
-    store, _, study, bench = small_set.made(folder, changes=changes.items(), level=5.0, draws=2)
+    store, _, study, workbench = small_set.made(folder, changes=changes.items(), level=5.0, draws=2)
     whole = folder / "all.zip"
     entries = library.required(library.entries(store), [study.key])
     finished(archive.write(store, [one.artefact for one in entries], whole))
-    return store, bench, whole
+    return store, workbench, whole
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_poisoned_manifests_are_refused_at_import(made, tmp_path, capsys, kind):
 
 @pytest.mark.parametrize("kind", POISONS)
 def test_a_store_poisoned_before_is_listed_and_cleared(made, poisonable, capsys, kind):
-    store, bench = poisonable, made[1]
+    store, workbench = poisonable, made[1]
     (victim,) = (one for one in store.artefacts(kind) if "without part" not in str(one.recipe))
     path = store.root / "artefacts" / str(victim.key) / manifest.MANIFEST
     sound = path.read_text()
@@ -125,9 +125,9 @@ def test_a_store_poisoned_before_is_listed_and_cleared(made, poisonable, capsys,
             continue
         assert {entry.key for entry in library.entries(store)} == others, poison
         assert [one.name for one in library.damaged(store)] == [str(victim.key)], poison
-        prints = (bench.fold.train.fingerprint, bench.fold.valid.fingerprint)
+        prints = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
         trained_on(store, *prints)
-        studied_on(store, bench.fold.fingerprint)
+        studied_on(store, workbench.fold.fingerprint)
         assert main(["library", "list", "--store", str(store.root)]) == 0, poison
         assert str(victim.key) in capsys.readouterr().out.partition("Damaged")[2], poison
     assert main(["library", "delete", str(victim.key), "--store", str(store.root)]) == 0

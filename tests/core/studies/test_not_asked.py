@@ -32,7 +32,7 @@ def follower(features, ranks):
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("asked"))
     return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
@@ -44,30 +44,30 @@ def functions(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def scores(bench, tmp_path):
+def scores(workbench, tmp_path):
     path = tmp_path / "mine.txt"
-    np.savetxt(path, np.random.default_rng(0).random(bench.fold.test.documents))
+    np.savetxt(path, np.random.default_rng(0).random(workbench.fold.test.documents))
     return f"scores:{path}"
 
 
-def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(bench, scores):
+def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again(workbench, scores):
     changed = [(FAMILY, 0.0), (FAMILY, 5.0)]
     for work in (
-        Invariance((scores,), 2).run(bench),
-        RankingDegradation((scores,), tuple(changed), draws=1).run(bench),
-        WorstCase((scores,), budgets=(2,)).run(bench),
+        Invariance((scores,), 2).run(workbench),
+        RankingDegradation((scores,), tuple(changed), draws=1).run(workbench),
+        WorstCase((scores,), budgets=(2,)).run(workbench),
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
             finished(work)
 
 
 @pytest.mark.parametrize("combination", ["rrf:{}+feature:1", "shuffled:{}"])
-def test_combinations_of_a_file_are_refused_by_the_file_s_name(bench, scores, combination):
+def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores, combination):
     name = combination.format(scores)
     for work in (
-        Invariance((name,), 2).run(bench),
-        RankingDegradation((name,), ((FAMILY, 5.0),), draws=1).run(bench),
-        WorstCase((name,), budgets=(2,)).run(bench),
+        Invariance((name,), 2).run(workbench),
+        RankingDegradation((name,), ((FAMILY, 5.0),), draws=1).run(workbench),
+        WorstCase((name,), budgets=(2,)).run(workbench),
     ):
         with pytest.raises(NotAskedAgainError) as refused:
             finished(work)
@@ -83,8 +83,8 @@ def test_no_draw_is_refused_before_anything_is_trained():
             asked()
 
 
-def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(bench, scores):
-    result = StudyResult.open(finished(Card((scores, "feature:1"), draws=1).run(bench)).path)
+def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, scores):
+    result = StudyResult.open(finished(Card((scores, "feature:1"), draws=1).run(workbench)).path)
     frame = card_table.pareto(card_table.cards(result, FAMILY, "NDCG@10")).set_index("ranker")
     own = frame.loc[scores]
     assert own["worst"] == NOT_ASKED
@@ -95,10 +95,10 @@ def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(bench, scor
     assert scores not in card_table.finding(frame.reset_index(), FAMILY, "NDCG@10")
 
 
-def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
+def test_what_a_random_ranker_changes_is_within_its_own_noise(workbench, functions):
     names = ["chances:noisy", "chances:follower", "feature:1"]
     levels = [(FAMILY, 0.0), (FAMILY, 80.0)]
-    study = finished(RankingDegradation(tuple(names), tuple(levels), draws=2).run(bench))
+    study = finished(RankingDegradation(tuple(names), tuple(levels), draws=2).run(workbench))
     result = StudyResult.open(study.path)
     noisy = within(result, names[0], FAMILY, 80.0)
     assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")
@@ -108,9 +108,9 @@ def test_what_a_random_ranker_changes_is_within_its_own_noise(bench, functions):
     assert found.count("not told apart from its own noise") == 1
 
 
-def test_a_card_tells_noise_too(bench, functions):
+def test_a_card_tells_noise_too(workbench, functions):
     names = ["chances:noisy", "feature:1"]
-    result = StudyResult.open(finished(Card(tuple(names), draws=1).run(bench)).path)
+    result = StudyResult.open(finished(Card(tuple(names), draws=1).run(workbench)).path)
     frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
     assert frame.loc[names[0], "noise"].startswith("not told apart from its own noise")
     assert frame.loc[names[1], "noise"] == ""

@@ -160,16 +160,16 @@ def test_what_comes_from_tuned_is_said_to_be_ours():
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("ablation"))
     return finished(Workbench.opened("sample", RECIPE, store))
 
 
-def measured(bench, made):
+def measured(workbench, made):
     """An ablation of these variants alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ablation, "variants", lambda _asked: made)
-        return (yield from Ablation(levels=(3.0,), draws=2).run(bench))
+        return (yield from Ablation(levels=(3.0,), draws=2).run(workbench))
 
 
 @pytest.fixture(scope="module")
@@ -182,17 +182,17 @@ def few():
 
 
 @pytest.fixture(scope="module")
-def stored(bench, few):
+def stored(workbench, few):
     """(the artefact, what could be drawn while it ran)."""
-    work = measured(bench, few)
+    work = measured(workbench, few)
     seen = []
     while True:
         try:
             progress = next(work)
         except StopIteration as finished_:
             return finished_.value, seen
-        begun = next(engine.running_studies(bench.store, Ablation.kind), None)
-        found = begun.result(bench.store) if begun else None
+        begun = next(engine.running_studies(workbench.store, Ablation.kind), None)
+        found = begun.result(workbench.store) if begun else None
         seen.append((progress.unit, [] if found is None else list(sections.table(found).variant)))
 
 
@@ -217,16 +217,16 @@ def test_finished_variants_can_be_drawn_while_it_runs(stored):
     assert any("of released" in unit for unit, _ in stored[1])
 
 
-def test_nothing_is_done_twice(stored, bench, few):
-    again = measured(bench, few)
+def test_nothing_is_done_twice(stored, workbench, few):
+    again = measured(workbench, few)
     assert finished(again).key == stored[0].key
 
 
-def test_lists_without_enough_rankings_are_refused(bench):
+def test_lists_without_enough_rankings_are_refused(workbench):
     made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))[:1]
     hungry = [replace(made[0], spec=made[0].spec.changed({"rankings": 4}))]
     with pytest.raises(MissingRankingError):
-        finished(measured(bench, hungry))
+        finished(measured(workbench, hungry))
 
 
 @pytest.fixture(scope="module")

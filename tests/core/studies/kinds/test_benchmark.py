@@ -47,7 +47,7 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bench(store):
+def workbench(store):
     return finished(Workbench.opened("sample", RECIPE, store))
 
 
@@ -55,8 +55,8 @@ ASKED = Benchmark((*RANKERS, FUSED), 2, ("NDCG@10", "RR"))
 
 
 @pytest.fixture(scope="module")
-def artefact(bench):
-    return finished(benchmark.run([bench], ASKED, "sample"))
+def artefact(workbench):
+    return finished(benchmark.run([workbench], ASKED, "sample"))
 
 
 @pytest.fixture(scope="module")
@@ -72,19 +72,19 @@ def test_references_stand_beside_the_rankers_and_only_what_draws_has_seeds(resul
     assert result.query_ids == tuple(result.query_ids[: result.facts["queries"]])
 
 
-def test_a_row_is_what_its_ranker_scores(result, bench):
+def test_a_row_is_what_its_ranker_scores(result, workbench):
     from shuffleproof.core.metrics.measure import Measure
     from shuffleproof.core.metrics.relevance import evaluate
 
-    test = bench.prepared.test
+    test = workbench.prepared.test
     scores = test.dataset.feature(2)[test.lists.rows]
     expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
     found = result.per_query("feature:2", benchmark.KIND, 0.0, "NDCG@10")
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_combination_is_run_at_the_seeds_of_its_members(result, bench, artefact):
-    test = bench.prepared.test
+def test_a_combination_is_run_at_the_seeds_of_its_members(result, workbench, artefact):
+    test = workbench.prepared.test
     stored = load_file(artefact.path / benchmark.RUNS)
     second = mean_ranks(test.lists.offsets, test.dataset.feature(2)[test.lists.rows])
     for seed in (0, 1):
@@ -98,8 +98,8 @@ def test_a_combination_is_run_at_the_seeds_of_its_members(result, bench, artefac
     assert row["sd"] > 0
 
 
-def test_only_rankers_whose_seed_changes_something_are_trained_again(bench):
-    everything = JudgedLists(bench.fold.train, CandidateLists.everything(bench.fold.train))
+def test_only_rankers_whose_seed_changes_something_are_trained_again(workbench):
+    everything = JudgedLists(workbench.fold.train, CandidateLists.everything(workbench.fold.train))
     specs = [registry.spec("lambdamart", "small", trees=5, seed=seed) for seed in (0, 1)]
     one, other = (finished(spec.fit(everything, everything)) for spec in specs)
     assert one.text.partition("[seed:")[0] == other.text.partition("[seed:")[0]
@@ -125,33 +125,33 @@ def test_seeds_that_gave_the_same_are_one_run(result):
     assert np.isnan(row["sd"])
 
 
-def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(bench, artefact, store):
-    assert finished(benchmark.run([bench], ASKED, "sample")).key == artefact.key
-    same = benchmark.planned([bench], ASKED)
-    more = benchmark.planned([bench], replace(ASKED, rankers=(*ASKED.rankers, "file-order")))
+def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(workbench, artefact, store):
+    assert finished(benchmark.run([workbench], ASKED, "sample")).key == artefact.key
+    same = benchmark.planned([workbench], ASKED)
+    more = benchmark.planned([workbench], replace(ASKED, rankers=(*ASKED.rankers, "file-order")))
     old = {cell.digest for cell in same.cells()}
     new = [cell for cell in more.cells() if cell.digest not in old]
     assert [cell.row.ranker for cell in new] == ["file-order"]
     assert all(store.records.get(digest) is not None for digest in old)
 
 
-def test_what_is_stored_is_shown_while_it_runs(bench, store):
+def test_what_is_stored_is_shown_while_it_runs(workbench, store):
     asked = Benchmark(("feature:1", "file-order"), 1, ("NDCG@10",))
-    work = benchmark.run([bench], asked, "sample")
+    work = benchmark.run([workbench], asked, "sample")
     for _ in range(4):
         next(work)
     (begun,) = engine.running_studies(store, benchmark.KIND)
     found = begun.result(store)
     assert 0 < len(found.trials) < 5
     work.close()
-    finished(benchmark.run([bench], asked, "sample"))
+    finished(benchmark.run([workbench], asked, "sample"))
     assert not list(engine.running_studies(store, benchmark.KIND))
 
 
-def test_folds_stand_side_by_side_and_spread_counts_them(bench, tmp_path):
+def test_folds_stand_side_by_side_and_spread_counts_them(workbench, tmp_path):
     store = Store(tmp_path)
     second = finished(Workbench.opened("sample", ListRecipe(("feature:1",), 5, "in-sample"), store))
-    work = benchmark.run([bench, second], Benchmark(("feature:2",), 1, ("NDCG@10",)), "two")
+    work = benchmark.run([workbench, second], Benchmark(("feature:2",), 1, ("NDCG@10",)), "two")
     found = StudyResult.open(finished(work).path)
     means = benchmark_table.means(found, ("NDCG@10",)).set_index("ranker").loc["feature:2"]
     values = found.per_query("feature:2", benchmark.KIND, 0.0, "NDCG@10")
@@ -247,28 +247,30 @@ def test_text_has_bold_best_marks_and_a_note(result):
     assert "| Ranker | RR | NDCG(empty=one)@10 |" in mixed
 
 
-def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, bench, tmp_path):
-    names = retrieved.write(artefact.path, [bench.fold], tmp_path / "runs.zip")
+def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, workbench, tmp_path):
+    names = retrieved.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
     assert len(names) == 1 + len(result.trials)
     with zipfile.ZipFile(tmp_path / "runs.zip") as archive:
         archive.extractall(tmp_path)
     run = trec.read_run(tmp_path / "feature-2.seed0.run")
     judged = trec.read_qrels(tmp_path / "qrels.txt")
-    assert set(judged) == set(bench.fold.test.query_ids)
-    assert run.lines == len(bench.prepared.test.lists.rows)
+    assert set(judged) == set(workbench.fold.test.query_ids)
+    assert run.lines == len(workbench.prepared.test.lists.rows)
 
 
-def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(bench):
+def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(workbench):
     names = ("setrank-imsab-multi-init", "shuffled:setrank-imsab-multi-init", "dlcm", "feature:1")
-    plan = benchmark.planned([bench], Benchmark(names, 1, ("NDCG@10",)))
+    plan = benchmark.planned([workbench], Benchmark(names, 1, ("NDCG@10",)))
     four = ["feature:3", "lambdamart@small", "mart@small", "ranksvm@small"]
     wider = {row.label: row.ranker.get(benchmark.WIDER) for row in plan.rows[3:]}
     assert wider == dict(zip(names, [four, four, None, None], strict=True))
-    own = finished(benchmark.widened(bench, plan.rows[-1]))
-    assert own is bench  # who reads fewer is trained on the lists as they are, and found by them
-    made = finished(benchmark.widened(bench, plan.rows[3]))
+    own = finished(benchmark.widened(workbench, plan.rows[-1]))
+    assert (
+        own is workbench
+    )  # who reads fewer is trained on the lists as they are, and found by them
+    made = finished(benchmark.widened(workbench, plan.rows[3]))
     for part in ("train", "valid", "test"):
-        few, many = (getattr(one.prepared, part).lists for one in (bench, made))
+        few, many = (getattr(one.prepared, part).lists for one in (workbench, made))
         assert many.rankings == 4
         np.testing.assert_array_equal(few.rows, many.rows)
         np.testing.assert_array_equal(few.offsets, many.offsets)
@@ -278,7 +280,7 @@ def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(bench):
 
 
 def test_one_that_reads_as_many_rankings_as_there_are_is_trained_on_the_lists_as_they_are(
-    bench, monkeypatch
+    workbench, monkeypatch
 ):
     asked = []
 
@@ -287,16 +289,16 @@ def test_one_that_reads_as_many_rankings_as_there_are_is_trained_on_the_lists_as
         yield from ()
 
     monkeypatch.setattr(Workbench, "trained", trained)
-    wide = replace(bench, preset="paper")
-    finished(benchmark_rows.trained_at(bench, "setrank-imsab-init@small", 0, wide))
-    finished(benchmark_rows.trained_at(bench, "setrank-imsab-multi-init@small", 1, wide))
+    wide = replace(workbench, preset="paper")
+    finished(benchmark_rows.trained_at(workbench, "setrank-imsab-init@small", 0, wide))
+    finished(benchmark_rows.trained_at(workbench, "setrank-imsab-multi-init@small", 1, wide))
     assert asked == [
         ("small", "setrank-imsab-init@small", {}),
         ("paper", "setrank-imsab-multi-init@small", {"seed": "1"}),
     ]
 
 
-def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
+def test_one_that_reads_more_scores_the_wider_lists(workbench, monkeypatch):
     def minus_the_sum(_dataset, lists):
         return -lists.ranks.sum(axis=1).astype(np.float32)
 
@@ -312,11 +314,11 @@ def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
         return SimpleNamespace(ranker=SimpleNamespace(score=minus_the_sum), artefact=artefact)
 
     monkeypatch.setattr(benchmark, "trained_at", trained)
-    plan = benchmark.planned([bench], Benchmark(("setrank-imsab-multi-init",), 1))
+    plan = benchmark.planned([workbench], Benchmark(("setrank-imsab-multi-init",), 1))
     row = plan.rows[-1]
     cell = next(cell for cell in plan.cells() if cell.row.ranker == row.label)
-    _, arrays = finished(benchmark._compute([bench], plan, cell))
-    wide = finished(benchmark.widened(bench, row))
+    _, arrays = finished(benchmark._compute([workbench], plan, cell))
+    wide = finished(benchmark.widened(workbench, row))
     expected = -wide.prepared.test.lists.ranks.sum(axis=1)
     np.testing.assert_array_equal(arrays["scores"], expected)
 
@@ -330,9 +332,9 @@ def test_one_that_reads_more_scores_the_wider_lists(bench, monkeypatch):
         (("rrf:feature:1+feature:1",), "each ranker once"),
     ],
 )
-def test_what_cannot_be_a_row_is_refused_before_anything_is_trained(bench, names, said):
+def test_what_cannot_be_a_row_is_refused_before_anything_is_trained(workbench, names, said):
     with pytest.raises(UsageError, match=said):
-        benchmark.planned([bench], Benchmark(names, 1, ("NDCG@10",)))
+        benchmark.planned([workbench], Benchmark(names, 1, ("NDCG@10",)))
 
 
 def test_lists_longer_than_ordinals_are_refused_in_the_plan():
@@ -346,7 +348,7 @@ def test_lists_longer_than_ordinals_are_refused_in_the_plan():
         benchmark.check_lengths(rows, most + 1)
 
 
-def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monkeypatch):
+def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, monkeypatch):
     trained_at = benchmark.trained_at
 
     def diverging(one, label, seed, wide):
@@ -356,7 +358,7 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monke
 
     monkeypatch.setattr(benchmark, "trained_at", diverging)
     measures = ("NDCG(empty=one)@10",)
-    lists = replace(bench, recipe=replace(RECIPE, seed=5))  # nothing of it is stored
+    lists = replace(workbench, recipe=replace(RECIPE, seed=5))  # nothing of it is stored
     work = benchmark.run([lists], Benchmark(("file-order", "feature:1"), 1, measures), "sample")
     artefact = finished(work)
     found = StudyResult.open(artefact.path)
@@ -364,7 +366,7 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(bench, store, monke
     assert "file-order" not in set(found.trials.ranker)
     told = sections.markdown(found, measures, ())
     assert "file-order failed and is left out. file-order: the training loss became" in told
-    names = retrieved.write(artefact.path, [bench.fold], store.root / "runs.zip")
+    names = retrieved.write(artefact.path, [workbench.fold], store.root / "runs.zip")
     assert "feature-1.seed0.run" in names
     with pytest.raises(DivergedError):
         finished(benchmark.run([lists], Benchmark(("file-order",), 1, measures), "sample"))

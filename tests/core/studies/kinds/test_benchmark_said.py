@@ -91,14 +91,14 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bench(store):
+def workbench(store):
     return finished(Workbench.opened("sample", RECIPE, store))
 
 
 @pytest.fixture(scope="module")
-def artefact(bench):
+def artefact(workbench):
     asked = Benchmark(tuple(RANKERS), 2, ("NDCG@10",))
-    return finished(benchmark.run([bench], asked, "sample"))
+    return finished(benchmark.run([workbench], asked, "sample"))
 
 
 @pytest.fixture(scope="module")
@@ -195,14 +195,14 @@ def test_means_over_folds_stand_beside_those_over_queries(result):
     assert "mean over folds" not in text(result, ("NDCG@5",))
 
 
-def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):
+def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbench):
     query = result.query_ids[7]
     place = benchmark_query.place_of(result, query, "sample")
     assert place == benchmark_query.Place(0, 7)
-    test = bench.prepared.test
+    test = workbench.prepared.test
     pair = ("feature:2", "random")
     asked = benchmark_query.Asked(place, pair, features=(4,))
-    found = benchmark_query.answers(artefact.path, bench.fold.test, asked)
+    found = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
     rows = test.lists.rows[test.lists.offsets[7] : test.lists.offsets[8]]
     assert list(found.label) == list(test.dataset.labels[rows])
     assert list(found.initial) == list(range(1, len(rows) + 1))
@@ -213,7 +213,7 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, bench):
     for column, feature in (("score of feature:2", 2), ("feature 4", 4)):
         np.testing.assert_array_equal(found[column], test.dataset.feature(feature)[rows])
     asked = benchmark_query.Asked(place, pair, seed=1)
-    other = benchmark_query.answers(artefact.path, bench.fold.test, asked)
+    other = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
     pd.testing.assert_series_equal(other["feature:2"], found["feature:2"])
     assert not other["random"].equals(found["random"])
     with pytest.raises(DataError, match="not in the test part"):

@@ -22,14 +22,14 @@ FAMILY = "transpositions"
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("card"))
     return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 @pytest.fixture(scope="module")
-def result(bench):
-    return StudyResult.open(finished(Card(("feature:1",), draws=2).run(bench)).path)
+def result(workbench):
+    return StudyResult.open(finished(Card(("feature:1",), draws=2).run(workbench)).path)
 
 
 def judged():
@@ -146,15 +146,15 @@ def first_feature(features, ranks):
     return features[:, 0]
 
 
-def test_a_callable_has_a_card_too(bench):
-    work = Card((f"{__name__}:first_feature",), ("shuffle-shown",), draws=1).run(bench)
+def test_a_callable_has_a_card_too(workbench):
+    work = Card((f"{__name__}:first_feature",), ("shuffle-shown",), draws=1).run(workbench)
     frame = card_table.cards(StudyResult.open(finished(work).path), "shuffle-shown", "NDCG@10")
     assert frame["kept"].tolist() == [1, 1]
 
 
-def test_families_that_change_documents_make_no_card(bench):
+def test_families_that_change_documents_make_no_card(workbench):
     with pytest.raises(UsageError, match="changes more than order and ranking"):
-        next(Card(("no ranker is trained",), ("distractors",)).run(bench))
+        next(Card(("no ranker is trained",), ("distractors",)).run(workbench))
 
 
 @pytest.mark.parametrize(

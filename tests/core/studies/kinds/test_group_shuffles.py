@@ -60,7 +60,7 @@ def values_of(work):
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("groups"))
     tables.data_set(store, tables.fold())
     lists = ListRecipe(("feature:3",), scores="in-sample")
@@ -68,15 +68,17 @@ def bench(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def names(bench):
+def names(workbench):
     """A GSF of groups of two and one of three, both trained for an epoch."""
-    kept = [finished(bench.trained("gsf", {"group": group, "epochs": "1"})) for group in ("2", "3")]
+    kept = [
+        finished(workbench.trained("gsf", {"group": group, "epochs": "1"})) for group in ("2", "3")
+    ]
     return [f"gsf#{one.artefact.key.digest[:8]}" for one in kept]
 
 
 @pytest.fixture(scope="module")
-def study(bench, names):
-    return finished(GroupShuffles(tuple(names)).run(bench))
+def study(workbench, names):
+    return finished(GroupShuffles(tuple(names)).run(workbench))
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +102,8 @@ def test_the_error_falls_like_one_over_the_root_of_the_shuffles(result, names):
         assert (sampled.lists == 40).all()
 
 
-def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(bench, names, result):
-    alone = finished(GroupShuffles((names[1],), (2,)).run(bench))
+def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(workbench, names, result):
+    alone = finished(GroupShuffles((names[1],), (2,)).run(workbench))
     (one,) = table(StudyResult.open(alone.path)).itertuples()
     (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
     found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
@@ -180,14 +182,14 @@ def test_other_rankers_are_refused(name, changed):
         next(changes(untrained(name, **changed), BASE, 1, 1))
 
 
-def test_what_makes_no_study_is_refused(bench):
+def test_what_makes_no_study_is_refused(workbench):
     for names, more, said in (
         (("mlp",), {}, "mlp forms no groups"), ((), {}, "at least one ranker"),
         (("gsf",), {"shuffles": (0,)}, "shuffles"),
         (("gsf",), {"shuffles": ()}, "shuffles"), (("gsf",), {"orders": 0}, "orders"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=said):
-            finished(GroupShuffles(names, **more).run(bench))
+            finished(GroupShuffles(names, **more).run(workbench))
 
 
 def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
@@ -198,31 +200,33 @@ def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
     assert np.isnan(fitted(counts, np.zeros(3)).value)
 
 
-def test_a_killed_study_shows_its_points_and_goes_on(bench, names):
-    work = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(bench)
+def test_a_killed_study_shows_its_points_and_goes_on(workbench, names):
+    work = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(workbench)
     while True:
         report_ = next(work)
         if report_.done == 1 and not report_.part:
             break
     work.close()
-    begun = next(one for one in engine.running_studies(bench.store, GroupShuffles.kind))
-    partial = begun.result(bench.store)
+    begun = next(one for one in engine.running_studies(workbench.store, GroupShuffles.kind))
+    partial = begun.result(workbench.store)
     assert table(partial).shuffles.tolist() == [1]
-    whole = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(bench)
+    whole = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(workbench)
     done = StudyResult.open(finished(whole).path)
     assert done.trials.level.tolist() == [1.0, 2.0, 3.0]
     assert np.array_equal(done.values[0], partial.values[0])
 
 
-def test_the_command_and_the_python_find_the_study_again(study, names, bench, capsys, monkeypatch):
+def test_the_command_and_the_python_find_the_study_again(
+    study, names, workbench, capsys, monkeypatch
+):
     words = shlex.split(reproduce.study_command(study.recipe, study.facts | {"preset": "small"}))
     assert words[:3] == ["shuffleproof", "study", "group-shuffles"]
-    assert main([*words[1:], "--scores", "in-sample", "--store", str(bench.store.root)]) == 0
+    assert main([*words[1:], "--scores", "in-sample", "--store", str(workbench.store.root)]) == 0
     printed = capsys.readouterr().out
     assert str(study.key) in printed
     assert "The fitted slope is −0." in printed
     assert "With all pairs it is" in printed
-    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(bench.store.root))
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(workbench.store.root))
     exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
     assert capsys.readouterr().out.strip() in printed
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2

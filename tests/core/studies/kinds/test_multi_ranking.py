@@ -41,13 +41,13 @@ INITIAL = ("feature:3", "feature:1")
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("initial"))
     return finished(Workbench.opened("sample", ListRecipe(INITIAL, 8), store, "small"))
 
 
 @pytest.fixture(scope="module")
-def made(bench, monkeypatch_module):
+def made(workbench, monkeypatch_module):
     """The study with a network of three steps, as fast as it can be."""
     from shuffleproof.core.rankers.neural import recipes
 
@@ -60,8 +60,8 @@ def made(bench, monkeypatch_module):
         monkeypatch_module.setattr(recipes, family, (models, short))
     names = ("setrank-imsab", "setrank-imsab-init", "dlcm", "rrf:setrank-imsab-init+feature:1")
     asked = MultiRanking(names, ("feature:2", ORACLE, ANTI))
-    plan = multi_ranking.planned(bench, asked)
-    return plan, StudyResult.open(finished(asked.run(bench)).path)
+    plan = multi_ranking.planned(workbench, asked)
+    return plan, StudyResult.open(finished(asked.run(workbench)).path)
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +107,9 @@ def test_every_ranking_is_left_out_once_and_every_other_put_in_its_place():
     ]
 
 
-def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(bench):
-    test = finished(extended(bench, (*INITIAL, ORACLE, ANTI)))
-    before = bench.prepared.test.lists
+def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(workbench):
+    test = finished(extended(workbench, (*INITIAL, ORACLE, ANTI)))
+    before = workbench.prepared.test.lists
     np.testing.assert_array_equal(test.lists.rows, before.rows)
     np.testing.assert_array_equal(test.lists.ranks[:, :2], before.ranks)
     labels = test.dataset.labels[test.lists.rows]
@@ -120,9 +120,9 @@ def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(bench)
         assert (np.diff(rising_) >= 0).all()
 
 
-def test_a_row_of_an_initial_ranking_is_that_ranking(made, bench):
+def test_a_row_of_an_initial_ranking_is_that_ranking(made, workbench):
     _, result = made
-    test: JudgedLists = bench.prepared.test
+    test: JudgedLists = workbench.prepared.test
     expected = evaluate(
         [Measure.parse("NDCG@10")], test.dataset, test.lists, test.lists.prior[:, 1].copy()
     )[0]
@@ -130,10 +130,10 @@ def test_a_row_of_an_initial_ranking_is_that_ranking(made, bench):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_condition_is_the_network_reading_other_ranks(made, bench):
+def test_a_condition_is_the_network_reading_other_ranks(made, workbench):
     plan, result = made
-    kept = finished(bench.trained("setrank-imsab-init"))
-    test = finished(extended(bench, plan.initial))
+    kept = finished(workbench.trained("setrank-imsab-init"))
+    test = finished(extended(workbench, plan.initial))
     for condition, columns in conditions(1, plan.initial):
         scores = kept.ranker.reading(columns).score(test.dataset, test.lists)
         expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
@@ -141,12 +141,12 @@ def test_a_condition_is_the_network_reading_other_ranks(made, bench):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, bench):
+def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, workbench):
     plan, result = made
     asked = [row.condition for row in plan.rows if row.label == "dlcm"]
     assert asked == [TRAINED, *(f"{swap} for feature:3" for swap in plan.initial[1:])]
-    ranker = finished(bench.trained("dlcm")).ranker
-    test = finished(extended(bench, plan.initial))
+    ranker = finished(workbench.trained("dlcm")).ranker
+    test = finished(extended(workbench, plan.initial))
     worst = JudgedLists(test.dataset, test.lists.shown_as(order_in(test.lists, 4)))
     scores = ranker.score(worst.dataset, worst.lists)
     expected = evaluate([Measure.parse("NDCG@10")], worst.dataset, worst.lists, scores)[0]
@@ -154,12 +154,12 @@ def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, be
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_combination_reads_what_its_members_read(made, bench):
+def test_a_combination_reads_what_its_members_read(made, workbench):
     plan, result = made
     label = "rrf:setrank-imsab-init+feature:1"
-    test = finished(extended(bench, plan.initial))
-    network = finished(bench.trained("setrank-imsab-init")).ranker.reading((None,))
-    alone = finished(bench.trained("feature:1")).ranker
+    test = finished(extended(workbench, plan.initial))
+    network = finished(workbench.trained("setrank-imsab-init")).ranker.reading((None,))
+    alone = finished(workbench.trained("feature:1")).ranker
     fused = combined([network, alone], Fusion())
     scores = fused.score(test.dataset, test.lists)
     expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
@@ -172,17 +172,17 @@ def test_what_takes_an_initial_rankings_place_says_its_preset_and_reads_no_ranki
         swap_named("dlcm", "small")
 
 
-def test_one_query_is_answered_again_as_the_study_did(made, bench, monkeypatch):
+def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypatch):
     plan, _ = made
-    ranker = finished(bench.trained("setrank-imsab-init"))
-    query = bench.fold.test.query_ids[3]
+    ranker = finished(workbench.trained("setrank-imsab-init"))
+    query = workbench.fold.test.query_ids[3]
     item = {
-        "store": str(bench.store.root), "data": "sample", "recipe": asdict(bench.recipe),
+        "store": str(workbench.store.root), "data": "sample", "recipe": asdict(workbench.recipe),
         "lists": plan.lists, "preset": "small", "initial": list(plan.initial), "query": query,
         "ranker": str(ranker.artefact.key), "before": None, "now": [4], "features": [2],
     }  # fmt: skip
     found = tables_query.conditions(item)
-    test = finished(extended(bench, plan.initial))
+    test = finished(extended(workbench, plan.initial))
     rows = test.lists.rows[test.lists.offsets[3] : test.lists.offsets[4]]
     for side, reading in (("_before", ranker.ranker), ("", ranker.ranker.reading((4,)))):
         expected = reading.score(test.dataset, test.lists)[test.lists.offsets[3] :][: len(rows)]
@@ -206,23 +206,23 @@ def test_one_query_is_answered_again_as_the_study_did(made, bench, monkeypatch):
         tables_query.conditions({**item, "lists": "0" * 64})
 
 
-def test_one_query_at_two_sizes(made, bench):
+def test_one_query_at_two_sizes(made, workbench):
     recipe, features = (
-        asdict(bench.recipe),
-        [finished(bench.trained(f"feature:{at}")) for at in (1, 2)],
+        asdict(workbench.recipe),
+        [finished(workbench.trained(f"feature:{at}")) for at in (1, 2)],
     )
     digests = {
-        str(size): key_of("lists", recipe | {"depth": size}, (bench.fold.fingerprint,)).digest
+        str(size): key_of("lists", recipe | {"depth": size}, (workbench.fold.fingerprint,)).digest
         for size in (4, 8)
     }
     keys = [str(kept.artefact.key) for kept in features]
     item = {
-        "store": str(bench.store.root), "data": "sample", "recipe": recipe, "digests": digests,
-        "query": bench.fold.test.query_ids[0], "before": [keys[0], 4], "now": [keys[1], 8],
+        "store": str(workbench.store.root), "data": "sample", "recipe": recipe, "digests": digests,
+        "query": workbench.fold.test.query_ids[0], "before": [keys[0], 4], "now": [keys[1], 8],
     }  # fmt: skip
     found = tables_query.sizes(item)
     assert found["kind"] == ["kept"] * 4 + ["new"] * 4
-    whole = bench.prepared.test
+    whole = workbench.prepared.test
     rows = whole.lists.rows[:8]
     assert found["score_before"] == [*whole.dataset.feature(1)[rows[:4]].tolist(), *[None] * 4]
     assert found["score"] == pytest.approx(whole.dataset.feature(2)[rows])
@@ -280,9 +280,9 @@ def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
     assert frame["change"].mean() == pytest.approx(expected, abs=1e-6)
 
 
-def test_more_initial_rankings_than_the_lists_carry_are_refused(bench):
+def test_more_initial_rankings_than_the_lists_carry_are_refused(workbench):
     with pytest.raises(UsageError, match="name more with --initial"):
-        multi_ranking.planned(bench, MultiRanking(("setrank-imsab-multi-init",)))
+        multi_ranking.planned(workbench, MultiRanking(("setrank-imsab-multi-init",)))
 
 
 def test_a_verdict_needs_every_step_to_be_more_than_chance():
@@ -361,10 +361,10 @@ def test_geometry_is_cosine_length_and_principal_components():
     assert found.plane.var(axis=0).sum() * 6 == pytest.approx(variances[:2].sum(), rel=1e-5)
 
 
-def test_the_geometry_of_a_stored_ranker(made, bench):
-    stored = finished(bench.trained("setrank-imsab-init")).artefact.path
+def test_the_geometry_of_a_stored_ranker(made, workbench):
+    stored = finished(workbench.trained("setrank-imsab-init")).artefact.path
     (found,) = geometries(stored, ranks=10)
     assert found.similarity.shape == (10, 10)
     assert np.diag(found.similarity) == pytest.approx(1.0)
     with pytest.raises(DataError, match="no ordinal embeddings"):
-        geometries(finished(bench.trained("setrank-imsab")).artefact.path)
+        geometries(finished(workbench.trained("setrank-imsab")).artefact.path)

@@ -235,22 +235,22 @@ def test_the_attacked_ranker_is_part_of_a_trials_key():
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("perturbations"))
     recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
     return finished(Workbench.opened("sample", recipe, store))
 
 
 @pytest.fixture(scope="module")
-def small(bench):
-    """The bench with few queries."""
-    prepared = bench.prepared
+def small(workbench):
+    """The workbench with few queries."""
+    prepared = workbench.prepared
     few = {
         part: JudgedLists(whole.dataset, whole.lists.select(np.arange(20)))
         for part, whole in (("train", prepared.train), ("valid", prepared.valid))
     }
     test = JudgedLists(prepared.test.dataset, prepared.test.lists.select(np.arange(12)))
-    return replace(bench, prepared=replace(prepared, **few, test=test))
+    return replace(workbench, prepared=replace(prepared, **few, test=test))
 
 
 @pytest.fixture(scope="module")
@@ -338,19 +338,19 @@ def test_what_cannot_be_done_is_said(small):
 
 
 @pytest.fixture(scope="module")
-def nets(bench):
+def nets(workbench):
     """Two networks after a few steps, on the whole training part."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
     return {
-        name: finished(bench.trained(name, short)).ranker
+        name: finished(workbench.trained(name, short)).ranker
         for name in ("dlcm-without-init", "setrank-imsab")
     }
 
 
-def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(bench, nets):
+def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workbench, nets):
     from shuffleproof.core.rankers.neural.attack import directions
 
-    test = bench.prepared.test
+    test = workbench.prepared.test
     few = JudgedLists(test.dataset, test.lists.select(np.arange(20)))
 
     def loss(ranker, judged):

@@ -30,24 +30,24 @@ OTHERWISE = ["label-noise", "batches"]
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("query"))
     return finished(Workbench.opened("sample", LISTS, store))
 
 
 @pytest.fixture(scope="module")
-def disturbed(bench):
+def disturbed(workbench):
     """(result, keys of its rankers): every family at its strongest level."""
     pairs = tuple(pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE))
     asked = Perturbations(("feature:1", "ranksvm"), pairs, draws=2, seed=1)
-    artefact = finished(asked.run(bench))
-    key = str(finished(bench.trained("ranksvm")).artefact.key)
+    artefact = finished(asked.run(workbench))
+    key = str(finished(workbench.trained("ranksvm")).artefact.key)
     return StudyResult.open(artefact.path), key
 
 
-def question(bench, result, **more):
+def question(workbench, result, **more):
     return {
-        "store": str(bench.store.root),
+        "store": str(workbench.store.root),
         "data": "sample",
         "recipe": asdict(LISTS),
         "lists": result.recipe["lists"],
@@ -58,10 +58,10 @@ def question(bench, result, **more):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_query_is_drawn_as_the_study_drew_it(bench, disturbed, family):
+def test_a_query_is_drawn_as_the_study_drew_it(workbench, disturbed, family):
     result, key = disturbed
     level = dict(map(tuple, result.recipe["perturbations"]))[family]
-    asked = question(bench, result, ranker=key, family=family, level=level, features=[1, 3])
+    asked = question(workbench, result, ranker=key, family=family, level=level, features=[1, 3])
     found = replayed(asked)
     there = [at for at, place in enumerate(found["answered"]) if place is not None]
     assert sorted(found["answered"][at] for at in there) == list(range(1, len(there) + 1))
@@ -86,13 +86,13 @@ def test_a_query_is_drawn_as_the_study_drew_it(bench, disturbed, family):
 
 @pytest.mark.parametrize("family", OTHERWISE)
 def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
-    bench, disturbed, family
+    workbench, disturbed, family
 ):
     result, key = disturbed
     level = dict(map(tuple, result.recipe["perturbations"]))[family]
     rows = result.trials[(result.trials.family == family) & (result.trials.ranker == "ranksvm")]
     noted = rows.set_index("draw")["artefact"][1]
-    asked = question(bench, result, ranker=key, family=family, level=level, trained=noted)
+    asked = question(workbench, result, ranker=key, family=family, level=level, trained=noted)
     found = replayed(asked)
     assert found["shown"] == found["shown_before"] == list(range(1, 13))
     pairs = zip(found["score_before"], found["score"], strict=True)
@@ -105,9 +105,9 @@ def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
     assert same["answered"] == same["answered_before"]
 
 
-def test_what_cannot_be_drawn_again_is_said(bench, disturbed):
+def test_what_cannot_be_drawn_again_is_said(workbench, disturbed):
     result, key = disturbed
-    asked = question(bench, result, ranker=INITIAL, family="cut", level=0.5)
+    asked = question(workbench, result, ranker=INITIAL, family="cut", level=0.5)
     assert replayed(asked)["answered_before"][0] == 1
     with pytest.raises(UsageError, match="was not noted"):
         replayed(asked | {"family": "label-noise", "ranker": key})
@@ -118,11 +118,11 @@ def test_what_cannot_be_drawn_again_is_said(bench, disturbed):
     assert key
 
 
-def test_the_worst_order_of_a_query_and_its_map(bench):
-    work = WorstCase(("feature:1",), budgets=(1, 3), queries=30).run(bench)
+def test_the_worst_order_of_a_query_and_its_map(workbench):
+    work = WorstCase(("feature:1",), budgets=(1, 3), queries=30).run(workbench)
     artefact = finished(work)
     result = StudyResult.open(artefact.path)
-    asked = question(bench, result, ranker=INITIAL, label=INITIAL, study=str(artefact.key))
+    asked = question(workbench, result, ranker=INITIAL, label=INITIAL, study=str(artefact.key))
     asked |= {"query": result.query_ids[28], "target": "ranking", "measure": "NDCG@10"}
     found = worst_replayed(asked | {"budget": 3})
     order = np.array(found["answered"])[None]
@@ -142,10 +142,10 @@ def test_the_worst_order_of_a_query_and_its_map(bench):
     assert len(few["labels"]) == 12
 
 
-def test_comparing_a_list_with_itself(bench):
+def test_comparing_a_list_with_itself(workbench):
     from shuffleproof.core.data.lists import JudgedLists
 
-    test = bench.prepared.test
+    test = workbench.prepared.test
     one = JudgedLists(test.dataset, test.lists.select(np.array([0])))
     found = compared(InitialRanking(), one, one)
     assert found["score"] == found["score_before"]

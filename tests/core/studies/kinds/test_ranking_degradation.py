@@ -308,33 +308,33 @@ def test_what_no_flag_says_is_said_by_python():
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     recipe = ListRecipe(initial=("feature:1",), depth=20)
     return finished(Workbench.opened("sample", recipe, store))
 
 
-def untied(bench, query):
+def untied(workbench, query):
     """Whether no two documents of a list tie under either feature."""
-    judged = bench.prepared.test
+    judged = workbench.prepared.test
     rows = judged.lists.select(np.array([query])).rows
     return all(len(set(judged.dataset.feature(feature)[rows])) == len(rows) for feature in (1, 2))
 
 
-def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
+def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
     """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
     artefact = finished(
-        RankingDegradation(("feature:2",), ((FAMILY, 0.0), (FAMILY, 9.0)), draws=3).run(bench)
+        RankingDegradation(("feature:2",), ((FAMILY, 0.0), (FAMILY, 9.0)), draws=3).run(workbench)
     )
     study = StudyResult.open(artefact.path)
     for label, digest in artefact.recipe["rankers"]:
         stored = study.draws(label, FAMILY, 9.0, "NDCG(ideal=shown)@10")
         telling = [
-            query for query in np.flatnonzero(stored.min(axis=0) > 0) if untied(bench, query)
+            query for query in np.flatnonzero(stored.min(axis=0) > 0) if untied(workbench, query)
         ]
         for query, draw in ((telling[0], 2), (telling[3], 1)):
             item = {
-                "store": str(bench.store.root), "data": "sample", "draw": draw, "seed": 0,
+                "store": str(workbench.store.root), "data": "sample", "draw": draw, "seed": 0,
                 "recipe": artefact.facts["lists"], "lists": artefact.recipe["lists"],
                 "query": study.query_ids[query], "family": FAMILY, "level": 9.0,
                 "ranker": label if label == INITIAL else digest,
@@ -354,13 +354,13 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(bench):
         replayed(item | {"query": "none"})
 
 
-def test_a_stored_ranker_is_named_by_digits_of_its_key(bench):
-    stored = finished(bench.trained("feature:2")).artefact
+def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
+    stored = finished(workbench.trained("feature:2")).artefact
     digits = stored.key.digest[:10]
-    found = finished(bench.trained(f"feature:2#{digits}"))
+    found = finished(workbench.trained(f"feature:2#{digits}"))
     assert found.artefact.key == stored.key
     assert found.cached
     with pytest.raises(ArtefactError, match="that is a feature:2"):
-        finished(bench.trained(f"feature:3#{digits}"))
+        finished(workbench.trained(f"feature:3#{digits}"))
     with pytest.raises(ArtefactError, match="no such ranker"):
-        finished(bench.trained("feature:2#ffffffffff"))
+        finished(workbench.trained("feature:2#ffffffffff"))

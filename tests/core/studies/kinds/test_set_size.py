@@ -42,23 +42,23 @@ def scope(store):
 
 
 @pytest.fixture(scope="module")
-def benches(store):
+def workbenches(store):
     return finished(set_size.open_cells(SIZES, scope(store)))
 
 
 @pytest.fixture(scope="module")
-def result(benches):
+def result(workbenches):
     asked = SetSize(("feature:1", "file-order"), (5,))
-    return StudyResult.open(finished(set_size.run(benches, asked)).path)
+    return StudyResult.open(finished(set_size.run(workbenches, asked)).path)
 
 
-def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result, benches):
+def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result, workbenches):
     frame = sections.curves(result, "NDCG@10")
     assert set(frame.ranker) == {"initial ranking", "ideal", "feature:1", "file-order"}
     assert set(frame["size"]) == set(SIZES)
     lengths = frame.set_index(["ranker", "size"]).mean_length["ideal"]
     assert lengths[5] == 5
-    whole = np.diff(benches[5].fold.test.offsets)
+    whole = np.diff(workbenches[5].fold.test.offsets)
     assert whole.max() < 60
     assert lengths[60] == pytest.approx(whole.mean())
     assert result.facts["shorter"] == {str(size): int((whole < size).sum()) for size in SIZES}
@@ -139,8 +139,8 @@ def test_the_map_of_queries_has_every_size_and_the_most_damaged_on_top(result):
     )
 
 
-def test_a_study_of_sizes_is_found_by_its_data(result, benches, store):
-    fingerprint = benches[5].fold.fingerprint
+def test_a_study_of_sizes_is_found_by_its_data(result, workbenches, store):
+    fingerprint = workbenches[5].fold.fingerprint
     kinds = [one.recipe["kind"] for one in studied_on(store, fingerprint)]
     assert SetSize.kind in kinds
     assert not studied_on(store, "0" * 64)
@@ -150,18 +150,18 @@ def by_first_feature(features, _ranks):
     return features[:, 0]
 
 
-def test_combinations_files_functions_and_stored_rankers_are_taken(benches, tmp_path):
-    test = benches[5].fold.test
+def test_combinations_files_functions_and_stored_rankers_are_taken(workbenches, tmp_path):
+    test = workbenches[5].fold.test
     (tmp_path / "mine.txt").write_text("\n".join(f"{x}" for x in test.features[:, 0]))
     scores, function = f"scores:{tmp_path / 'mine.txt'}", f"{__name__}:by_first_feature"
-    kept = finished(benches[5].trained("rrf:feature:1+feature:2")).artefact.key
+    kept = finished(workbenches[5].trained("rrf:feature:1+feature:2")).artefact.key
     names = ("rrf:feature:1+feature:2", scores, function, f"rrf:feature:1+feature:2#{kept.digest}")
     asked = SetSize(names, (5,))
-    assert {row.family for row in set_size.planned(benches, asked).rows} == {"any"}
-    found = StudyResult.open(finished(set_size.run(benches, asked)).path)
+    assert {row.family for row in set_size.planned(workbenches, asked).rows} == {"any"}
+    found = StudyResult.open(finished(set_size.run(workbenches, asked)).path)
     for size in SIZES:
-        judged = benches[size].prepared.test
-        fused = finished(benches[size].trained(names[0])).ranker
+        judged = workbenches[size].prepared.test
+        fused = finished(workbenches[size].trained(names[0])).ranker
         own = {
             names[0]: fused.score(judged.dataset, judged.lists),
             scores: judged.dataset.features[judged.lists.rows, 0],
@@ -175,21 +175,21 @@ def test_combinations_files_functions_and_stored_rankers_are_taken(benches, tmp_
             )
 
 
-def test_a_combination_of_networks_has_a_row_for_every_size(benches):
+def test_a_combination_of_networks_has_a_row_for_every_size(workbenches):
     names = ("rrf:setrank-msab-init+feature:1", "shuffled:dlcm")
-    plan = set_size.planned(benches, SetSize(names, (5, 20), seeds=3))
+    plan = set_size.planned(workbenches, SetSize(names, (5, 20), seeds=3))
     rows = [(row.label, row.size, row.seeds, row.largest) for row in plan.rows[2:]]
     assert rows == [
         (names[0], 5, 1, 256), (names[0], 20, 1, 256), (names[1], 5, 1, None),
         (names[1], 20, 1, None),
     ]  # fmt: skip
     with pytest.raises(MissingRankingError):
-        set_size.planned(benches, SetSize(("setrank-imsab-multi-init",), (5,)))
+        set_size.planned(workbenches, SetSize(("setrank-imsab-multi-init",), (5,)))
 
 
-def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
+def test_networks_with_ordinals_are_not_asked_beyond_their_table(workbenches):
     names = ("setrank-msab-init@small", "setrank-msab@small")
-    plan = set_size.planned(benches, SetSize(names, (5,)))
+    plan = set_size.planned(workbenches, SetSize(names, (5,)))
     rows = {row.label: row for row in plan.rows}
     assert rows["setrank-msab-init@small"].largest == 256
     short = set_size.Plan(
@@ -199,37 +199,37 @@ def test_networks_with_ordinals_are_not_asked_beyond_their_table(benches):
     assert {cell.row.level for cell in short.cells()} == {5.0, 20.0}
 
 
-def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(benches):
+def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(workbenches):
     short = {"epochs": "1", "steps_per_epoch": "1"}
-    kept = finished(benches[5].trained("dlcm", short)).artefact.key
+    kept = finished(workbenches[5].trained("dlcm", short)).artefact.key
     name = f"dlcm#{kept.digest[:12]}"
-    plan = set_size.planned(benches, SetSize((name,), (20,)))
+    plan = set_size.planned(workbenches, SetSize((name,), (20,)))
     assert [row.size for row in plan.rows if row.label == name] == [5]
-    others = {size: bench for size, bench in benches.items() if size != 5}
+    others = {size: workbench for size, workbench in workbenches.items() if size != 5}
     with pytest.raises(UsageError, match="trained on lists of 5, which are not tested on"):
         set_size.planned(others, SetSize((name,), (20,)))
 
 
-def test_wrong_sizes_are_refused(benches, store):
+def test_wrong_sizes_are_refused(workbenches, store):
     with pytest.raises(ParameterError):
         finished(set_size.open_cells((0,), scope(store)))
     with pytest.raises(UsageError, match="add the size"):
-        set_size.planned(benches, SetSize(("setrank-msab",), (7,)))
+        set_size.planned(workbenches, SetSize(("setrank-msab",), (7,)))
     with pytest.raises(ArtefactError):
-        set_size.planned(benches, SetSize(("dlcm#1234",), (5,)))
+        set_size.planned(workbenches, SetSize(("dlcm#1234",), (5,)))
 
 
-def test_it_is_drawn_while_it_runs_and_never_repeated(benches, store):
+def test_it_is_drawn_while_it_runs_and_never_repeated(workbenches, store):
     asked = SetSize(("feature:2",), (5,))
-    plan, work = set_size.planned(benches, asked), set_size.run(benches, asked)
+    plan, work = set_size.planned(workbenches, asked), set_size.run(workbenches, asked)
     while not list(engine.running_studies(store, SetSize.kind)):
         next(work)
     (begun,) = engine.running_studies(store, SetSize.kind)
     next(work)
     assert len(begun.result(store).trials) < len(plan.cells())
     work.close()
-    first = finished(set_size.run(benches, asked))
-    assert finished(set_size.run(benches, asked)).key == first.key
+    first = finished(set_size.run(workbenches, asked))
+    assert finished(set_size.run(workbenches, asked)).key == first.key
 
 
 def made(losses, facts=None):
@@ -372,7 +372,7 @@ def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
     assert sections._candidates(frame[frame["reaching"] == 0]) == ""
 
 
-def test_one_size_alone_is_compared_with_nothing(benches, store):
+def test_one_size_alone_is_compared_with_nothing(workbenches, store):
     """`--sizes 5,5` is one size."""
     one = finished(set_size.open_cells((5, 5), scope(store)))
     assert list(one) == [5]
@@ -383,9 +383,9 @@ def test_one_size_alone_is_compared_with_nothing(benches, store):
     assert sections.drops(found, "NDCG@10").empty
 
 
-def test_proposed_sizes_are_those_that_the_test_lists_have(benches, store):
+def test_proposed_sizes_are_those_that_the_test_lists_have(workbenches, store):
     sizes = feasibility.proposed_for("sample", store)
-    longest = int(np.diff(benches[5].fold.test.offsets).max())
+    longest = int(np.diff(workbenches[5].fold.test.offsets).max())
     assert sizes == (10, 20, 40)
     assert longest < 80
     assert len(feasibility.train_sizes(sizes)) == 2
@@ -436,8 +436,8 @@ def test_a_single_shared_document_has_no_stability_in_any_list():
         ("feature:1", False, True, False),
     ],
 )
-def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, benches):
-    found = resolved_rankers.resolved(name, benches[5])
+def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, workbenches):
+    found = resolved_rankers.resolved(name, workbenches[5])
     assert (found.stochastic, found.pointwise, found.reads_order) == (drawn, alone, fed)
 
 
@@ -459,11 +459,11 @@ def test_a_combination_is_fed_where_a_member_is_but_not_by_shuffles(label, first
     assert (found.depth, found.rankings, found.max_length) == (20, 1, 30)
 
 
-def test_what_comes_from_outside_is_not_drawn(benches, monkeypatch):
+def test_what_comes_from_outside_is_not_drawn(workbenches, monkeypatch):
     def identified(_self, name):
         yield from ()
         return SimpleNamespace(digest=name * 8)
 
     monkeypatch.setattr(Workbench, "identified", identified)
-    found = resolved_rankers.resolved("mine:score", benches[5])
+    found = resolved_rankers.resolved("mine:score", workbenches[5])
     assert (found.stochastic, found.pointwise) == (False, True)

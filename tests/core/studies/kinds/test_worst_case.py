@@ -185,19 +185,19 @@ def test_lists_without_a_ranking_are_refused(judged):
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("worst"))
     recipe = ListRecipe(("feature:3",), depth=10, scores="in-sample")
     return finished(Workbench.opened("sample", recipe, store))
 
 
 @pytest.fixture(scope="module")
-def artefact(bench):
-    work = WorstCase(("feature:1",), budgets=(4, 1), draws=3, queries=30, seed=2).run(bench)
+def artefact(workbench):
+    work = WorstCase(("feature:1",), budgets=(4, 1), draws=3, queries=30, seed=2).run(workbench)
     return finished(work)
 
 
-def test_random_mean_against_worst_found(bench, artefact):
+def test_random_mean_against_worst_found(workbench, artefact):
     result = StudyResult.open(artefact.path)
     frame = table(result)
     assert list(frame.columns) == tables.keys(columns())
@@ -217,7 +217,7 @@ def test_random_mean_against_worst_found(bench, artefact):
         assert np.all(worst <= result.draws(INITIAL, RANDOM, budget, "NDCG@10").min(axis=0))
     drawn = trials[(trials.ranker == INITIAL) & (trials.family == RANDOM) & (trials.level == 4)]
     assert len(drawn) == 3
-    second = attack(bench.test_lists(30), InitialRanking()).part(np.arange(worst_case.PART, 30))
+    second = attack(workbench.test_lists(30), InitialRanking()).part(np.arange(worst_case.PART, 30))
     orders = second.random_orders(Search().unit, 4, 3, 2 + 1)  # each part has its own seed
     values = result.draws(INITIAL, RANDOM, 4.0, "NDCG@10")[:, worst_case.PART :]
     np.testing.assert_array_equal(values, second.values(orders)[0].astype(np.float32))
@@ -226,8 +226,8 @@ def test_random_mean_against_worst_found(bench, artefact):
     assert result.facts["effort"][INITIAL]["evaluated"] > 30 * 9
 
 
-def test_the_orders_are_stored_and_keep_their_budget(bench, artefact):
-    base = bench.test_lists(30)
+def test_the_orders_are_stored_and_keep_their_budget(workbench, artefact):
+    base = workbench.test_lists(30)
     orders = worst_case.worst_orders(artefact, INITIAL)
     assert orders.shape == (3, len(base.lists.rows))
     distances = inversions(orders.astype(np.int64), base.lists.offsets)
@@ -240,9 +240,9 @@ def test_the_orders_are_stored_and_keep_their_budget(bench, artefact):
     np.testing.assert_array_equal(result.per_query(INITIAL, "greedy", 4.0, "NDCG@10"), values)
 
 
-def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatch):
+def test_found_again_drawn_while_it_runs_and_resumed(workbench, artefact, monkeypatch):
     again = finished(
-        WorstCase(("feature:1",), budgets=(1, 4), draws=3, queries=30, seed=2).run(bench)
+        WorstCase(("feature:1",), budgets=(1, 4), draws=3, queries=30, seed=2).run(workbench)
     )
     assert again.key == artefact.key
     result = StudyResult.open(artefact.path)
@@ -252,9 +252,9 @@ def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatc
     for cell, other in zip(plan.cells(30), longer.cells(30), strict=True):
         assert (cell.digest == other.digest) == (cell.row.family == RANDOM), "drawn anew by nothing"
     facts = dict(result.facts)
-    seen = RunningStudy(result.recipe, result.query_ids, facts).result(bench.store)
+    seen = RunningStudy(result.recipe, result.query_ids, facts).result(workbench.store)
     np.testing.assert_array_equal(seen.values, result.values)
-    half = {cell.digest: bench.store.records.get(cell.digest) for cell in plan.cells(30)[:3]}
+    half = {cell.digest: workbench.store.records.get(cell.digest) for cell in plan.cells(30)[:3]}
     part = plan.assembled(half, result.query_ids, facts)
     assert set(part.trials.family) == {RANDOM}
     early = table(part)
@@ -265,7 +265,7 @@ def test_found_again_drawn_while_it_runs_and_resumed(bench, artefact, monkeypatc
     assert early["random"].tolist() == expected.tolist(), "random means stand there first"
 
 
-def test_what_makes_no_plan_is_refused(bench):
+def test_what_makes_no_plan_is_refused(workbench):
     for wrong in ({"budgets": (0,)}, {"budgets": ()}, {"target": "order"}):
         with pytest.raises(ParameterError):
             WorstCase(("random",), **wrong)
@@ -275,11 +275,11 @@ def test_what_makes_no_plan_is_refused(bench):
         with pytest.raises(ParameterError, match=r"budgets is '[-0-9,]+'; it must be at least 1"):
             WorstCase(("random",), budgets=budgets)
     with pytest.raises(ParameterError, match=r"query is 'zzz'; it must be one of the \d+ test"):
-        worst_case.check_query(bench, "zzz")
+        worst_case.check_query(workbench, "zzz")
     with pytest.raises(ParameterError, match="query"):
-        worst_case.swap_map(bench, InitialRanking(), "none")
-    query = bench.prepared.test.dataset.query_ids[0]
-    assert worst_case.swap_map(bench, InitialRanking(), query).shape == (10, 10)
+        worst_case.swap_map(workbench, InitialRanking(), "none")
+    query = workbench.prepared.test.dataset.query_ids[0]
+    assert worst_case.swap_map(workbench, InitialRanking(), query).shape == (10, 10)
 
 
 def test_commands_answer(tmp_path, capsys):
