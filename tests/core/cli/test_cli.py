@@ -125,17 +125,9 @@ def test_stored_rankers_name_their_data_and_preset_and_parts_of_a_cross_fitting_
 ):
     if "planted" not in [row["name"] for row in answered("list", "stored")["rows"]]:
         answered("ingest", folder, "--name", "planted")
-    base = (
-        "--data",
-        "planted",
-        "--initial",
-        "lambdamart@small",
-        "--depth",
-        "15",
-        "--set",
-        "leaves=7",
-    )
-    key = answered("train", "lambdamart@small", *base)["artefact"]
+    lists = ("--data", "planted", "--initial", "lambdamart@small", "--depth", "15")
+    answered("certify", "feature:1", *lists, "--permutations", "1")  # cross-fits the lists' own
+    key = answered("train", "lambdamart@small", *lists, "--set", "leaves=7")["artefact"]
     rows = {row["key"]: row for row in answered("list", "stored")["rows"]}
     assert rows[key]["name"] == "lambdamart"
     assert (rows[key]["data"], rows[key]["preset"]) == ("planted", "small")

@@ -196,7 +196,7 @@ def test_jobs_side_by_side_take_as_long_as_their_longest():
 
 def test_no_torch_and_no_lightgbm_are_loaded():
     script = (
-        "import sys\nfrom shuffleproof.core.studies import cost\n"
+        "import sys\nfrom shuffleproof.core.experiment import cost\n"
         "from shuffleproof.core.rankers.registry import spec\n"
         "cost.estimate(spec('dlcm'), cost.Sizes(1, 2, 3, 4))\n"
         "cost.estimate(spec('lambdamart'), cost.Sizes(1, 2, 3, 4))\n"
