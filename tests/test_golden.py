@@ -33,6 +33,7 @@ def test_a_result_carries_the_facts_that_methods_and_commands_are_told_from(kind
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_study_gives_what_is_written_down(kind, every_study):
     store, studies, _ = every_study
+    assert written(kind).exists(), "`python -m tests.golden` writes down what a new kind gives"
     expected = json.loads(written(kind).read_text())
     found = json.loads(json.dumps(facts(kind, studies[kind], store.root)))
     means = (

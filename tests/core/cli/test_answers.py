@@ -134,6 +134,9 @@ def test_every_answer_says_its_schema_and_has_the_keys_described(answered):
         assert answer["version"] == VERSION
         lacking = set(ANSWERS[name]) - set(answer) - SOMETIMES
         assert not lacking, f"{name} lacks {lacking}"
+        unknown = set(answer) - set(ANSWERS[name]) - {"schema", "version"}
+        studied = name.startswith("study ")
+        assert not (studied and unknown), f"{name}: no words for {unknown} in its question"
 
 
 def test_runs_and_benchmarks_answer_p_marks_and_differences(answered):

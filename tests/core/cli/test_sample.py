@@ -30,8 +30,9 @@ def store(tmp_path_factory):
 
 
 def study(store, kind):
-    (found,) = [one for one in store.artefacts("study") if one.recipe["kind"] == kind]
-    return found
+    found = [one for one in store.artefacts("study") if one.recipe["kind"] == kind]
+    assert len(found) == 1, f"`make sample` stores the {kind} that ships"
+    return found[0]
 
 
 def test_every_shipped_artefact_is_whole_and_small(store):

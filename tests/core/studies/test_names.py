@@ -10,11 +10,13 @@ from shuffleproof.core import jobs
 from shuffleproof.core.cli import arguments
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError, UnknownNameError
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import resolved_rankers, workbench
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.studies.registry import STUDIES
 
 SPOILT = {
     "--rankers": ("mart,lambdamrt", "lambdamart"),
@@ -125,15 +127,18 @@ JOBS = {
 }
 """Parameters of jobs that name something, with a misspelt name."""
 
-GIVEN = {
-    "train": {"ranker": "mart"},
-    "initial-ranking": {"rankers": ["mart"], "perturbations": [["shuffle", 1.0]]},
-    "invariance": {"rankers": ["mart"]},
-    "card": {"rankers": ["mart"]},
-    "attention": {"rankers": ["dlcm"]},
-    "perturbations": {"rankers": ["mart"], "perturbations": [["shuffle", 1.0]]},
-    "worst-case": {"rankers": ["mart"]},
-}
+REQUIRED = {"rankers": ["mart"], "perturbations": [["shuffle", 1.0]]}
+SPECIAL = {"attention": {"rankers": ["dlcm"]}}
+"""What a job of a kind must be given, where `REQUIRED` is nothing for it."""
+
+
+def given(kind):
+    """What a job of a kind must be given beside its data set."""
+    needed = [one.name for one in parameters(STUDIES[kind]) if one.required]
+    return {name: REQUIRED[name] for name in needed} | SPECIAL.get(kind, {})
+
+
+GIVEN = {"train": {"ranker": "mart"}} | {kind: given(kind) for kind in STUDIES}
 
 
 def taking(kind):
@@ -146,9 +151,9 @@ def taking(kind):
 )
 def test_no_job_with_a_misspelt_name_is_taken(kind, parameter, tmp_path):
     store = Store(tmp_path)
-    given = {"data": "sample"} | GIVEN.get(kind, {}) | {parameter: JOBS[parameter]}
+    asked = {"data": "sample"} | GIVEN.get(kind, {}) | {parameter: JOBS[parameter]}
     with pytest.raises(UnknownNameError, match="did you mean"):
-        jobs.submit(store, kind, given)
+        jobs.submit(store, kind, asked)
     assert not jobs.jobs_of(store).list()
 
 

@@ -92,6 +92,10 @@ def test_every_kind_has_command_page_sample_and_name():
     assert all(question.telling() for question in STUDIES.values())
     assert kinds <= set(PAGES)
     rooms = {question.__module__.split(".")[-2] for question in STUDIES.values()}
+    folders = (places.ROOT / "core/studies/kinds").glob("*/question.py")
+    for folder in folders:
+        name = folder.parent.name
+        assert name in rooms, f"core/studies/registry.py has no line for {name}"
     tests = {path.stem for path in (places.TESTS / "core/studies/kinds").glob("test_*.py")}
     assert {f"test_{room}" for room in rooms} <= tests
     assert {question.__name__ for question in STUDIES.values()} <= set(dir(shuffleproof))
