@@ -103,7 +103,9 @@ def _check(dataset: RankingDataset) -> None:
         found = "a value that is not finite"
         raise DataError("the data set", found, "LETOR text holds finite numbers.")
     for name in dataset.query_ids:
-        if not name or len(name.encode()) > 255 or "#" in name or min(name) <= " ":
+        size = len(name.encode(errors="replace"))
+        half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text
+        if half or not 0 < size <= 255 or "#" in name or min(name) <= " ":
             found = f"the query id {name!r}"
             raise DataError("the data set", found, "A qid is 1 to 255 bytes without blanks or #.")
 
