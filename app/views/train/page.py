@@ -198,10 +198,10 @@ def _trained(table: pd.DataFrame) -> None:
     columns = (
         Column("ranker", "Ranker"),
         Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
-        *([Column("lists", "Lists", help="How its lists were made.")] if varying else []),
         Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
         Column("epochs", "Epochs", COUNT, "Or trees, rounds, steps."),
         Column("took", "Took"),
+        *([Column("lists", "Lists", help="How its lists were made.")] if varying else []),
         Column("age", "Made"),
         Column("key", "Key"),
     )
