@@ -13,6 +13,7 @@ from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.rankers.name import SIGNATURE
+from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
 
 INTERRUPTED = 130
@@ -101,6 +102,11 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="shuffleproof",
         description="Will my ranker survive? Robustness studies for learning to rank.",
+        epilog=(
+            f"What is made is kept in {default_store().root} and never made twice; "
+            "SHUFFLEPROOF_HOME names another folder, --store one for a command. "
+            "SHUFFLEPROOF_DEVICE=cpu|cuda says where networks compute, --device for a command."
+        ),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = root.add_subparsers(required=True, metavar="COMMAND")

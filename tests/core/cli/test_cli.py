@@ -420,6 +420,11 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("shuffleproof 0.")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "SHUFFLEPROOF_HOME names another folder" in told
+    assert "SHUFFLEPROOF_DEVICE=cpu|cuda" in told
 
     def interrupted(_answer, _command):
         raise KeyboardInterrupt
