@@ -65,8 +65,9 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
 
     Args:
         directory: of the study.
-        out: the file, whose ending says the format.
-        how: measures, number (from 1, in the order of its sections) and size in pixels.
+        out: the file.
+        how: measures (none: the study's), number (from 1, in the order of its sections), size in
+            pixels, and format: pdf, svg or png.
 
     Raises:
         UsageError: it has no such picture.
@@ -84,7 +85,7 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
         )
     chosen = there[how["number"] - 1]
     figure, _ = drawn(chosen.name, chosen.facts)
-    out.write_bytes(exports.figure_as(figure, out.suffix[1:], tuple(how["size"])))
+    out.write_bytes(exports.figure_as(figure, how["format"], tuple(how["size"])))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A page hands work in with `submit`, calls `ensure_running`, and looks at `jobs_o
 here loads torch or LightGBM: they load in the process that does one job and ends with it.
 
 This module is also the program of those processes:
-`python -m core.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
+`python -m shuffleproof.core.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
 """
 
 import inspect

@@ -46,21 +46,15 @@ def export(arguments: argparse.Namespace) -> Answer:
     if chosen is None:
         raise UsageError(f"the ending {arguments.out.suffix!r} names no format; add --format")
     told, store = {}, store_of(arguments)
+    _check_flags(arguments, chosen, store)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     if chosen in {"qrels", "letor"} and is_benchmark(arguments.what, store):
         raise UsageError("runs and qrels of a benchmark come together: give a file ending in .zip")
     if chosen in {"qrels", "letor"} or (chosen in WRITERS and is_data(arguments.what, store)):
         _no_measures(arguments, "data has labels and no measures")
         told = {"part": write(arguments, chosen)}
-    elif chosen not in FIGURES and arguments.figure:
-        raise UsageError("--figure is of pictures: give a file that ends in .pdf, .svg or .png")
-    elif (
-        not arguments.per_query
-        and chosen in TABLE_FORMATS
-        and (table := table_of(arguments.what, store))
-    ):
-        view = view_of(arguments, table)
-        write_table(table, chosen, store, arguments.out, view)
+    elif _has_form(chosen, arguments) and (study := table_of(arguments.what, store)):
+        write_table(study, chosen, store, arguments.out, view_of(arguments, study))
     elif arguments.out.suffix == ".zip":
         raise UsageError(
             "zips are written of benchmarks: give a file that ends in .csv, .parquet, .json, .tex, "
@@ -100,19 +94,15 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
 
     CSV, Parquet and JSON hold the exact summary, or with --per-query every value; LaTeX and
     Markdown the tables that the terminal shows.
-
-    Raises:
-        UsageError: flags that the file has no use for.
     """
-    if arguments.per_query and chosen not in table_text.EXACT:
-        raise UsageError("every query's value: give a file that ends in .csv, .parquet or .json")
     if chosen == "html":
         _no_measures(arguments, "a report is drawn of the study's own measures")
         report([artefact], arguments.out)
         return
     view = view_of(arguments, artefact)
     if chosen in FIGURES:
-        drawn(artefact, arguments.out, view.measures, arguments.figure or 1, arguments.size)
+        how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
+        drawn(artefact, arguments.out, how | {"measures": list(view.measures)})
         return
     result = StudyResult.open(artefact.path)
     if chosen in table_text.EXACT:
@@ -120,10 +110,24 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         table = inferred(frame_of(view.measures), str(artefact.key), SUMMARY)
         written(table, chosen, arguments.out, view.digits)
         return
-    sections = STUDIES[artefact.recipe["kind"]].telling().sections(result, view)
+    shown = STUDIES[artefact.recipe["kind"]].telling().sections(result, view)
     text, title = table_text.WRITERS[TABLE_ENDINGS[chosen]], TITLES[chosen]
-    tables = [title.format(one.title) + text(one, view.digits) for one in tables_in(sections)]
+    tables = [title.format(one.title) + text(one, view.digits) for one in tables_in(shown)]
     arguments.out.write_text("\n".join(tables), encoding="utf-8")
+
+
+def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> None:
+    """Refuse flags of studies that what is written has no use for.
+
+    Raises:
+        UsageError: --figure or --per-query with another file, or with what is no study.
+    """
+    if arguments.figure and chosen not in FIGURES:
+        raise UsageError("--figure is of pictures: give a file that ends in .pdf, .svg or .png")
+    if arguments.per_query and chosen not in table_text.EXACT:
+        raise UsageError("every query's value: give a file that ends in .csv, .parquet or .json")
+    if arguments.per_query and is_data(arguments.what, store):
+        raise UsageError("a data set has no values of queries: leave out --per-query")
 
 
 def _has_form(chosen: str, arguments: argparse.Namespace) -> bool:

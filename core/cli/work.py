@@ -7,10 +7,11 @@ import os
 import pkgutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from subprocess import run
+from typing import Any
 
 from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
@@ -109,22 +110,17 @@ def report(studies: list[Artefact], out: Path) -> None:
         )  # fmt: skip
 
 
-def drawn(
-    study: Artefact, out: Path, measures: Sequence[str], number: int, size: tuple[int, int]
-) -> None:
+def drawn(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
     """Write one picture of a stored study as PDF, SVG or PNG, drawn by the app's figures.
 
     Args:
         study: the study.
-        out: the file, whose ending says the format.
-        measures: to be drawn; none: those of the study.
-        number: which of its pictures, from 1.
-        size: width and height in pixels, 96 an inch.
+        out: the file.
+        how: as `shuffleproof.app.pictures` takes it: measures, number, size and format.
 
     Raises:
         DataError: it could not be drawn.
     """
-    how = {"measures": list(measures), "number": number, "size": list(size)}
     words = ["-m", "shuffleproof.app.pictures", str(study.path), str(out), json.dumps(how)]
     finished = run([sys.executable, *words], capture_output=True, text=True, check=False)
     if finished.returncode:

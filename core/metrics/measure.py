@@ -202,7 +202,7 @@ class Measure:
         ['AP', 'NDCG@10', 'NDCG@10', 'P@5']
         """
         trec = _TREC.fullmatch(text)
-        found = _SHAPE.fullmatch("{name}@{cutoff}".format(**trec.groupdict()) if trec else text)
+        found = _SHAPE.fullmatch(trec.expand(r"\g<name>@\g<cutoff>") if trec else text)
         if found is None:
             raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
         name, terms = _BY_LETTERS.get(found["name"].casefold(), ""), found["terms"] or ""

@@ -52,9 +52,6 @@ SECONDS = 120.0
 ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
 """The environment variable that allows a call more or fewer seconds."""
 
-ARGUMENTS = "positional argument"
-"""What Python says where a function takes other arguments than it is given."""
-
 PROGRAM = "shuffleproof.core.rankers.outside.callable_process"
 TEMPORARY, XDG = ("TMPDIR", "TEMP", "TMP"), ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 LONGEST = 1e7  # seconds that a call may be allowed
@@ -175,7 +172,10 @@ class FunctionProcess:
             return np.load(io.BytesIO(answer.removeprefix(SCORES)), allow_pickle=False)
         head = json.loads(answer)
         if FAILED in head:
-            remedy = f"It is called as {SIGNATURE}." if ARGUMENTS in head[FAILED] else "Mend it."
+            kind, _, words = head[FAILED].partition(": ")
+            refused = words.partition("()")[0].endswith(self.target.rpartition(":")[2])
+            is_call = kind == "TypeError" and "()" in words and refused
+            remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
             raise DataError(where, f"the function failed: {head[FAILED]}", remedy)
         raise _misshaped(where, head)
 

@@ -173,7 +173,8 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     assert f"| setrank-imsab@small | {flat['mean'].iloc[0]:.3f} |" in table
     for name in ("x.md", "x.html"):
         assert refused("export", study["result"], tmp_path / name, "--per-query")[0] == 2
-    assert refused("export", study["result"], tmp_path / "y.csv", "--figure", "1")[0] == 2
+    for flags in (("--figure", "1"), ("--per-query",)):
+        assert refused("export", "sample", tmp_path / "y.csv", *flags)[0] == 2
     answered("export", study["result"], tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
     assert "setrank-imsab@small keeps" in page

@@ -51,6 +51,9 @@ def divides(features, mask, ranks):
 def alone(features):
     return features[:, 0]
 
+def within(features, ranks):
+    return alone(features, ranks)
+
 def column(features, ranks):
     return features[:, :1]
 
@@ -182,6 +185,7 @@ def test_a_column_of_scores_is_taken(test):
         ("flat", r"it returned float32 of shape \(10,\). Expected 64 x 10 numbers"),
         ("square", r"query \S+: it returned float32 of shape \(\d+, 10\). Expected \d+ numbers"),
         ("alone", r"failed: TypeError: alone\(\).*\. It is called as score\(features: float32"),
+        ("within", r"failed: TypeError: alone\(\).*LINE in within\). Mend it."),
         ("nothing", "it returned nothing. Expected"),
         ("words", "it returned <U1 of shape"),
         ("imaginary", "it returned complex64 of shape"),
