@@ -1,7 +1,1 @@
-"""`python -m shuffleproof`."""
-
-import sys
-
-from shuffleproof.core.__main__ import run
-
-sys.exit(run())
+../../core/facade/__main__.py
