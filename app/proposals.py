@@ -5,7 +5,7 @@ follows from what the page shows: no later work changes it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from shuffleproof.app import services, training
 from shuffleproof.core.answers.trained import (
@@ -96,7 +96,7 @@ def texts(ranker: TrainedRanker) -> tuple[str, ...]:
 
 def lists_texts(recipe: ListRecipe) -> tuple[str, ...]:
     """What addresses call a way to make lists."""
-    return (str(key_of("lists", asdict(recipe))),)
+    return (str(key_of("lists", recipe.plain())),)
 
 
 def for_training() -> tuple[str, ListRecipe]:

@@ -53,7 +53,7 @@ def report(studies: Sequence[Path]) -> str:
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     question = STUDIES[result.recipe["kind"]]
-    told = question.telling().sections(result, sections.View())
+    told = sections.told(question.telling(), result, sections.View())
     body = "".join(map(shown, told))
     head = f"<h2>{html.escape(question.title)}</h2>"
     return head + body + _methods(result) + _recipe(result)

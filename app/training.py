@@ -213,7 +213,7 @@ def planned(
     if rankings_of(named.base) and len(lists.initial) > 1:
         changes = {"rankings": str(len(lists.initial)), **changes}
     spec = registry.spec(named, **changes)
-    on_lists: Any = ALL_DOCUMENTS if spec.fits_documents else asdict(lists.of_today())
+    on_lists: Any = ALL_DOCUMENTS if spec.fits_documents else lists.of_today().learnt()
     key = ranker_key(spec, on_lists, *data.fingerprints[:2])
     sizes = data.sizes(None if spec.fits_documents else lists.depth)
     return Plan(

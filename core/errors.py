@@ -144,3 +144,13 @@ class ScoringError(ShuffleproofError):
         self.details = details
         found = found.removesuffix(".")
         super().__init__(f"The scoring process has no answer: {found}. {remedy}".strip())
+
+
+class UnfinishedError(ShuffleproofError):
+    """Work whose time was up before anything of it was finished."""
+
+    def __init__(self, seconds: int | float, under_way: str) -> None:
+        super().__init__(
+            f"stopped after {seconds:g} s, before the first trial was finished ({under_way} under "
+            "way): what is finished is stored; allow more seconds, or ask with --preset small"
+        )

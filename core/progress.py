@@ -1,8 +1,11 @@
 """How long work reports on its way: a generator yields Progress and returns its answer."""
 
+import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
+
+from shuffleproof.core.errors import UnfinishedError
 
 Answer = TypeVar("Answer")
 
@@ -70,3 +73,55 @@ def saying(work: Generator[Progress, None, Answer], what: str) -> Generator[Prog
         except StopIteration as stop:
             return stop.value
         yield replace(progress, unit=f"{progress.unit} {what}")
+
+
+class OutOfTime(BaseException):
+    """Thrown into work whose time is up; who has something finished catches it and returns that.
+
+    Attributes:
+        seconds: that it had.
+    """
+
+    def __init__(self, seconds: int | float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+def within(
+    seconds: int | float,
+    work: Generator[Progress, None, Answer],
+    clock: Callable[[], int | float] = time.monotonic,
+) -> Generator[Progress, None, Answer]:
+    """The same reports until the time is up; then what the work has finished by then.
+
+    A step under way is finished first, and work whose last step that was returns as without limit.
+
+    Args:
+        seconds: from now on.
+        work: in which `OutOfTime` is raised at its first report after that.
+        clock: seconds that pass.
+
+    Raises:
+        UnfinishedError: nothing was finished.
+
+    >>> def endless():
+    ...     try:
+    ...         while True:
+    ...             yield Progress(1, 2, "steps")
+    ...     except OutOfTime:
+    ...         return "half of it"
+    >>> finished(within(0, endless()))
+    'half of it'
+    """
+    end = clock() + seconds
+    try:
+        progress = next(work)
+        while True:
+            yield progress
+            late = clock() >= end and progress.done < progress.total
+            progress = work.throw(OutOfTime(seconds)) if late else next(work)
+    except StopIteration as stop:
+        return stop.value
+    except OutOfTime:
+        under_way = f"{progress.done} of {progress.total} {progress.unit}"
+        raise UnfinishedError(seconds, under_way) from None

@@ -7,7 +7,6 @@ order of the initial ranking, whatever the order shown.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -260,4 +259,4 @@ def _floor(workbench: tuple[str, str, str, str], query: str, key: str) -> tuple[
 
 def recipe_values(recipe: ListRecipe) -> dict[str, Any]:
     """A recipe of lists as the questions carry it."""
-    return asdict(recipe)
+    return recipe.plain()

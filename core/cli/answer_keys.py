@@ -10,7 +10,8 @@ from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
 from shuffleproof.core.studies.registry import STUDIES
 
 _RESULT = {
-    "result": "key of the stored study",
+    "result": "key of the stored study; null where it was stopped",
+    "stopped": "by --max-seconds: seconds, trials done and of how many; else null",
     "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
     "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",
 }

@@ -9,7 +9,7 @@ import pandas as pd
 
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.cli.open import asked, done, rankers_in, studied
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
@@ -31,8 +31,12 @@ def study(arguments: argparse.Namespace) -> Answer:
     """
     question, scope = asked(Attention.kind, arguments)
     if arguments.query is not None:
+        if arguments.queries is not None or arguments.max_seconds is not None:
+            raise UsageError(
+                "--query looks at one list: leave --queries and --max-seconds out, or --query"
+            )
         return _list(done("lists", scope.opened()), rankers_in(question), arguments)
-    return answered(done("attention", question.study(scope)), arguments)
+    return answered(studied(question, scope, arguments), arguments)
 
 
 def _list(workbench: Workbench, names: Sequence[str], arguments: argparse.Namespace) -> Answer:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.cli.open import asked, rankers_in, studied
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.parameters import parts_of
@@ -22,7 +22,7 @@ def study(arguments: argparse.Namespace) -> Answer:
     benchmark_table.check_baselines(view.baselines or (), view.symbols)
     rows = benchmark_rows.rows_of(rankers_in(question), scope.usual, 1)
     _check_rows(view.baselines or (), [row.label for row in rows])
-    artefact = done("benchmark", question.study(scope))
+    artefact = studied(question, scope, arguments)
     result = StudyResult.open(artefact.path)
     failed = result.facts.get("failed", {})
     _check_rows(view.baselines or (), [*benchmark_table.rankers_of(result), *failed])

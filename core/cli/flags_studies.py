@@ -4,8 +4,9 @@ import argparse
 from collections.abc import Callable, Mapping
 
 from shuffleproof.core.cli import flags_measures
+from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.studies.question import Question, syntax_of
+from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 
 ANSWERS = {
@@ -50,7 +51,28 @@ def add(
             flags_measures.shared(added)
         if kind in MORE:
             MORE[kind](added, count)
+        if all(field.name != QUERIES for field in parameters(question)):
+            added.add_argument(
+                f"--{QUERIES}", type=count, help="only the first so many test queries, of each fold"
+            )
+        added.add_argument(
+            "--max-seconds",
+            type=_seconds,
+            help="begin nothing after so many seconds and answer from what is finished; "
+            "the same line without it goes on",
+        )
         workbench(added, ",".join(question.initial))
+
+
+def _seconds(text: str) -> float:
+    """A number of seconds above 0."""
+    try:
+        seconds = number(text)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
 
 
 def given_of(arguments: argparse.Namespace) -> dict[str, object]:

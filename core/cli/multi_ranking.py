@@ -3,7 +3,7 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.cli.open import asked, studied
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, words
@@ -18,7 +18,7 @@ RANKS = 40
 def study(arguments: argparse.Namespace) -> Answer:
     """`study initial-rankings`: none, one or many initial rankings, left out and exchanged."""
     question, scope = asked("initial-rankings", arguments)
-    artefact = done("initial rankings", question.study(scope))
+    artefact = studied(question, scope, arguments)
     learnt = _geometry(StudyResult.open(artefact.path), scope.store)
     lines = [f"{table['ranker']}. {table['words']}" for table in learnt]
     return answered(artefact, arguments, {"geometry": learnt}, lines)

@@ -19,8 +19,9 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import resolved_rankers
-from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -114,8 +115,16 @@ def asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
                 texts = getattr(question, field.name)
                 meant = tuple(under(text, arguments.conventions) for text in texts)
                 question = replace(question, **{field.name: meant})
+    if isinstance(queries := getattr(arguments, QUERIES, None), int):
+        scope = replace(scope, lists={**(scope.lists or {}), QUERIES: queries})
     question.check(scope, from_outside=True)
     return question, scope
+
+
+def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> Artefact:
+    """Answer a question with its progress on stderr, as far as --max-seconds goes."""
+    work = question.answered(scope, arguments.max_seconds)
+    return done(question.kind.replace("-", " "), work)
 
 
 def rankers_in(question: Question) -> list[str]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.flags_measures import DIGITS
-from shuffleproof.core.cli.open import asked, done
+from shuffleproof.core.cli.open import asked, studied
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.sections import STOPPED, View, told
 from shuffleproof.core.studies.table_text import records, said
 
 
@@ -18,8 +18,7 @@ def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND`: a study of any kind, its sections as text or its answer as JSON."""
     kind = arguments.command.removeprefix("study ")
     question, scope = asked(kind, arguments)
-    artefact = done(kind.replace("-", " "), question.study(scope))
-    return answered(artefact, arguments)
+    return answered(studied(question, scope, arguments), arguments)
 
 
 def answered(
@@ -41,19 +40,24 @@ def answered(
     if arguments.json:
         return Answer(answer_of(artefact, view) | dict(more or {}))
     text = [text_of(artefact, getattr(arguments, "digits", DIGITS), view), *lines]
-    return Answer({}, "\n".join([*text, f"stored as {artefact.key}"]))
+    kept = (
+        "finished trials are stored" if STOPPED in artefact.facts else f"stored as {artefact.key}"
+    )
+    return Answer({}, "\n".join([*text, kept]))
 
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     """What the command of a stored study answers in JSON."""
-    told = STUDIES[artefact.recipe["kind"]].telling()
+    telling = STUDIES[artefact.recipe["kind"]].telling()
     summary = records(stored_summary(artefact.path))
-    answer = told.answer(StudyResult.open(artefact.path), view or View())
-    return {"result": str(artefact.key), "summary": summary} | answer
+    answer = telling.answer(StudyResult.open(artefact.path), view or View())
+    stopped = artefact.facts.get(STOPPED)
+    key = None if stopped else str(artefact.key)
+    return {"result": key, "stopped": stopped, "summary": summary} | answer
 
 
 def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) -> str:
     """The sections of a stored study for the terminal."""
-    told = STUDIES[artefact.recipe["kind"]].telling()
-    sections = told.sections(StudyResult.open(artefact.path), view or View(digits=digits))
+    telling = STUDIES[artefact.recipe["kind"]].telling()
+    sections = told(telling, StudyResult.open(artefact.path), view or View(digits=digits))
     return said(sections, digits) + "\n"

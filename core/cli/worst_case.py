@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, done, rankers_in
+from shuffleproof.core.cli.open import asked, done, rankers_in, studied
 from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking
@@ -24,9 +24,9 @@ def study(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
     question, scope = asked("worst-case", arguments)
     if arguments.map is None:
-        return answered(done("worst case", question.study(scope)), arguments)
+        return answered(studied(question, scope, arguments), arguments)
     worst_case_study.check_query(done("lists", scope.opened()), arguments.map)
-    artefact = done("worst case", question.study(scope))
+    artefact = studied(question, scope, arguments)
     workbench = done("lists", scope.opened())
     maps = _maps(workbench, rankers_in(question), arguments.map, artefact.recipe)
     lines = [line for ranker, costs in maps.items() for line in _dearest(ranker, costs)]

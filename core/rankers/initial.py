@@ -7,7 +7,7 @@ training queries.
 """
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,8 @@ def lists_digest(recipe: Mapping[str, Any], fingerprint: str) -> str:
         recipe: as `ListRecipe` has it, in plain values.
         fingerprint: of the fold.
     """
-    return key_of("lists", recipe, (fingerprint,)).digest
+    made = {name: value for name, value in recipe.items() if (name, value) != ("queries", None)}
+    return key_of("lists", made, (fingerprint,)).digest
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class ListRecipe:
     Attributes:
         initial: initial rankers, `name` or `name@preset`; the first one cuts and orders the lists,
             each gives a column of prior scores and ranks.
+        queries: test queries that are studied, the first so many; None: all.
     """
 
     initial: tuple[str, ...] = ("lambdamart@paper",)
@@ -91,12 +93,28 @@ class ListRecipe:
     )
     folds: int = parameter(5, "parts of the training queries when cross-fitting", low=2)
     seed: int = parameter(0, "seed of the parts, and of random initial rankings")
+    queries: int | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         check(self)
         if not self.initial:
             raise ParameterError("initial", self.initial, "at least one ranker")
+        if self.queries is not None and (not isinstance(self.queries, int) or self.queries < 1):
+            raise ParameterError("queries", self.queries, "a whole number from 1 on, or none")
+
+    def learnt(self) -> dict[str, Any]:
+        """What determines the lists that rankers learn from, as plain values."""
+        return {name: value for name, value in asdict(self).items() if name != "queries"}
+
+    def plain(self) -> dict[str, Any]:
+        """What determines all of the lists; without `queries` where all are studied."""
+        return self.learnt() | ({} if self.queries is None else {"queries": self.queries})
+
+    def within(self, fold: Fold) -> "ListRecipe":
+        """The same lists, all queries named as such where a fold has no more of them."""
+        few = self.queries is not None and self.queries < fold.test.queries
+        return self if few else replace(self, queries=None)
 
     def of_today(self) -> "ListRecipe":
         """The same lists by what the names of their initial rankers mean today.
@@ -149,6 +167,8 @@ def prepare(
         dataset: RankingDataset = getattr(fold, part)
         prior = np.stack([column[part] for column in columns], axis=1)
         lists = CandidateLists.ranked_by(dataset, prior, depth=recipe.depth)
+        if part == "test" and recipe.queries is not None:
+            lists = lists.select(np.arange(min(recipe.queries, len(lists))))
         parts[part] = JudgedLists(dataset, lists)
     return PreparedFold(**parts, fitted=frozenset(fitted))
 

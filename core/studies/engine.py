@@ -8,20 +8,21 @@ found so far.
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.this_job import THIS_JOB
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import OutOfTime, Progress
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import STOPPED
 from shuffleproof.core.studies.study import Plan, Study, TrialRecords
 
 Work = Callable[[dict[str, Any]], Generator[Progress, None, StudyResult | None]]
@@ -36,8 +37,11 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
     work: Work,
     *,
     save: Callable[[StudyResult, Path], None] = StudyResult.save,
+    records: TrialRecords | None = None,
 ) -> Generator[Progress, None, Artefact]:
     """Run a study, or find it; yields progress, returns the stored result.
+
+    Where its time is up (`core.progress.within`) it returns what was finished, under no key.
 
     Args:
         store: where results and finished trials are kept.
@@ -46,6 +50,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
         facts: what is known before the work, asked for when there is any.
         work: finds the result.
         save: writes it into an empty folder.
+        records: where finished trials are kept; by default the store's.
 
     Raises:
         UsageError: there was nothing to measure.
@@ -58,12 +63,77 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
             return stored
         known = dict(facts())
         register(store, key, plan, query_ids, known)
-        result = yield from work(known)
+        try:
+            result = yield from work(known)
+        except OutOfTime as limit:
+            kept = store.records if records is None else records
+            result = _stopped(plan, kept, query_ids, known, limit.seconds)
+            if result is None:
+                raise
+            place = store.workspace(key) / PARTIAL
+            place.mkdir(exist_ok=True)
+            save(result, place)
+            return Artefact(key_of(PARTIAL, recipe), place, result.recipe, result.facts, "", 0)
         if result is None:
             raise UsageError(
                 "nothing to measure: name at least one ranker, and data with test queries"
             )
         return store.add(key, recipe, lambda place: save(result, place), dict(result.facts))
+
+
+PARTIAL = "partial"
+"""The kind of key, and the folder in the workspace, of what a stopped study has found."""
+
+
+def _stopped(
+    plan: Plan,
+    records: TrialRecords,
+    query_ids: Sequence[str],
+    facts: Mapping[str, Any],
+    seconds: int | float,
+) -> StudyResult | None:
+    """What is finished of a study whose time is up, and how much that is; None: no row of it."""
+    digests = plan.digests(len(query_ids))
+    done = sum(records.get(digest) is not None for digest in digests)
+    stopped = {"seconds": seconds, "done": done, "of": len(digests)}
+    result = so_far(plan, records, query_ids, dict(facts) | {STOPPED: stopped})
+    return result and _of_whole_levels(result)
+
+
+def _of_whole_levels(result: StudyResult) -> StudyResult:
+    """A stopped study of levels as the smaller one that is finished: the levels of all rankers.
+
+    Where not even one level is there for all that have begun, it is of those that have the first.
+    What leaves out rankers by family (`left_out`) says itself what is not there.
+    """
+    recipe, trials = result.recipe, result.trials
+    if "perturbations" not in recipe or "left_out" in result.facts:
+        return result
+    points = [(str(family), float(level)) for family, level in recipe["perturbations"]]
+    having = {
+        point: set(trials.ranker[(trials.family == point[0]) & (trials.level == point[1])])
+        for point in points
+    }
+    begun = set(trials.ranker)
+    kept = [point for point in points if having[point] == begun]
+    if not kept:
+        kept = [next(point for point in points if having[point])]
+        begun = having[kept[0]]
+    rows = [
+        at
+        for at, row in enumerate(trials.itertuples())
+        if row.ranker in begun and (row.family, row.level) in kept
+    ]
+    smaller = {
+        "rankers": [pair for pair in recipe["rankers"] if pair[0] in begun],
+        "perturbations": [list(point) for point in kept],
+    }
+    return replace(
+        result,
+        recipe={**recipe, **smaller},
+        trials=trials.iloc[rows].reset_index(drop=True),
+        values=result.values[rows],
+    )
 
 
 ANNOUNCEMENT = "study.json"

@@ -120,6 +120,8 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
 def _data(facts: Mapping[str, Any]) -> str:
     queries = facts.get("queries")
     tested = f"the {counted(queries, 'test query')}" if queries else "the test queries"
+    if "of_queries" in facts:
+        tested = f"the first {queries:,} of {counted(facts['of_queries'], 'test query')}"
     folds = facts.get("folds", ())
     of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
     return f"All rankers are measured on {tested} of the data set {facts.get('data', '?')}{of}."

@@ -22,7 +22,7 @@ from shuffleproof.core.parameters import (
     text_of,
     value_of,
 )
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, within
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
@@ -42,6 +42,9 @@ NAMED_RANKERS = (
     "files (scores:, lightgbm:, xgboost: and a path) and module:function"
 )
 """What fields of rankers say of themselves."""
+
+QUERIES = "queries"
+"""The field of lists, and of some questions, that says how many test queries are studied."""
 
 CONVENTION: Mapping[str, str] = {"convention": "the measure's convention in words"}
 """A key of many answers."""
@@ -181,6 +184,13 @@ class Question:
         workbench = yield from scope.opened()
         return (yield from self.run(workbench))
 
+    def answered(
+        self, scope: Scope, max_seconds: int | float | None = None
+    ) -> Generator[Progress, None, Artefact]:
+        """`study`, or what of it is finished in so many seconds (see `core.progress.within`)."""
+        work = self.study(scope)
+        return (yield from work if max_seconds is None else within(max_seconds, work))
+
     def run(self, workbench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Answer it on an opened data set."""
         return (yield from self.beside("study").run(workbench, self))
@@ -229,6 +239,17 @@ class Question:
         asked = replace(self.named(), initial=initial, from_outside=from_outside)
         resolved_rankers.check(asked, scope.usual, scope.store)
         self.refuse(scope)
+
+    def limited(self, scope: Scope) -> tuple["Question", Scope]:
+        """The question and its scope, where the scope's lists are those of the first queries.
+
+        A kind that has a field for their number takes it there: nothing else of its lists differs.
+        """
+        lists = dict(scope.lists or {})
+        queries = lists.pop(QUERIES, None)
+        if queries is None or all(field.name != QUERIES for field in parameters(self)):
+            return self, scope
+        return replace(self, **{QUERIES: queries}), replace(scope, lists=lists)
 
     def refuse(self, scope: Scope) -> None:
         """Refuse what can be known before work, beside names and bounds.

@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
@@ -15,7 +15,7 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 
-SAID_BY_FLAGS = frozenset({"initial", "depth", "scores"})
+SAID_BY_FLAGS = frozenset({"initial", "depth", "scores", "queries"})
 
 
 def study_command(recipe: Facts, facts: Facts) -> str:
@@ -161,6 +161,8 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
         words += ["--depth", str(changed["depth"])]
     if "scores" in changed:
         words += ["--scores", changed["scores"]]
+    if "queries" in changed:
+        words += ["--queries", str(changed["queries"])]
     preset = _preset(facts)
     return words if preset == preset_of(facts["data"]) else [*words, "--preset", preset]
 
@@ -169,7 +171,7 @@ def changed_lists(facts: Facts, initial: tuple[str, ...] = Question.initial) -> 
     """What of the lists' recipe differs from what a command without flags takes."""
     usual = asdict(ListRecipe(tuple(f"{name}@{_preset(facts)}" for name in initial)))
     made = facts.get("lists", usual)
-    found = {field.name: made[field.name] for field in fields(ListRecipe)}
+    found = {name: made.get(name, value) for name, value in usual.items()}
     found["initial"] = tuple(found["initial"])
     return {name: value for name, value in found.items() if value != usual[name]}
 

@@ -4,7 +4,7 @@ The terminal, the files of its tables and the report walk them; the pages show t
 what is chosen leads to it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,6 +15,9 @@ from shuffleproof.core.words import counted
 if TYPE_CHECKING:
     from shuffleproof.core.studies.result import StudyResult
 
+
+STOPPED = "stopped"
+"""The fact of a result whose time was up: seconds, trials done, and of how many."""
 
 UNDEFINED = "Under this convention the means are undefined: some queries have no relevant document."
 """The finding, where that is all there is to say."""
@@ -105,6 +108,34 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
             yield from section.tables
         elif isinstance(section, Table) and not section.folded:
             yield section
+
+
+def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Section]:
+    """Everything that a study says: what it is of, where that is not all, then its sections."""
+    yield from map(Sentence, limits(result.facts))
+    yield from telling.sections(result, view)
+
+
+def limits(facts: Mapping[str, Any]) -> list[str]:
+    """What of a study is not there, in sentences: further queries, trials after its time was up.
+
+    >>> limits({"queries": 100, "of_queries": 784})
+    ['Of 784 test queries the first 100.']
+    >>> print(*limits({"stopped": {"seconds": 60, "done": 12, "of": 40}}))
+    Stopped after 60 s: 12 of 40 trials. The same line without --max-seconds goes on.
+    """
+    found = []
+    if "of_queries" in facts:
+        every = counted(facts["of_queries"], "test query")
+        found.append(f"Of {every} the first {facts['queries']:,}.")
+    if STOPPED in facts:
+        stopped = facts[STOPPED]
+        done = f"{stopped['done']:,} of {counted(stopped['of'], 'trial')}"
+        found.append(
+            f"Stopped after {stopped['seconds']:g} s: {done}. The same line without "
+            "--max-seconds goes on."
+        )
+    return found
 
 
 class Telling(Protocol):

@@ -6,8 +6,9 @@ generator of Progress; `finished` runs one to its end.
 
 import hashlib
 import secrets
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.question import SAMPLE, Question, Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
-from shuffleproof.core.studies.study import Memory, Study, TrialRecords
+from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
 
 __all__ = ["Workbench", "finished"]
 
@@ -97,6 +98,7 @@ class Workbench:
         preset = preset or ("small" if data == "sample" else "paper")
         recipe = (recipe or ListRecipe(initial=(f"lambdamart@{preset}",))).of_today()
         fold = resolve(data, store)
+        recipe = recipe.within(fold)
         prepared = yield from prepare(fold, recipe, store)
         return cls(data, fold, recipe, prepared, store, preset)
 
@@ -133,7 +135,7 @@ class Workbench:
         if spec.fits_documents:
             fitting = initial.fit_on_documents(spec, self.fold, self.store)
         else:
-            train, valid, made = self.prepared.train, self.prepared.valid, asdict(self.recipe)
+            train, valid, made = self.prepared.train, self.prepared.valid, self.recipe.learnt()
             fitting = fit_or_load(spec, train, valid, made, self.store)
         found = yield from fitting
         fresh = found.artefact.key in self.prepared.fitted
@@ -142,7 +144,7 @@ class Workbench:
     @property
     def lists_digest(self) -> str:
         """What its candidate lists are known by in the plans of studies."""
-        return lists_digest(asdict(self.recipe), self.fold.fingerprint)
+        return lists_digest(self.recipe.plain(), self.fold.fingerprint)
 
     def facts(
         self, base: JudgedLists, rankers: Mapping[str, Ranker | RankerSpec] | None = None
@@ -156,13 +158,19 @@ class Workbench:
         common = {
             "data": self.name,
             "queries": len(base.lists),
-            "lists": asdict(self.recipe),
+            "lists": self.recipe.plain(),
             "preset": self.preset,
+            **self.of_queries(base),
         }
         if rankers is None:
             return common
         reads = {label: sorted(ranker.reads) for label, ranker in rankers.items()}
         return common | {"reads": reads, "candidates": int(base.lists.offsets[-1])}
+
+    def of_queries(self, base: JudgedLists) -> dict[str, int]:
+        """The fact of how many test queries there are, where not all of them are studied."""
+        every = self.fold.test.queries
+        return {} if len(base.lists) == every else {"of_queries": every}
 
     def records(self, found: Mapping[str, Identified]) -> TrialRecords:
         """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""
@@ -241,12 +249,29 @@ class Workbench:
         base: JudgedLists = self.prepared.test
         records, ids = self.records(found), query_ids_of(base)
         return (
-            yield from engine.run(
-                self.store,
+            yield from self.run(
                 study,
                 ids,
                 lambda: self.facts(base, opened(found)) | dict(more or {}),
                 lambda facts: run_study(study, base, opened(found), records, step, facts=facts),
+                records=records,
+            )
+        )
+
+    def run(  # noqa: PLR0913 (as `engine.run`)
+        self,
+        plan: Plan,
+        query_ids: Sequence[str],
+        facts: Callable[[], Mapping[str, Any]],
+        work: engine.Work,
+        *,
+        save: Callable[[StudyResult, Path], None] = StudyResult.save,
+        records: TrialRecords | None = None,
+    ) -> Generator[Progress, None, Artefact]:
+        """Run a study of any kind, or find it: `engine.run` on this store."""
+        return (
+            yield from engine.run(
+                self.store, plan, query_ids, facts, work, save=save, records=records
             )
         )
 
@@ -293,9 +318,12 @@ def ask(
     *,
     preset: str | None = None,
     store: Store | None = None,
+    max_seconds: int | float | None = None,
     **lists: Any,
 ) -> StudyResult:
     """Answer a question; what is stored is not computed again.
+
+    Where its time is up the answer is of what was finished: its facts have `stopped`.
 
     Args:
         question: of any kind of study (`core.studies.registry`).
@@ -303,11 +331,13 @@ def ask(
         preset: preset of rankers named without one; by default `small` for the sample, else
             `paper`.
         store: where everything is kept; by default the user's own.
-        lists: fields of ListRecipe that differ from its default (`initial`, `depth`, `scores`, …).
+        max_seconds: after which nothing new is begun; the same call without it goes on.
+        lists: fields of ListRecipe that differ from its default (`initial`, `depth`, `scores`,
+            `queries`, …).
 
     Raises:
-        ShuffleproofError: a name that nothing has, or work that failed.
+        ShuffleproofError: a name that nothing has, work that failed, or no time for any of it.
     """
-    scope = Scope(store or default_store(), data, lists or None, preset)
+    question, scope = question.limited(Scope(store or default_store(), data, lists or None, preset))
     question.check(scope, from_outside=True)
-    return StudyResult.open(finished(question.study(scope)).path)
+    return StudyResult.open(finished(question.answered(scope, max_seconds)).path)

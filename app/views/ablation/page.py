@@ -1,7 +1,6 @@
 """The ablation page: where paper and released code part ways, and what each difference does."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -271,7 +270,7 @@ def costs(asked: Asked) -> str:
     missing = [
         cost.estimate(one.spec, of, known)
         for one in made
-        if store.find(ranker_key(one.spec, asdict(lists), *fitting.fingerprints[:2])) is None
+        if store.find(ranker_key(one.spec, lists.learnt(), *fitting.fingerprints[:2])) is None
     ]
     first = training.preparing(fitting, lists)
     text = f"{counted(len(made), 'variant')}, **{counted(len(missing), 'training')}**"

@@ -145,7 +145,7 @@ def row(taken: Exported, seen: Overview, drawn: go.Figure, map_: Laid, words: st
     one, stem = taken.one, f"attention-{taken.ranker.name}"
     asked = as_asked(taken.ranker, one.data)
     which = asdict(taken.wanted) | {"change": taken.change}
-    facts = {"data": one.data, "lists": asdict(one.recipe)}
+    facts = {"data": one.data, "lists": one.recipe.plain()}
     recipe = {
         "query": one.query,
         "ranker": taken.ranker.key,

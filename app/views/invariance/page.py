@@ -1,7 +1,7 @@
 """Permutation invariance by hand: one query, another order shown, and what each ranker answers."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 
 import pandas as pd
@@ -261,7 +261,7 @@ def _row(one: List, shown: Shown, answers: Sequence[Answered]) -> None:
     stem = f"invariance-{len(answers)}-rankers"
     rankers = [answer.ranker for answer in answers]
     question = Invariance(tuple(as_asked(ranker, one.data) for ranker in rankers))
-    facts = {"data": one.data, "lists": asdict(one.recipe)}
+    facts = {"data": one.data, "lists": one.recipe.plain()}
     recipe = {
         "data": one.data,
         "query": one.query,

@@ -2,19 +2,24 @@
 
 import json
 import re
+import shutil
 from dataclasses import fields, replace
+from itertools import count
 
 import numpy as np
 import pytest
 
-from shuffleproof.core.errors import UsageError
-from shuffleproof.core.progress import finished
+from shuffleproof.core.cli.studies import answer_of, text_of
+from shuffleproof.core.errors import UnfinishedError, UsageError
+from shuffleproof.core.progress import Progress, finished, within
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
-from shuffleproof.core.studies import engine, study
+from shuffleproof.core.studies import engine, reproduce, study
 from shuffleproof.core.studies.kinds.set_size import study as set_size
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Memory, Plan, Study, plan
 from tests import places
 from tests.golden import written
@@ -108,13 +113,13 @@ def test_records_are_read_again_when_there_is_one_more(store, monkeypatch):
     with store.lock(key):
         engine.register(store, key, STUDY, IDS, {"data": "mine"})
     digests = STUDY.digests(2)
-    for count, digest in enumerate(digests[:2], start=1):
-        store.records.put(digest, *record(count / 8))
+    for many, digest in enumerate(digests[:2], start=1):
+        store.records.put(digest, *record(many / 8))
         read.clear()
         for _ in range(3):
             (begun,) = engine.running_studies(store, "card")
             result = begun.result(store)
-            assert result.values[:, 0, 0].tolist() == [one / 8 for one in range(1, count + 1)]
+            assert result.values[:, 0, 0].tolist() == [one / 8 for one in range(1, many + 1)]
         assert len(read) == len(digests), "once for every record that there may be"
 
 
@@ -131,3 +136,56 @@ def test_a_study_of_sizes_keeps_no_scores(every_study):
     made = set_size.Plan.of(studies["set-size"].recipe)
     for cell in made.cells():
         assert set(store.records.get(cell.digest)[1]) == {"values"}
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_a_study_of_the_first_queries_stopped_anywhere_answers_and_goes_on(
+    kind, every_study, tmp_path
+):
+    shared, studies, _ = every_study
+    store = Store(shutil.copytree(shared.root, tmp_path / "store"))
+    whole = StudyResult.open(studies[kind].path)
+    asked, facts = STUDIES[kind].of(whole.recipe, whole.facts), whole.facts
+    first = {**facts["lists"], "queries": 2}
+    question, scope = asked.limited(Scope(store, facts["data"], first, facts["preset"]))
+    stops = 0
+    for reports in range(99):
+        work = within(reports, question.study(scope), clock=count().__next__)
+        try:
+            artefact = finished(work)
+        except UnfinishedError:
+            continue
+        stopped, answer = artefact.facts.get("stopped"), answer_of(artefact)
+        assert answer["stopped"] == stopped
+        assert "Of 40 test queries the first 2." in text_of(artefact)
+        if stopped is None:
+            break
+        stops += 1
+        assert 0 < stopped["done"] <= stopped["of"]
+        assert f"{stopped['done']} of {stopped['of']} trials" in text_of(artefact)
+        assert answer["result"] is None
+        assert store.find(artefact.key) is None
+        assert store.find(key_of("study", artefact.recipe)) is None
+    assert stops or kind in {"invariance", "attention"}, "whose one ranker is one step"
+    found = StudyResult.open(artefact.path)
+    assert artefact.key != studies[kind].key
+    assert found.query_ids == whole.query_ids[:2]
+    assert found.trials.ranker.tolist() == whole.trials.ranker.tolist()
+    assert "--queries 2" in reproduce.study_command(artefact.recipe, artefact.facts)
+
+
+def test_a_study_without_time_for_anything_says_so(store):
+    def work(_):
+        yield Progress(1, 9, "epochs of dlcm")
+        yield Progress(9, 9, "epochs of dlcm")
+
+    running = engine.run(store, STUDY, IDS, dict, work)
+    with pytest.raises(UnfinishedError, match=r"1 of 9 epochs of dlcm under way"):
+        finished(within(60, running, clock=iter([0, 61]).__next__))
+    last = engine.run(store, STUDY, IDS, dict, lambda _: whole_at_its_last_report())
+    assert finished(within(60, last, clock=iter([0, 61]).__next__)).key.kind == "study"
+
+
+def whole_at_its_last_report():
+    yield Progress(9, 9, "trials")
+    return STUDY.assembled({digest: record(0.5) for digest in STUDY.digests(2)}, IDS, {})

@@ -18,7 +18,7 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.claims import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
@@ -93,7 +93,7 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
     """
     made = variants(asked)
     base: JudgedLists = workbench.prepared.test
-    lists = asdict(workbench.recipe)
+    lists = workbench.recipe.learnt()
     seen = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     study = Study(
         kind=asked.kind,
@@ -124,9 +124,7 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
         return (yield from whole)
 
     ids = query_ids_of(base)
-    return (
-        yield from engine.run(workbench.store, study, ids, lambda: _facts(workbench, made), work)
-    )
+    return (yield from workbench.run(study, ids, lambda: _facts(workbench, made), work))
 
 
 def _trained(workbench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
@@ -137,7 +135,7 @@ def _trained(workbench: Workbench, variant: Variant) -> Generator[Progress, None
         variant.spec,
         workbench.prepared.train,
         workbench.prepared.valid,
-        asdict(workbench.recipe),
+        workbench.recipe.learnt(),
         workbench.store,
     )
     return (yield from saying(fitting, f"of {variant.label}"))

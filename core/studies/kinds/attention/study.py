@@ -40,7 +40,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import engine, tables
+from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
@@ -279,7 +279,7 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
         result.save(directory, summarised(result))
 
     facts = workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-    return (yield from engine.run(workbench.store, plan, ids, lambda: facts, work, save=save))
+    return (yield from workbench.run(plan, ids, lambda: facts, work, save=save))
 
 
 def summarised(result: StudyResult) -> pd.DataFrame:

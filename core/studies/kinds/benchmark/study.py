@@ -11,7 +11,7 @@ RankBoost as further columns, as in the paper's Table 4. All other rows keep the
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cells, conventions, engine
+from shuffleproof.core.studies import cells, conventions
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
@@ -131,7 +131,7 @@ def run(
         return result and replace(result, files={RUNS: _runs(workbenches, order, done)})
 
     facts = {"data": data} | _facts(workbenches, plan)
-    return (yield from engine.run(store, plan, ids, lambda: facts, work))
+    return (yield from workbenches[0].run(plan, ids, lambda: facts, work))
 
 
 def _compute(
@@ -173,12 +173,18 @@ def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
         "candidates": sum(
             int(workbench.prepared.test.lists.offsets[-1]) for workbench in workbenches
         ),
-        "lists": asdict(first.recipe),
+        "lists": first.recipe.plain(),
         "preset": first.preset,
+        **_of_queries(workbenches, bounds[-1]),
         "groups": {row.label: row.group for row in plan.rows},
         "wider": {row.label: row.ranker[WIDER] for row in plan.rows if WIDER in row.ranker},
         "sizes": [_sizes(workbench) for workbench in workbenches],
     }
+
+
+def _of_queries(workbenches: Sequence[Workbench], studied: int) -> dict[str, int]:
+    every = sum(workbench.fold.test.queries for workbench in workbenches)
+    return {} if studied == every else {"of_queries": every}
 
 
 def _sizes(workbench: Workbench) -> dict[str, int | float]:

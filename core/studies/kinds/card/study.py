@@ -8,6 +8,7 @@ moved. All of it is against the ranker's own answer to the lists as they are.
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.result import StudyResult
@@ -84,13 +85,14 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = workbench.prepared.test
+    records = workbench.records(found)
     rankers = {label: named.ranker for label, named in entered.items()}
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
         asked_for = [Measure.parse(text) for text in study.measured if text not in OWN]
         step = measured_by(asked_for, answer_changes)
-        result = yield from _asked(study, base, rankers, workbench.records(found), step)
+        result = yield from _asked(study, base, rankers, records, step)
         facts |= {
             "certificates": _certificates(result, base, rankers),
             "milliseconds_a_list": {
@@ -102,11 +104,8 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
         return replace(result, facts=facts)
 
     ids = query_ids_of(base)
-    return (
-        yield from engine.run(
-            workbench.store, study, ids, lambda: workbench.facts(base, rankers), work
-        )
-    )
+    facts = partial(workbench.facts, base, rankers)
+    return (yield from workbench.run(study, ids, facts, work, records=records))
 
 
 def _asked(

@@ -25,7 +25,6 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.result import StudyResult
@@ -134,7 +133,7 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
         own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
         return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length, "own": own}
 
-    return (yield from engine.run(workbench.store, plan, ids, facts, work))
+    return (yield from workbench.run(plan, ids, facts, work))
 
 
 def own_way(grouping: str, shuffles: int) -> tuple[str, int]:

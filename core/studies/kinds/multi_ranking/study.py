@@ -20,7 +20,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
@@ -130,7 +130,7 @@ def open_cells(
     first = yield from Workbench.opened(
         data, replace(recipe, initial=recipe.initial[:1], scores=EARLY), store, preset
     )
-    return replace(first, recipe=recipe)
+    return replace(first, recipe=recipe.within(first.fold))
 
 
 def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
@@ -184,7 +184,7 @@ def run(workbench: Workbench, asked: MultiRanking) -> Generator[Progress, None, 
     def facts() -> dict[str, Any]:
         return workbench.facts(workbench.prepared.test) | {"initial": list(plan.initial)}
 
-    return (yield from engine.run(store, plan, ids, facts, work))
+    return (yield from workbench.run(plan, ids, facts, work))
 
 
 class _Lists:

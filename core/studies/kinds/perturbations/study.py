@@ -9,6 +9,7 @@ train. A ranker for which a family means nothing has no values under it, and a r
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cells, conventions, engine
+from shuffleproof.core.studies import cells, conventions
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import so_far
 from shuffleproof.core.studies.kinds.perturbations import applicability
@@ -91,11 +92,8 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
         result = so_far(study, records, ids, facts)
         return result and _asked(result, facts["left_out"])
 
-    return (
-        yield from engine.run(
-            workbench.store, study, ids, lambda: _facts(workbench, study, rankers), work
-        )
-    )
+    facts = partial(_facts, workbench, study, rankers)
+    return (yield from workbench.run(study, ids, facts, work, records=records))
 
 
 def check(names: Sequence[str], families: Iterable[str]) -> None:

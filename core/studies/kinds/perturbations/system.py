@@ -8,7 +8,7 @@ changes: what a ranker is selected and tested on, and the candidate lists, stay 
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ class Retraining:
             )
         spec = self.spec_of(trial)
         train, valid = self.train_lists(trial), self.workbench.prepared.valid
-        made: Any = asdict(self.workbench.recipe)
+        made: Any = self.workbench.recipe.learnt()
         if spec.fits_documents:
             train = replace(train, lists=CandidateLists.everything(train.dataset))
             valid = replace(valid, lists=CandidateLists.everything(valid.dataset))

@@ -27,7 +27,7 @@ from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import conventions, engine
+from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
@@ -185,7 +185,7 @@ def run(
     plan, first = planned(workbenches, asked), next(iter(workbenches.values()))
     ids, store = query_ids_of(first.prepared.test), first.store
     work = by_cells(plan, store.records, ids, lambda cell: _compute(workbenches, plan, cell))
-    return (yield from engine.run(store, plan, ids, lambda: _facts(workbenches, plan), work))
+    return (yield from first.run(plan, ids, lambda: _facts(workbenches, plan), work))
 
 
 def _compute(

@@ -27,7 +27,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import cells, engine
+from shuffleproof.core.studies import cells
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
@@ -186,7 +186,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         return result and replace(result, files={ORDERS: _orders(order, done)})
 
     facts = workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-    return (yield from engine.run(workbench.store, plan, ids, lambda: facts, work))
+    return (yield from workbench.run(plan, ids, lambda: facts, work, records=records))
 
 
 def swap_map(
