@@ -12,7 +12,7 @@ from shuffleproof.core.cli import flags_measures, flags_studies
 from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
-from shuffleproof.core.rankers.name import SIGNATURE
+from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
 
@@ -149,6 +149,12 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         default="error",
         help="what a NULL or NaN cell becomes (default: an error)",
     )
+    ingest.add_argument(
+        "--texts",
+        type=Path,
+        help="what documents say, for functions that take `texts`: CSV with columns document and "
+        "text, or JSON lines",
+    )
     doctor = _command(
         commands, "doctor", "data:doctor_",
         "what an upload hides; exit status 3 where there is a problem, which spoils a study",
@@ -179,7 +185,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     )
     certify.epilog = (
         "exit status: 0 invariant, 3 not invariant, 4 cannot be told. A function is "
-        f"{SIGNATURE}; ranks count from 0, the best first."
+        f"{SIGNATURE}; ranks count from 0, the best first. {MORE}"
     )
     certify.add_argument(
         "ranker",
@@ -196,6 +202,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         default=[],
         help="examine these too: lists of all documents of a query; lists with planted duplicates",
     )
+    flags_studies.jobs(certify, _count)
     _workbench(certify)
 
 

@@ -22,7 +22,7 @@ PROBLEM = 3
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest`: files into the store, under a name, and what in them can mislead a study."""
     fractions = _fractions(arguments.split)
-    reading = catalogue.Reading(arguments.nulls, fractions, arguments.seed)
+    reading = catalogue.Reading(arguments.nulls, fractions, arguments.seed, arguments.texts)
     named = Parts(
         arguments.name,
         *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),

@@ -61,6 +61,7 @@ def add(
             help="begin nothing after so many seconds and answer from what is finished; "
             "the same line without it goes on",
         )
+        jobs(added, count)
         workbench(added, ",".join(question.initial))
 
 
@@ -73,6 +74,16 @@ def _seconds(text: str) -> float:
     if seconds <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+def jobs(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+    """Add the flag that says how many calls of a function may be under way."""
+    command.add_argument(
+        "--jobs",
+        type=count,
+        help="calls of a module:function at the same time, each in a process of its own: for "
+        "functions that wait on a network (default 1)",
+    )
 
 
 def given_of(arguments: argparse.Namespace) -> dict[str, object]:

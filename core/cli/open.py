@@ -18,6 +18,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.outside.function_process import JOBS, jobs_allowed
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import resolved_rankers
@@ -67,6 +68,13 @@ def use_device(arguments: argparse.Namespace) -> None:
         os.environ["SHUFFLEPROOF_DEVICE"] = devices.device(arguments.device)
 
 
+def use_jobs(arguments: argparse.Namespace) -> None:
+    """Let as many calls of a function be under way as --jobs says, if it says anything."""
+    if arguments.jobs is not None:
+        os.environ[JOBS] = str(arguments.jobs)
+        jobs_allowed()
+
+
 def preset_of(arguments: argparse.Namespace) -> str:
     """The preset of rankers named without one."""
     chosen: str | None = arguments.preset
@@ -105,6 +113,7 @@ def asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
         UnknownNameError, UsageError: what cannot be asked.
     """
     use_device(arguments)
+    use_jobs(arguments)
     scope = scope_of(arguments)
     if not STUDIES[kind].over_folds:
         scope = replace(scope, data=one_fold(scope.data, scope.store))

@@ -16,6 +16,7 @@ from shuffleproof.core.cli.open import (
     scope_of,
     store_of,
     use_device,
+    use_jobs,
     workbench_of,
 )
 from shuffleproof.core.data.lists import JudgedLists
@@ -157,6 +158,7 @@ def train(arguments: argparse.Namespace) -> Answer:
 def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     refuse([arguments.ranker])
+    use_jobs(arguments)
     workbench = workbench_of(arguments)
     is_function = RankerName.parse(arguments.ranker).kind is Kind.FUNCTION
     if arguments.queries is None and not arguments.lists and not is_function:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shuffleproof.core.data import archive, layout, source, stored
+from shuffleproof.core.data import archive, layout, source, stored, texts
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.letor.read import Missing
 from shuffleproof.core.data.source import FRACTIONS, LoadedFold, Parts
@@ -37,11 +37,13 @@ class Reading:
         missing: what NULL and NaN cells become: error, zero, mean or largest.
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
+        texts: a side file of what the documents say (`core.data.texts`); None: nothing is known.
     """
 
     missing: str = Missing.ERROR.value
     fractions: tuple[float, float, float] = FRACTIONS
     seed: int = 0
+    texts: Path | None = None
 
 
 def ingest(
@@ -163,6 +165,8 @@ def _key(parts: Path | Parts, reading: Reading) -> ArtefactKey:
             digests += [f"{part}:{_digest(path)}"]
             beside = source.group_file(path)
             digests += [] if beside is None else [f"groups:{_digest(beside)}"]
+    if reading.texts is not None:
+        digests.append(f"texts:{_digest(reading.texts)}")
     return key_of(KIND, read, digests)
 
 
@@ -179,20 +183,25 @@ def _storing(
 ) -> Generator[Progress, None, Artefact]:
     if isinstance(parts, Path) and not parts.exists():
         raise DataError(str(parts), "no such file", "Check the path.")
+    if reading.texts is not None and not reading.texts.is_file():
+        raise DataError(str(reading.texts), "no such file", "Check the path.")
     key = _key(parts, reading)
     with store.lock(key):
         found = store.find(key)
         if found is not None:
             return found
         loaded = yield from _loading(parts, reading)
-        fold = loaded.fold
+        fold, notes = loaded.fold, list(loaded.notes)
+        if reading.texts is not None:
+            fold, note = texts.with_texts(fold, reading.texts)
+            notes.append(note)
         sizes = {
             part: {"queries": dataset.queries, "documents": dataset.documents}
             for part, dataset in (("train", fold.train), ("valid", fold.valid), ("test", fold.test))
         }
         facts = {
             "name": loaded.name,
-            "notes": list(loaded.notes),
+            "notes": notes,
             "parts": sizes,
             "queries": sum(size["queries"] for size in sizes.values()),
             "documents": sum(size["documents"] for size in sizes.values()),
@@ -206,6 +215,7 @@ def _storing(
             "fractions": list(reading.fractions),
             "seed": reading.seed,
         }
+        recipe |= {} if reading.texts is None else {"texts": reading.texts.name}
         return store.add(key, recipe, lambda target: stored.save_fold(fold, target), facts)
 
 

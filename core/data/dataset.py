@@ -23,7 +23,8 @@ class RankingDataset:
         feature_ids: the id (1-based in LETOR files) of every feature column.
         doc_ids: one id a document, where the source names them.
         comments: what followed `#` on each line, where there was anything.
-        fingerprint: digest of all of the above; computed when not given.
+        texts: what every document says, where `ingest` was given that; only functions read it.
+        fingerprint: digest of all of the above but the texts; computed when not given.
     """
 
     features: Float32[np.ndarray, "docs features"]
@@ -33,6 +34,7 @@ class RankingDataset:
     feature_ids: tuple[int, ...]
     doc_ids: TextColumn | None = None
     comments: TextColumn | None = None
+    texts: TextColumn | None = None
     fingerprint: str = field(default="")
 
     def __post_init__(self) -> None:
@@ -94,6 +96,7 @@ class RankingDataset:
             feature_ids=self.feature_ids,
             doc_ids=None if self.doc_ids is None else self.doc_ids.take(rows),
             comments=None if self.comments is None else self.comments.take(rows),
+            texts=None if self.texts is None else self.texts.take(rows),
         )
 
 

@@ -45,7 +45,10 @@ def save(dataset: RankingDataset, path: Path) -> None:
     }
     blobs: dict[int, str] = {}
     columns: dict[str, str] = {}
-    for name, column in (("comments", dataset.comments), ("doc_ids", dataset.doc_ids)):
+    known = (
+        ("comments", dataset.comments), ("doc_ids", dataset.doc_ids), ("texts", dataset.texts),
+    )  # fmt: skip
+    for name, column in known:
         if column is not None:
             columns[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
             arrays[columns[name]] = column.blob
@@ -78,6 +81,7 @@ def open_(path: Path) -> RankingDataset:
             feature_ids=tuple(arrays["feature_ids"].tolist()),
             doc_ids=columns.get("doc_ids"),
             comments=columns.get("comments"),
+            texts=columns.get("texts"),
             fingerprint=about["fingerprint"],
         )
     except (KeyError, ValueError) as error:

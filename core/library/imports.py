@@ -123,7 +123,8 @@ def _opened(one: Artefact) -> Fold:
         fold = stored.open_fold(one.path)
         for name in stored.PARTS:
             part = getattr(fold, name)
-            if not all(map(_inside, (part.doc_ids, part.comments), (part.documents,) * 2)):
+            columns = (part.doc_ids, part.comments, part.texts)
+            if not all(_inside(column, part.documents) for column in columns):
                 raise DataError(str(one.key), f"its {name} part has texts outside of it", REMEDY)
             if replace(part, fingerprint="").fingerprint != part.fingerprint:
                 raise DataError(str(one.key), f"its {name} part has another fingerprint", REMEDY)

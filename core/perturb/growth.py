@@ -137,6 +137,7 @@ def grown(judged: JudgedLists, added: Added) -> JudgedLists:
         feature_ids=dataset.feature_ids,
         doc_ids=None if dataset.doc_ids is None else dataset.doc_ids.take(source),
         comments=None if dataset.comments is None else dataset.comments.take(source),
+        texts=None if dataset.texts is None else dataset.texts.take(source),
     )
     return JudgedLists(larger, _with(lists, old[lists.rows], added, new))
 

@@ -15,7 +15,8 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.progress import Progress
 
-Input = Literal["features", "order", "ranks", "neighbours"]
+Input = Literal["features", "order", "ranks", "neighbours", "query", "documents", "texts"]
+"""What a score may depend on; the last three, names and texts, are given to functions alone."""
 
 
 @runtime_checkable

@@ -18,12 +18,6 @@ from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
 INITIAL = "initial ranking"
 """The initial ranking of the lists among the rankers of a study."""
 
-SIGNATURE = (
-    "score(features: float32[documents, features], ranks: int64[documents, rankings]) -> "
-    "one number a document"
-)
-"""What a function is called with, and what it gives; `ranks` count from 0, best first."""
-
 SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
 FILES: Mapping[str, str] = {
     SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",

@@ -209,7 +209,8 @@ class Workbench:
         if not ranker.source:
             return Identified(ranker, secrets.token_hex(32), lasting=False)
         answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
-        key = key_of("ranker", {"callable": name}, (ranker.source, answers))
+        known = ranker.texts_digest(test.dataset)
+        key = key_of("ranker", {"callable": name}, (ranker.source, answers, *known))
         return Identified(ranker, key.digest)
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:

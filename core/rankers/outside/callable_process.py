@@ -26,10 +26,17 @@ from typing import Any
 
 import numpy as np
 
+from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
+from shuffleproof.core.rankers.outside.signature import Takes, takes
+
 LONGEST = 300  # characters of a function's own words
-ABSENT, FAILED, MASKED, FILES = "absent", "failed", "masked", "files"
-SHAPE, TYPE, EXPECTED = "shape", "type", "expected"
+ABSENT, FAILED, REFUSED = "absent", "failed", "refused"
+INPUTS, OPTIONAL, FILES = "inputs", "optional", "files"
+RETURNED, EXPECTED, REMEDY = "returned", "expected", "remedy"
 SCORES = b"scores"
+ARRAYS = ("features", "ranks", "mask")
+"""Inputs that are sent as arrays, in this order; the others stand in the words before them."""
+
 Frame = tuple[str, int, str]
 
 
@@ -44,44 +51,33 @@ def main(arguments: Sequence[str]) -> int:
     with Connection(int(connection)) as asked:
         sys.path[:] = json.loads(asked.recv_bytes())
         with _limited(*limit):
-            function, head = _found(target)
+            function, taken, head = _found(target)
         asked.send_bytes(json.dumps(head).encode())
         with suppress(EOFError):
             while function is not None:
-                _serve(asked, function, limit, masked=head[MASKED])
+                _serve(asked, function, taken, limit)
     return 0
 
 
-def _found(target: str) -> tuple[Callable[..., Any] | None, dict[str, Any]]:
-    """The function of a name and what is known of it; or none, and why."""
+def _found(target: str) -> tuple[Callable[..., Any] | None, Takes, dict[str, Any]]:
+    """The function of a name, what it takes and what is known of it; or none, and why."""
     module, _, name = target.partition(":")
+    nothing = Takes(())
     try:
         found = importlib.import_module(module)
         function = getattr(found, name, None)
     except BaseException as error:  # noqa: BLE001 (whatever somebody's module does)
         lacking = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         absent = bool(lacking) and f"{module}.".startswith(f"{lacking}.")
-        return None, {ABSENT if absent else FAILED: failure(error)}
+        return None, nothing, {ABSENT if absent else FAILED: failure(error)}
     if not callable(function):
-        return None, {ABSENT: ""}
-    return function, {MASKED: takes_mask(function), FILES: _files(found, function)}
-
-
-def takes_mask(function: Callable[..., Any]) -> bool:
-    """Whether a function is of (features, mask, ranks): whether it needs three arguments.
-
-    >>> takes_mask(lambda features, mask, ranks: 0), takes_mask(lambda features, ranks: 0)
-    (True, False)
-    >>> takes_mask(lambda features, ranks, mask=None: 0)
-    False
-    """
+        return None, nothing, {ABSENT: ""}
     try:
-        declared = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # something compiled
-        return False
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [one for one in declared if one.kind in kinds and one.default is one.empty]
-    return len(needed) == 3
+        taken = takes(function)
+    except ValueError as error:
+        return None, nothing, {REFUSED: str(error)}
+    head = {INPUTS: taken.inputs, OPTIONAL: sorted(taken.optional)}
+    return function, taken, head | {FILES: _files(found, function)}
 
 
 def _files(module: Any, function: Callable[..., Any]) -> list[str]:
@@ -103,29 +99,28 @@ def _limited(seconds: float, faults: int) -> Iterator[None]:
 
 
 def _serve(
-    asked: Connection, function: Callable[..., Any], limit: tuple[float, int], *, masked: bool
+    asked: Connection, function: Callable[..., Any], taken: Takes, limit: tuple[float, int]
 ) -> None:
     """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON."""
     message = io.BytesIO(asked.recv_bytes())
-    features, ranks = (np.load(message, allow_pickle=False) for _ in range(2))
-    padded = message.tell() < message.getbuffer().nbytes
-    mask = np.load(message) if padded else np.ones(features.shape[:2], dtype=bool)
-    expected = features.shape[:2] if masked else features.shape[1:2]
-    given = (features, mask, ranks)
+    given: dict[str, Any] = json.loads(message.readline())
+    for name in ARRAYS:
+        if message.tell() < message.getbuffer().nbytes:
+            given[name] = np.load(message, allow_pickle=False)
+    shape = given["features"].shape[:2]
+    given.setdefault("mask", np.ones(shape, dtype=bool))
+    if "mask" not in taken.inputs:  # one list
+        given = {name: value[0] for name, value in given.items()}
+        shape = shape[1:]
     try:
         with _limited(*limit):
-            answer = function(*given if masked else (features[0], ranks[0]))
-            scores = np.asarray(answer)
-        if scores.shape == (*expected, 1):  # a column, as networks answer
-            scores = scores[..., 0]
+            scores = numbers(taken.call(function, given), shape)
+    except UnusableError as error:
+        head = {RETURNED: error.found, REMEDY: error.remedy, EXPECTED: shape}
+        asked.send_bytes(json.dumps(head).encode())
+        return
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)
         asked.send_bytes(json.dumps({FAILED: failure(error)}).encode())
-        return
-    real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
-    if scores.shape != expected or not real:
-        kind = "None" if answer is None else str(scores.dtype)
-        found = {SHAPE: scores.shape, TYPE: kind, EXPECTED: expected}
-        asked.send_bytes(json.dumps(found).encode())
         return
     filled = io.BytesIO()
     np.save(filled, scores)

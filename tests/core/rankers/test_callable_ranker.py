@@ -1,7 +1,9 @@
 """Functions of the user's run in a process of their own: whatever they do there is told."""
 
+import functools
 import io
 import os
+import re
 import sys
 import time
 from dataclasses import replace
@@ -14,9 +16,12 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.outside import callable_process, callable_ranker
+from shuffleproof.core.rankers.outside import callable_process, function_process
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
+from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
+from shuffleproof.core.rankers.outside.signature import takes
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.invariance.examination import kinds_of
 from shuffleproof.core.studies.kinds.invariance.study import certified
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.workbench import Workbench, finished
@@ -119,6 +124,39 @@ def unknown(features, mask, ranks):
 
 def huge(features, ranks):
     return np.full(len(features), 1e300)
+
+def number(document):
+    return int(document.replace("-", ""), 36) % 1000
+
+def by_name(ranks, documents, *, query, features, texts=("a",), scale=2.0):
+    ids = np.array([number(one) for one in documents]) + number(query)
+    return ids + features[:, 2] - ranks[:, 0] * (ranks.dtype == np.int64) + len(texts) * scale
+
+def by_name_together(query, mask, features, documents, ranks):
+    return [
+        [number(one) + number(own) + row[2] - rank[0] + 2.0 if one else np.nan
+         for one, row, rank in zip(names, rows, of)]
+        for own, names, rows, of in zip(query, documents, features, ranks)
+    ]
+
+def said(texts, features):
+    return [len(text) for text in texts]
+
+def of_query(query, features):
+    if number(query) % 7 == 3:
+        time.sleep(0.2)
+    if number(query) % 7 in (3, 4):
+        raise ValueError(query)
+    return features[:, 2]
+
+def ends_at(query, features):
+    return os._exit(9) if query == os.environ["MINE_QUERY"] else features[:, 2]
+
+def hangs_at(query, features):
+    return hangs(features, features) if query == os.environ["MINE_QUERY"] else features[:, 2]
+
+def sleeps(features, ranks):
+    time.sleep(60)
 """
 
 
@@ -161,7 +199,7 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
     found = [counting.score(test.dataset, test.lists)[test.lists.offsets[:-1]] for _ in range(2)]
     np.testing.assert_array_equal(np.concatenate(found), 1 + np.arange(2 * len(test.lists)))
     who = CallableRanker.named("mine:who")
-    process = who.process._process
+    process = who.processes.processes[0]._process
     assert (who.score(test.dataset, test.lists) == process.pid % 65536).all()
     assert process.pid != os.getpid()
     assert "mine" not in sys.modules
@@ -184,10 +222,9 @@ def test_a_column_of_scores_is_taken(test):
         ("crashes", r"query \S+: it crashed with SIGSEGV \(mine.py:LINE in crashes\). Mend it."),
         ("flat", r"it returned float32 of shape \(10,\). Expected 64 x 10 numbers"),
         ("square", r"query \S+: it returned float32 of shape \(\d+, 10\). Expected \d+ numbers"),
-        ("alone", r"failed: TypeError: alone\(\).*\. It is called as score\(features: float32"),
         ("within", r"failed: TypeError: alone\(\).*LINE in within\). Mend it."),
-        ("nothing", "it returned nothing. Expected"),
-        ("words", "it returned <U1 of shape"),
+        ("nothing", "it returned nothing. Return the scores."),
+        ("words", "it returned texts of shape"),
         ("imaginary", "it returned complex64 of shape"),
         ("ragged", "the function failed: ValueError: .*inhomogeneous"),
         ("unknown", r"query \S+: it returned nan for document 5 of 10. Expected finite"),
@@ -210,13 +247,14 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 
 
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
-    monkeypatch.setattr(callable_ranker, "LAST_BREATH", 0.0)
+    monkeypatch.setattr(function_process, "LAST_BREATH", 0.0)
     ranker = CallableRanker.named("mine:holds", 1.5)
-    process, message = ranker.process._process, io.BytesIO()
+    own, message = ranker.processes.processes[0], io.BytesIO(b"{}\n")
+    message.seek(0, io.SEEK_END)
     for given in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, 1), np.int32)):
         np.save(message, given)
-    ranker.process._connection.send_bytes(message.getvalue())
-    assert process.wait(20) == 1, "by itself, and not by a signal"
+    own._connection.send_bytes(message.getvalue())
+    assert own._process.wait(20) == 1, "by itself, and not by a signal"
 
 
 @pytest.mark.parametrize(
@@ -260,7 +298,7 @@ def test_what_a_function_keeps_at_home_is_not_there_for_its_fresh_processes(
     assert any(folder.glob("*.npy")), "its usual process has kept what it keeps"
     assert "outside its own temporary and home folders" in card.unseen[-1]
     fresh = CallableRanker.named("mine:of_one").fresh()
-    room = Path(fresh.process._room.name)
+    room = Path(fresh.processes.processes[0]._room.name)
     assert fresh.has_own_folders
     assert room.is_dir()
     del fresh
@@ -305,13 +343,13 @@ def few(test):
 
 
 def test_the_environment_allows_more_seconds(monkeypatch):
-    assert callable_ranker.seconds_allowed() == callable_ranker.SECONDS
-    monkeypatch.setenv(callable_ranker.ALLOWED, "0.5")
-    assert callable_ranker.seconds_allowed() == 0.5
+    assert function_process.seconds_allowed() == function_process.SECONDS
+    monkeypatch.setenv(function_process.ALLOWED, "0.5")
+    assert function_process.seconds_allowed() == 0.5
     for text in ("-1", "nan", "inf", "soon"):
-        monkeypatch.setenv(callable_ranker.ALLOWED, text)
+        monkeypatch.setenv(function_process.ALLOWED, text)
         with pytest.raises(ParameterError, match="seconds above 0"):
-            callable_ranker.seconds_allowed()
+            function_process.seconds_allowed()
 
 
 @pytest.mark.parametrize(
@@ -329,6 +367,197 @@ def test_a_module_that_is_not_there_is_told_from_one_that_fails(
     monkeypatch.syspath_prepend(tmp_path)
     if text is not None:
         (tmp_path / f"{target.partition(':')[0]}.py").write_text(text)
-    function, head = callable_process._found(target)
+    function, _, head = callable_process._found(target)
     assert function is None
     assert set(head) == {getattr(callable_process, key)}
+
+
+SIGNATURES = [
+    ("lambda features, ranks: 0", "features ranks"),
+    ("lambda features: 0", "features"),
+    ("lambda ranks, features, query, documents, texts: 0", "ranks features query documents texts"),
+    ("lambda *, query, features: 0", "query features"),
+    ("lambda features, ranks, /: 0", "features ranks"),
+    ("lambda features, ranks, mask=None: 0", "features ranks"),
+    ("lambda ranks, mask, features, query=None: 0", "ranks mask features query"),
+    ("lambda x, r: 0", "features ranks"),
+    ("lambda x, r=None, scale=1: 0", "features ranks"),
+    ("lambda x, m, r: 0", "features mask ranks"),
+    ("lambda *given: 0", "features ranks"),
+    ("min", "features ranks"),
+    ("functools.partial(lambda scale, features: 0, 2.0)", "features"),
+    ("lambda features, rank: 0", "it needs rank, and a function is given features, ranks, query"),
+    ("lambda features, ranks, temperature: 0", "it needs temperature, and"),
+    ("lambda x, y, query: 0", "it needs x, y, and a function is given"),
+    ("lambda x: 0", "it needs x, and a function"),
+    ("lambda: 0", "it takes nothing, and a function"),
+]
+
+
+@pytest.mark.parametrize(("function", "expected"), SIGNATURES)
+def test_what_a_function_takes_is_known_from_its_parameters(function, expected):
+    made = eval(function, {"functools": functools})  # noqa: S307 (a line of this file)
+    if expected.startswith("it "):
+        with pytest.raises(ValueError, match=expected):
+            takes(made)
+    else:
+        assert " ".join(takes(made).inputs) == expected
+
+
+def test_a_signature_that_nothing_fits_is_refused_with_the_list(folder):
+    (folder / "other.py").write_text("def score(features, rank):\n    return rank\n")
+    words = r"other:score: it needs rank, and a function is given features, ranks, query, documents"
+    with pytest.raises(DataError, match=words + r", texts, mask\. Name its parameters so"):
+        CallableRanker.named("other:score")
+
+
+def number(name):
+    """As the module's own."""
+    return int(name.replace("-", ""), 36) % 1000
+
+
+def test_a_function_is_given_what_its_parameters_name_in_the_order_shown(test):
+    ids = np.array([number(one) for one in test.dataset.doc_ids])
+    queries = np.array([number(one) for one in test.dataset.query_ids])
+    for shown in (test.lists, test.lists.shown_as(np.arange(len(test.lists.rows)))):
+        expected = ids[shown.rows] + np.repeat(queries[shown.queries], shown.lengths) + 2.0
+        expected += test.dataset.features[shown.rows, 2] - shown.ranks[:, 0]
+        for name in ("by_name", "by_name_together"):
+            ranker = CallableRanker.named(f"mine:{name}")
+            found = ranker.score(test.dataset, shown)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+            padded = ranker.padded()
+            if padded is not None:
+                np.testing.assert_allclose(padded.score(test.dataset, shown), found, rtol=1e-6)
+
+
+def test_a_certificate_says_that_ids_were_read(test):
+    judged = few(test)
+    plain, named = card_of(judged, "of_one"), card_of(judged, "by_name")
+    assert named.verdict == INVARIANT, named.sentence()
+    assert set(named.reads) - set(plain.reads) == {"query", "documents", "texts"}
+    assert named.sentence().endswith("It reads query ids and document ids and documents' texts.")
+    assert "the same documents under other query ids or document ids" in named.unseen
+    assert any("beside its document in every order" in line for line in named.details())
+    assert "It reads" not in plain.sentence()
+    assert not any("ids" in line for line in (*plain.unseen, *plain.details()))
+    twins = np.zeros_like(test.dataset.features)
+    alike = replace(judged, dataset=replace(test.dataset, features=twins))
+    assert len(np.unique(kinds_of(alike, frozenset(plain.reads)))) == len(judged.lists)
+    assert len(np.unique(kinds_of(alike, frozenset(named.reads)))) == len(judged.lists.rows)
+
+
+def test_what_the_data_lack_is_told_to_who_needs_it(test):
+    nameless = replace(test.dataset, doc_ids=None)
+    for name, dataset, words in (
+        (
+            "by_name",
+            nameless,
+            r"mine:by_name: it takes documents, and this data set has none. Name",
+        ),
+        ("said", test.dataset, r"it takes texts, and this data set has none. Bring them \(`ingest"),
+    ):
+        with pytest.raises(DataError, match=words):
+            CallableRanker.named(f"mine:{name}").score(dataset, test.lists)
+
+
+def in_jobs(name, monkeypatch, jobs=4, seconds=None):
+    monkeypatch.setenv(function_process.JOBS, str(jobs))
+    return CallableRanker.named(f"mine:{name}", seconds)
+
+
+def test_calls_at_the_same_time_answer_as_one_after_the_other(test, monkeypatch):
+    for name in ("by_name", "by_name_together", "of_one"):
+        expected = CallableRanker.named(f"mine:{name}").score(test.dataset, test.lists)
+        ranker = in_jobs(name, monkeypatch)
+        np.testing.assert_array_equal(ranker.score(test.dataset, test.lists), expected)
+        monkeypatch.delenv(function_process.JOBS)
+    starts = test.lists.offsets[:-1]
+    ranker = in_jobs("who", monkeypatch)
+    homes = ranker.score(test.dataset, test.lists)[starts]
+    assert np.bincount(np.unique(homes, return_inverse=True)[1]).min() >= len(starts) // 4
+    odd = test.lists.select(np.arange(1, len(starts), 2)[::-1].copy())
+    found = ranker.score(test.dataset, odd)[odd.offsets[:-1]]
+    np.testing.assert_array_equal(found, homes[1::2][::-1]), "a query's process is always the same"
+    assert len(np.unique(found)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("of_query", r"ValueError: '?{0}'? \(mine.py"),
+        ("ends_at", "query {0}: it ended its own process with exit status 9"),
+        ("hangs_at", "query {0}: it has not answered within 1.5 s"),
+    ],
+)
+def test_of_calls_at_the_same_time_the_first_that_failed_is_told(test, monkeypatch, name, words):
+    ids = [test.dataset.query_ids[one] for one in test.lists.queries]
+    wrong = [one for one in ids if number(one) % 7 in {3, 4}]
+    monkeypatch.setenv("MINE_QUERY", wrong[0])
+    ranker = in_jobs(name, monkeypatch, seconds=1.5)
+    with pytest.raises(DataError, match=words.format(wrong[0])):
+        ranker.score(test.dataset, test.lists)
+
+
+def test_jobs_are_a_whole_number(monkeypatch):
+    assert function_process.jobs_allowed() == 1
+    for text in ("0", "-1", "two", "1.5", "9999"):
+        monkeypatch.setenv(function_process.JOBS, text)
+        with pytest.raises(ParameterError, match="a whole number from 1 to"):
+            function_process.jobs_allowed()
+
+
+async def waits():
+    return [1.0, 2.0]
+
+
+def returned():
+    """What functions return for two documents, and what becomes of it."""
+    import pandas as pd
+    import torch
+
+    series = pd.Series([1.0, 2.0])
+    masked = np.ma.masked_array([1.0, 2.0], [False, True])
+    return {
+        "float16": (np.array([1, 2], np.float16), None),
+        "longdouble": (np.array([1, 2], np.longdouble), None),
+        "whole numbers": (np.array([1, 2], np.uint8), None),
+        "a list": ([1, 2.0], None),
+        "a tuple of numpy numbers": ((np.float32(1), np.int8(2)), None),
+        "a column": ([[1], [2]], None),
+        "a tensor": (torch.tensor([1.0, 2.0]), None),
+        "a tensor with gradients": (torch.tensor([1.0, 2.0], requires_grad=True), None),
+        "bfloat16": (torch.tensor([1.0, 2.0], dtype=torch.bfloat16), None),
+        "a Series": (series, None),
+        "a Series by name": (series.set_axis(["b", "a"]), None),
+        "a column of a frame": (series.to_frame(), None),
+        "nothing masked": (np.ma.masked_array([1.0, 2.0]), None),
+        "a sorted Series": (pd.Series([2.0, 1.0]).sort_values(), "a Series whose index says anoth"),
+        "masked": (masked, r"a masked array, 1 of 2 scores masked: .*\.filled"),
+        "three": ([1, 2, 3], r"int64 of shape \(3,\)"),
+        "none at all": ([], r"float64 of shape \(0,\)"),
+        "one number": (1.0, r"float64 of shape \(\)"),
+        "a row": (np.ones((1, 2)), r"float64 of shape \(1, 2\)"),
+        "texts": (["1", "2"], r"texts of shape \(2,\)"),
+        "a text": ("12", "a text: Return numbers"),
+        "truth": ([True, False], "truth values of shape"),
+        "complex": ([1j, 2], "complex128 of shape"),
+        "None": (None, "nothing: Return the scores"),
+        "a None inside": ([1.0, None], "Python objects of shape"),
+        "a generator": ((one for one in (1, 2)), r"a generator: Return a list of them"),
+        "a map": (map(float, (1, 2)), "a generator"),
+        "a dictionary": ({"a": 1, "b": 2}, "a dictionary: Return the scores alone"),
+        "a set": ({1, 2}, "a set, which has no order"),
+        "an async function": (waits(), "a coroutine, as an async function does: Make it a plain"),
+    }  # fmt: skip
+
+
+def test_whatever_a_function_returns_is_taken_or_refused_in_words():
+    for name, (answer, words) in returned().items():
+        if words is None:
+            np.testing.assert_array_equal(numbers(answer, (2,)), [1, 2], err_msg=name)
+            continue
+        with pytest.raises(UnusableError) as told:
+            numbers(answer, (2,))
+        said = f"{told.value.found}: {told.value.remedy}"
+        assert re.search(words, said), (name, said)

@@ -143,7 +143,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "no list carries fewer initial rankings than none"
     ),
     (
-        "core/rankers/outside/callable_ranker.py",
+        "core/rankers/outside/function_process.py",
         "LAST_BREATH = 10.0  # seconds for a process to end that has closed its connection",
         "*",
     ): ("how long is waited for a process that has nothing more to say"),

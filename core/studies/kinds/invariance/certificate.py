@@ -27,6 +27,11 @@ EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
 """Of the command `certify`."""
 
 CONFIDENCE = 0.95
+NAMING: Mapping[str, str] = {
+    "query": "query ids", "documents": "document ids", "texts": "documents' texts",
+}  # fmt: skip
+"""What a function may read beside numbers, by its input."""
+
 EARLIER = "it was stored by an earlier version, which judged all lists by one floor: examine again"
 
 
@@ -115,6 +120,13 @@ class Certificate:
 
     def sentence(self) -> str:
         """The verdict in words, with what it rests on."""
+        return self._verdict() + (f" It reads {self._named()}." if self._named() else "")
+
+    def _named(self) -> str:
+        """What it reads beside numbers, in words; empty of most rankers."""
+        return " and ".join(words for name, words in NAMING.items() if name in self.reads)
+
+    def _verdict(self) -> str:
         if self.verdict == NOT:
             return f"{self.ranker} is not invariant to the order shown: {'; '.join(self.reasons)}."
         if self.verdict == UNTOLD:
@@ -168,6 +180,8 @@ class Certificate:
         change += f"{self.numeric_floor:.3g}; lowest Kendall τ of two answers {self.lowest_tau:.3f}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
         lines = [change, f"{lists}{self.queries_untold:,} cannot be told", self.coverage()]
+        if self._named():
+            lines.append(f"it reads {self._named()}, each shown beside its document in every order")
         if self.unseen:
             lines.append(f"not seen: {'; '.join(self.unseen)}")
         if self.theorem is not None:
@@ -249,7 +263,7 @@ def _certificate(
         middle_length=most(facts, "middle_length"),
         deterministic=not (most(facts, "unstable") or most(facts, "company")),
         noise_p=most(facts, "noise_p", float("nan")),
-        unseen=tuple(_unseen(facts)),
+        unseen=tuple(_unseen(facts, reads)),
         **counts,
     )
 
@@ -260,8 +274,10 @@ COUNTS = (
 """Facts of an examination that a certificate repeats."""
 
 
-def _unseen(facts: pd.DataFrame) -> Iterator[str]:
+def _unseen(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
     yield f"lists of more than {counted(int(most(facts, 'longest')), 'document')}"
+    if ids := [words for name, words in NAMING.items() if name in reads and name != "texts"]:
+        yield f"the same documents under other {' or '.join(ids)}"
     if systematic_of(facts) is None:
         yield "orders that chance does not draw (examine again)"
         return

@@ -135,7 +135,7 @@ def examine(
     changed = [difference(usual.scores, one.scores) for one in others]
     noise = _noise(lists, floor, same, changed) if unstable.any() else {}
     company &= not unstable.any()
-    kinds, own = kinds_of(base), np.maximum(seen.own, apart.own)
+    kinds, own = kinds_of(base, ranker.reads), np.maximum(seen.own, apart.own)
     found = summarised(lists, list(zip(orders, shown, strict=True)), apart.values(), MEASURES)
     facts = {
         "numeric_floor": float(seen.floor.doubt.max(initial=0.0)),
@@ -230,7 +230,8 @@ class _Comparison:
 
     def values(self) -> list[Float64[np.ndarray, "measures lists"]]:
         """One row of MEASURES a list, for each order."""
-        lists, floor, kinds = self.base.lists, self.floor, kinds_of(self.base)
+        lists, floor = self.base.lists, self.floor
+        kinds = kinds_of(self.base, self.asking.ranker.reads)
         gap = smallest_gap(lists.offsets, self.before)
         gap = np.where(np.isinf(gap), np.nan, gap)
         told, effect = (np.maximum(one, self.own) for one in (floor.doubt, floor.effect))
@@ -328,9 +329,14 @@ def _beyond(
     return found & (lists.lengths > 1)
 
 
-def kinds_of(judged: JudgedLists) -> np.ndarray:
-    """A number for each candidate, the same for documents of equal features in one list."""
+def kinds_of(judged: JudgedLists, reads: frozenset[Any] = frozenset()) -> np.ndarray:
+    """A number for each candidate, the same for those of one list that a ranker cannot tell apart.
+
+    That are documents of equal features; to one that reads ids or texts, every document is another.
+    """
     lists, features = judged.lists, judged.dataset.features
+    if reads & {"documents", "texts"}:
+        return np.arange(len(lists.rows), dtype=np.int64)
     kinds = np.arange(len(lists.rows), dtype=np.int64)
     for low, high in pairwise(lists.offsets):
         _, first, place = np.unique(

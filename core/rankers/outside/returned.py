@@ -1,0 +1,89 @@
+"""What a function returned, as an array of real numbers, or what it is instead, in words."""
+
+import inspect
+from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+
+WORDS: tuple[tuple[Any, str, str], ...] = (
+    (type(None), "nothing", "Return the scores."),
+    (AsyncIterator, "an asynchronous generator", "Make it a plain function."),
+    (Iterator, "a generator", "Return a list of them: list(…)."),
+    (Mapping, "a dictionary", "Return the scores alone, in the order of the documents."),
+    (AbstractSet, "a set, which has no order", "Return a list, in the order of the documents."),
+    (str | bytes, "a text", "Return numbers."),
+)
+"""Types that hold no scores, what they are called, and what to do."""
+
+KINDS = {"U": "texts", "S": "texts", "O": "Python objects", "b": "truth values", "M": "dates"}
+"""Kinds of arrays that are no numbers, in words."""
+
+
+class UnusableError(Exception):
+    """What a function returned holds no scores.
+
+    Attributes:
+        found: what it is.
+        remedy: what to do.
+    """
+
+    def __init__(self, found: str, remedy: str = "") -> None:
+        """Both in words."""
+        self.found, self.remedy = found, remedy
+        super().__init__(found)
+
+
+def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
+    """The scores in what a function returned: a number a document, or a column of them.
+
+    Lists, arrays, Torch tensors (also with gradients, on a GPU, in bfloat16) and Series are taken.
+
+    Args:
+        answer: what it returned.
+        expected: the shape that is due.
+
+    Raises:
+        UnusableError: it holds no such scores.
+
+    >>> numbers([[1], [2]], (2,)).tolist()
+    [1, 2]
+    """
+    if inspect.iscoroutine(answer):
+        answer.close()  # which nobody awaits
+        raise UnusableError(
+            "a coroutine, as an async function does",
+            "Make it a plain function that runs it: asyncio.run(…).",
+        )
+    for kind, words, remedy in WORDS:
+        if isinstance(answer, kind):
+            raise UnusableError(words, remedy)
+    _check_order(answer)
+    if np.ma.isMaskedArray(answer) and np.ma.getmaskarray(answer).any():
+        masked = int(np.ma.getmaskarray(answer).sum())
+        found = f"a masked array, {masked} of {answer.size} scores masked"
+        raise UnusableError(found, "Give them a score: .filled(…).")
+    if hasattr(answer, "detach"):  # a tensor
+        answer = answer.detach().cpu()
+        answer = answer.float() if str(answer.dtype) == "torch.bfloat16" else answer
+    scores = np.asarray(answer)
+    if scores.shape == (*expected, 1):  # a column, as networks answer
+        scores = scores[..., 0]
+    is_real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
+    if scores.shape != expected or not is_real:
+        kind = KINDS.get(scores.dtype.kind, str(scores.dtype))
+        raise UnusableError(f"{kind} of shape {scores.shape}")
+    return scores
+
+
+def _check_order(answer: Any) -> None:
+    """Refuse a Series or frame that was sorted: its rows are not the documents' any more."""
+    if not (type(answer).__module__.startswith("pandas") and hasattr(answer, "index")):
+        return
+    labels, places = np.asarray(answer.index), np.arange(len(answer))
+    if labels.dtype.kind != "i" or np.array_equal(labels, places):
+        return
+    if np.array_equal(np.sort(labels), places):
+        found = "a Series whose index says another order than the documents'"
+        raise UnusableError(found, "Return it in their order: .sort_index(), or .to_numpy().")

@@ -1,0 +1,114 @@
+"""What a function that ranks may take: inputs by the names of its parameters.
+
+Loads nothing but Python's own `inspect`: help texts and the function's process read it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+INPUTS: Mapping[str, str] = {
+    "features": "float32[documents, features]",
+    "ranks": "int64[documents, rankings], from 0, best first",
+    "query": "its id, a text",
+    "documents": "their ids, a list of texts",
+    "texts": "what they say, a list of texts: `ingest --texts` brings them",
+    "mask": "bool[lists, documents]: several lists are then given at once, all else with an axis "
+    "of lists in front",
+}
+"""What a function may take, by the name of its parameter."""
+
+EXTRA: tuple[Literal["query", "documents", "texts"], ...] = ("query", "documents", "texts")
+"""Inputs that name documents and queries; what numbers say of them is not all that is read then."""
+
+SIGNATURE = (
+    "score(features: float32[documents, features], ranks: int64[documents, rankings]) -> "
+    "one number a document"
+)
+"""What a function usually is; `ranks` count from 0, best first."""
+
+MORE = (
+    "Parameters are known by their names: features, ranks, query (its id), documents (their ids), "
+    "texts (where `ingest --texts` brought some), mask (several lists at once); it takes those "
+    "that it needs, and what has a default may be lacking."
+)
+"""What else a function may take, in a sentence."""
+
+BY_PLACE = (("features", "ranks"), ("features", "mask", "ranks"))
+"""What parameters of other names are given, in this order: two of them, or three."""
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What a function is called with.
+
+    Attributes:
+        places: inputs given by place.
+        names: inputs given by name.
+        optional: those of them that have a default.
+    """
+
+    places: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    optional: frozenset[str] = frozenset()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.places, *self.names)
+
+    def call(self, function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+        """What the function returns; an optional input that is not given keeps its default."""
+        by_name = {name: given[name] for name in self.names if name in given}
+        return function(*(given[name] for name in self.places), **by_name)
+
+
+def takes(function: Callable[..., Any]) -> Takes:
+    """What a function takes, from the names of its parameters.
+
+    A function none of whose needed parameters has a name of INPUTS is given two by place, or three;
+    so is what has no signature.
+
+    >>> takes(lambda ranks, features, query, texts=None, scale=2.0: 0).inputs
+    ('ranks', 'features', 'query', 'texts')
+    >>> takes(lambda x, r: 0).inputs, takes(lambda x, m, r: 0).inputs
+    (('features', 'ranks'), ('features', 'mask', 'ranks'))
+
+    Raises:
+        ValueError: it needs something else; the text says what.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # something compiled
+        return Takes(BY_PLACE[0])
+    named = {
+        name: one
+        for name, one in signature.parameters.items()
+        if one.kind not in {one.VAR_POSITIONAL, one.VAR_KEYWORD}
+    }
+    needed = [name for name, one in named.items() if one.default is one.empty]
+    if not INPUTS.keys() & set(needed or named):
+        for inputs in BY_PLACE:
+            if len(needed) <= len(inputs) and _binds(signature, len(inputs)):
+                return Takes(inputs)
+    wrong = [name for name in needed if name not in INPUTS]
+    if wrong or not named.keys() & INPUTS.keys():
+        found = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"
+        raise ValueError(f"{found}, and a function is given {', '.join(INPUTS)}")
+    places = [name for name in needed if named[name].kind is inspect.Parameter.POSITIONAL_ONLY]
+    optional = [
+        name
+        for name, one in named.items()
+        if name in INPUTS.keys() - {*needed, "mask"} and one.kind is not one.POSITIONAL_ONLY
+    ]
+    by_name = [name for name in named if name in {*needed, *optional} and name not in places]
+    return Takes(tuple(places), tuple(by_name), frozenset(optional))
+
+
+def _binds(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
