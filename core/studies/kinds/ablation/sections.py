@@ -9,8 +9,9 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import ALPHA, adjusted
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, ALPHA, PAPER_FAMILY, adjusted
+from shuffleproof.core.studies.claims import ADJUSTED, PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation.sources import BASE, step_of
 from shuffleproof.core.studies.kinds.ablation.study import MEASURE
 from shuffleproof.core.studies.result import StudyResult, in_words, known_mean

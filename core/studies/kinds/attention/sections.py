@@ -8,11 +8,11 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.answers.one_list import amount
+from shuffleproof.core.metrics.significance import ALPHA, adjusted
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ALPHA, adjusted
 from shuffleproof.core.studies.kinds.attention.study import WORDS, ListEdit
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (

@@ -20,9 +20,9 @@ from shuffleproof.core.data.published import (
     table_for,
 )
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ALPHA
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.query import values_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of

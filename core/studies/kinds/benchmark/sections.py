@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.metrics.tied import tied_in_words
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import table_text, tables
-from shuffleproof.core.studies.claims import ALPHA
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import rankers_of

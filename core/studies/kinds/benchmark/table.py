@@ -22,11 +22,17 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.randomisation import randomised
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.robustness import win_tie_loss
-from shuffleproof.core.metrics.significance import bootstrap_intervals, effect_size, holm, paired_t
+from shuffleproof.core.metrics.significance import (
+    ALPHA,
+    adjusted,
+    bootstrap_intervals,
+    effect_size,
+    holm,
+    paired_t,
+)
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ALPHA, adjusted
 from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import per_query, rankers_of, values_of

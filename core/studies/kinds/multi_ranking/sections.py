@@ -8,11 +8,11 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.metrics.significance import ALPHA, adjusted, bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, ALPHA, Verdict, adjusted, rising
+from shuffleproof.core.studies.claims import ADJUSTED, Verdict, rising
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged

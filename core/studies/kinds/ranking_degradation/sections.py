@@ -17,13 +17,13 @@ from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.randomisation import randomised
 from shuffleproof.core.metrics.relevance import mean_of
-from shuffleproof.core.metrics.significance import PairedTest, holm, paired_t
+from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ALPHA, PAPER_FAMILY, rising
+from shuffleproof.core.studies.claims import PAPER_FAMILY, rising
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
 from shuffleproof.core.studies.sections import (

@@ -12,10 +12,11 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import adjusted
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import adjusted, rising
+from shuffleproof.core.studies.claims import rising
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged

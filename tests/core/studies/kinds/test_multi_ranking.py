@@ -10,7 +10,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.metrics.significance import holm, t_interval
+from shuffleproof.core.metrics.significance import adjusted, holm, t_interval
 from shuffleproof.core.rankers.combining import Fusion
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -20,7 +20,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, adjusted, rising
+from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking

@@ -1,0 +1,1 @@
+"""The gate: is a ranker worse than its stored card."""

@@ -1,0 +1,118 @@
+"""Tiers by hand, and their error rates: 200 builds of noise, of planted losses and of gains."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from shuffleproof.core.errors import ParameterError, ShapeError
+from shuffleproof.core.gate.comparison import LEAST, MEANINGS, Pair, Tier, compared
+
+QUERIES, BUILDS = 120, 200
+WAVE = np.sin(np.arange(40)) - np.sin(np.arange(40)).mean()
+BEFORE = np.linspace(0.2, 0.8, 40)
+
+
+def pair(shift, spread, **more):
+    return Pair(BEFORE, BEFORE + shift + spread * WAVE, **more)
+
+
+@pytest.mark.parametrize(
+    ("one", "tier", "said"),
+    [
+        (pair(-0.05, 0.05), "regression", "−0.050 (p < 0.0001): a loss of 0.01 or more"),
+        (pair(-0.005, 0.005), "soft", "real, but less than 0.01"),
+        (pair(-0.02, 0.2), "soft", "0.01 or more, but not told from chance"),
+        (pair(-0.005, 0.2), "within noise", "not told from chance"),
+        (pair(0, 0), "within noise", "unchanged"),
+        (pair(-1e-8, 0), "within noise", "no more than rounding"),
+        (pair(-0.008, 0.001, noise=0.009), "within noise", "no more than rounding"),
+        (pair(-0.008, 0.001, noise=0.009, steady=False), "within noise", "its own noise"),
+        (pair(0.05, 0.05), "improvement", "+0.050"),
+        (pair(-0.05, 0.05, noise=0.02), "unreliable baseline", "rounding alone moves the mean"),
+        (pair(-0.05, 0.05, noise=0.02, steady=False), "unreliable baseline", "not deterministic"),
+        (Pair(BEFORE[:9], BEFORE[:9] - 0.1), "unreliable baseline", "9 queries that count in both"),
+        (Pair(BEFORE, np.full(40, np.nan)), "unreliable baseline", "0 queries"),
+    ],
+)  # fmt: skip
+def test_every_tier_is_what_its_meaning_says(one, tier, said):
+    (found,) = compared([one])
+    assert found.tier == tier
+    assert said in found.because
+    assert found.tier in MEANINGS
+    assert found.p <= 1 or np.isnan(found.p)
+
+
+def test_a_size_that_is_none_and_sides_of_other_queries_are_refused():
+    with pytest.raises(ParameterError, match="above 0"):
+        compared([], 0.0)
+    with pytest.raises(ShapeError, match="one pair a query"):
+        compared([Pair(BEFORE, BEFORE[1:])])
+
+
+def test_equal_differences_are_one_hypothesis_and_queries_may_differ():
+    weak = pair(-0.02, 0.04)
+    (alone,) = compared([weak])
+    assert compared([weak] * 8)[3].p == alone.p
+    others = [pair(0, 0.1 + 0.01 * step) for step in range(7)]
+    assert compared([weak, *others])[0].p == pytest.approx(8 * alone.p)
+    short = Pair(BEFORE[:12], BEFORE[:12] + WAVE[:12])
+    assert compared([weak, short])[0].p == pytest.approx(2 * alone.p)
+
+
+def builds(chance, rankers, conditions, planted, count=BUILDS):
+    """Builds of simulated values: queries keep half of their change through all conditions.
+
+    As a retrained ranker's do: most queries change little, some much, the mean not at all.
+    """
+    for _ in range(count):
+        before = chance.beta(1.2, 1.2, (rankers, 1, QUERIES))
+        shared = chance.standard_t(5, (rankers, 1, QUERIES))
+        own = chance.standard_t(5, (rankers, conditions, QUERIES))
+        change = 0.06 * (shared + own) * (chance.random((rankers, 1, QUERIES)) < 0.7)
+        after = before + change
+        after[0, 0] += planted
+        before = np.broadcast_to(before, after.shape)
+        pairs = zip(before.reshape(-1, QUERIES), after.reshape(-1, QUERIES), strict=True)
+        yield compared([Pair(*one) for one in pairs])
+
+
+SPREAD = np.sqrt(0.06**2 * 2 * (5 / 3) * 0.7)
+"""Standard deviation of a simulated change: both parts have variance 5 / 3."""
+
+
+def power(loss, comparisons):
+    """Of Student's paired t, two-sided at 5 % shared by the comparisons, to find a loss."""
+    freedom, shift = QUERIES - 1, loss / (SPREAD / np.sqrt(QUERIES))
+    return 1 - scipy.stats.nct.cdf(scipy.stats.t.isf(0.025 / comparisons, freedom), freedom, shift)
+
+
+def test_noise_is_no_regression_in_95_of_100_builds():
+    chance = np.random.default_rng(1)
+    red = sum(
+        any(one.tier == Tier.REGRESSION for one in build) for build in builds(chance, 3, 4, 0.0)
+    )
+    assert red <= 0.05 * BUILDS
+
+
+@pytest.mark.parametrize("shift", [-0.03, -0.05, 0.04])
+def test_a_planted_shift_is_found_as_often_as_the_tests_own_power_says(shift):
+    wanted = Tier.REGRESSION if shift < 0 else Tier.IMPROVEMENT
+    chance, found, others = np.random.default_rng(2), 0, 0
+    for first, *rest in builds(chance, 2, 3, shift):
+        found += first.tier == wanted
+        others += any(one.tier == Tier.REGRESSION for one in rest)
+    assert abs(shift) > LEAST
+    assert found / BUILDS == pytest.approx(power(abs(shift), 6), abs=0.05)
+    assert others <= 0.05 * BUILDS
+
+
+def test_it_loads_no_torch_no_pandas_and_no_screen():
+    program = (
+        "import sys, shuffleproof.core.gate.comparison; "
+        "sys.exit(({'torch', 'pandas', 'streamlit', 'lightgbm'} & set(sys.modules)) or 0)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stderr
