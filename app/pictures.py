@@ -60,6 +60,30 @@ def drawn(name: str, facts: Sequence[Any]) -> tuple[go.Figure, str]:
     return draw(*facts), words(*facts[:count])
 
 
+def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()) -> go.Figure:
+    """One picture of a study.
+
+    Args:
+        result: of the study.
+        number: which, from 1, in the order of its sections.
+        measures: by default the study's.
+
+    Raises:
+        UsageError: it has no such picture.
+    """
+    telling = STUDIES[result.recipe["kind"]].telling()
+    sections = telling.sections(result, View(measures=measures))
+    there = [section for section in sections if isinstance(section, Picture)]
+    if not there:
+        raise UsageError("a study of this kind has no figure: write its tables, to .csv or .md")
+    if not 1 <= number <= len(there):
+        raise UsageError(
+            f"it has {counted(len(there), 'figure')}: give --figure a number from 1 to {len(there)}"
+        )
+    figure, _ = drawn(there[number - 1].name, there[number - 1].facts)
+    return figure
+
+
 def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
     """Write one picture of a stored study as PDF, SVG or PNG.
 
@@ -73,18 +97,7 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
         UsageError: it has no such picture.
         ExportError: nothing here can draw it.
     """
-    result = StudyResult.open(directory)
-    telling = STUDIES[result.recipe["kind"]].telling()
-    sections = telling.sections(result, View(measures=how["measures"]))
-    there = [section for section in sections if isinstance(section, Picture)]
-    if not there:
-        raise UsageError("a study of this kind has no figure: write its tables, to .csv or .md")
-    if not 1 <= how["number"] <= len(there):
-        raise UsageError(
-            f"it has {counted(len(there), 'figure')}: give --figure a number from 1 to {len(there)}"
-        )
-    chosen = there[how["number"] - 1]
-    figure, _ = drawn(chosen.name, chosen.facts)
+    figure = figure_of(StudyResult.open(directory), how["number"], how["measures"])
     out.write_bytes(exports.figure_as(figure, how["format"], tuple(how["size"])))
 
 

@@ -119,6 +119,18 @@ def parser() -> argparse.ArgumentParser:
     return root
 
 
+def flags_of(command: str) -> list[argparse.Action]:
+    """The arguments of one command, `--help` left out.
+
+    >>> [one.dest for one in flags_of("doctor")][:2]
+    ['json', 'store']
+    """
+    actions = parser()._actions  # noqa: SLF001 (argparse tells them nowhere else)
+    (commands,) = (one.choices for one in actions if one.dest == argparse.SUPPRESS and one.choices)
+    chosen: argparse.ArgumentParser = dict(commands)[command]
+    return [one for one in chosen._actions if one.dest != "help"]  # noqa: SLF001 (likewise)
+
+
 def _command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
     name: str,

@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from shuffleproof.core.cli.answer import warn
 from shuffleproof.core.cli.flags_studies import question_of
@@ -30,6 +31,22 @@ from shuffleproof.core.studies.workbench import Workbench, finished
 Value = TypeVar("Value")
 
 
+class ShowsProgress(Protocol):
+    """What shows the progress of one piece of work, until it is closed."""
+
+    def __call__(self, progress: Progress, /) -> None:
+        """Show one report."""
+        ...
+
+    def close(self) -> None:
+        """Take it away."""
+        ...
+
+
+SHOWN_BY: ContextVar[Callable[[str], ShowsProgress] | None] = ContextVar("shown_by", default=None)
+"""What makes of a title what shows progress; none: a line on stderr."""
+
+
 def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
     own = default_store()
@@ -50,8 +67,8 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def done(title: str, work: Generator[Progress, None, Value]) -> Value:
-    """Run work to its end with its progress on stderr."""
-    line = ProgressLine(title)
+    """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says."""
+    line = (SHOWN_BY.get() or ProgressLine)(title)
     try:
         return finished(work, line)
     finally:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.open import (
@@ -19,30 +17,20 @@ from shuffleproof.core.cli.open import (
     use_jobs,
     workbench_of,
 )
-from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
 from shuffleproof.core.parameters import fields_of
-from shuffleproof.core.perturb.base import disturbed
-from shuffleproof.core.perturb.registry import PERTURBATIONS, perturbation
-from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.registry import RANKERS
-from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
-from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.invariance.sections import certified as certificates_in
-from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.invariance.study import certificate_of
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, trained
-
-DUPLICATES = 3
-"""Copies of documents that `--lists duplicates` plants in every list."""
+from shuffleproof.core.studies.workbench import trained
 
 
 def names(arguments: argparse.Namespace) -> Answer:
@@ -159,41 +147,14 @@ def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     refuse([arguments.ranker])
     use_jobs(arguments)
-    workbench = workbench_of(arguments)
-    is_function = RankerName.parse(arguments.ranker).kind is Kind.FUNCTION
-    if arguments.queries is None and not arguments.lists and not is_function:
-        study = Invariance((arguments.ranker,), arguments.permutations, arguments.seed or 0).run(
-            workbench
-        )
-        card = certificates_in(StudyResult.open(done(arguments.ranker, study).path))[0]
-    else:
-        card = done(
-            arguments.ranker,
-            certified(
-                done(arguments.ranker, workbench.identified(arguments.ranker)).ranker,
-                workbench.test_lists(arguments.queries),
-                arguments.permutations,
-                arguments.seed or 0,
-                arguments.ranker,
-                more=_more(workbench, arguments),
-            ),
-        )
+    work = certificate_of(
+        workbench_of(arguments),
+        arguments.ranker,
+        arguments.permutations,
+        arguments.seed or 0,
+        queries=arguments.queries,
+        lists=arguments.lists,
+    )
+    card = done(arguments.ranker, work)
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
-
-
-def _more(workbench: Workbench, arguments: argparse.Namespace) -> dict[str, JudgedLists]:
-    """The lists that --lists adds, by what their queries are called beside the others."""
-    found, lists = {}, workbench.test_lists(arguments.queries)
-    if "whole" in arguments.lists:
-        recipe = replace(workbench.recipe, depth=None)
-        whole = done(
-            "lists", Workbench.opened(workbench.name, recipe, workbench.store, workbench.preset)
-        )
-        every = whole.test_lists(arguments.queries)
-        longer = np.flatnonzero(every.lists.lengths > lists.lists.lengths)
-        found[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))
-    if "duplicates" in arguments.lists:
-        planted = perturbation("duplicates", DUPLICATES)
-        found[" (with duplicates)"] = disturbed(planted, lists, generator(arguments.seed or 0))
-    return found

@@ -9,6 +9,7 @@ from jaxtyping import Float32, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,11 @@ class RankingDataset:
             array.flags.writeable = False
         if not self.fingerprint:
             object.__setattr__(self, "fingerprint", _fingerprint(self))
+
+    def __repr__(self) -> str:
+        """Its sizes, in one line."""
+        sizes = (counted(self.queries, "query"), counted(self.documents, "document"))
+        return f"RankingDataset({', '.join(sizes)}, {counted(len(self.feature_ids), 'feature')})"
 
     @property
     def queries(self) -> int:

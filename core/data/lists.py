@@ -13,6 +13,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShapeError
+from shuffleproof.core.words import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +43,11 @@ class CandidateLists:
             raise ShapeError("lists", f"{len(self.rows)} rows, ranks {self.ranks.shape}", "equals")
         for array in (self.offsets, self.queries, self.rows, self.ranks, self.prior):
             array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        """Its sizes, in one line."""
+        sizes = f"{counted(len(self), 'list')} of {self.mean_length:.1f} documents on average"
+        return f"CandidateLists({sizes}, {counted(self.rankings, 'initial ranking')})"
 
     def __len__(self) -> int:
         """The number of lists."""

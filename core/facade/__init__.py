@@ -1,5 +1,6 @@
-"""Shuffleproof as a library: `from shuffleproof import ask, WorstCase`.
+"""Shuffleproof as a library: `import shuffleproof as sp`, then `sp.open("sample")`.
 
+`open` and `ingest` give an object whose methods are the studies; `ask` answers a question.
 Whatever is named here is loaded when it is asked for, so that importing the package loads nothing.
 The question of every kind of study is among it, by its own name.
 """
@@ -9,7 +10,11 @@ from typing import Any
 
 STUDIES = "shuffleproof.core.studies"
 PLACES = {
-    "ask": f"{STUDIES}.workbench",
+    "open": "shuffleproof.studies",
+    "ingest": "shuffleproof.studies",
+    "ask": "shuffleproof.studies",
+    "Studies": "shuffleproof.studies",
+    "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",
     "finished": f"{STUDIES}.workbench",
     "StudyResult": f"{STUDIES}.result",

@@ -14,6 +14,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.words import counted, listed
 
 Input = Literal["features", "order", "ranks", "neighbours", "query", "documents", "texts"]
 """What a score may depend on; the last three, names and texts, are given to functions alone."""
@@ -50,6 +51,16 @@ class Ranker(Protocol):
 
     def save(self, directory: Path) -> None:
         """Write everything that `load` of the same family needs into an empty directory."""
+
+
+def described(ranker: Ranker) -> str:
+    """A ranker in one line, which `repr` prints: its name and what it reads, never its weights."""
+    rankings = f", {counted(ranker.rankings, 'initial ranking')}" if ranker.rankings else ""
+    return f"{type(ranker).__name__}({ranker.name}: reads {_listed(ranker.reads)}{rankings})"
+
+
+def _listed(inputs: frozenset[Input]) -> str:
+    return listed(sorted(inputs)) or "nothing"
 
 
 @runtime_checkable

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float32
+
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.metrics.measure import Measure
@@ -42,10 +45,21 @@ class CachedRanker:
     cached: bool
     fitted: Ranker | None = None
 
+    def __repr__(self) -> str:
+        """Its name, its quality and where it is kept."""
+        facts = self.artefact.facts
+        valid = [f"{name} {value:.3f}" for name, value in facts.get("valid", {}).items()]
+        quality = f", validation {valid[-1]}" if valid else ""
+        return f"CachedRanker({facts.get('name', '')}{quality}: {self.artefact.key})"
+
     @cached_property
     def ranker(self) -> Ranker:
         """Ready to score; opened when it is asked for, since a stored result asks for none."""
         return registry.load(self.artefact.path) if self.fitted is None else self.fitted
+
+    def score(self, judged: JudgedLists) -> Float32[np.ndarray, " candidates"]:
+        """One score a candidate of these lists, in their order; higher is better."""
+        return self.ranker.score(judged.dataset, judged.lists)
 
 
 def fit_or_load(

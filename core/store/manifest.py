@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -63,8 +63,8 @@ class Artefact:
 
     key: ArtefactKey
     path: Path
-    recipe: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    recipe: Mapping[str, Any] = field(repr=False)
+    facts: Mapping[str, Any] = field(repr=False)
     created: str
     size: int
     imported: Imported | None = None

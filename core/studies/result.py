@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,9 @@ SUMMARY = (
     tables.QUERIES,
 )
 """The columns of a summary."""
+
+
+Opened = TypeVar("Opened", bound="StudyResult")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +70,38 @@ class StudyResult:
         """The measures along the second axis of `values`."""
         return tuple(self.recipe.get("stored", self.recipe["measures"]))
 
+    def __repr__(self) -> str:
+        """What was asked of what, and where it is stored."""
+        where = "" if self.directory is None else f", {self.directory.name}"
+        data = f" of {self.facts['data']}" if "data" in self.facts else ""
+        sizes = f"{counted(len(self.query_ids), 'query')}, {counted(len(self.trials), 'trial')}"
+        return f"{type(self).__name__}({self.recipe.get('kind', 'study')}{data}: {sizes}{where})"
+
+    @overload
+    def per_query(self) -> pd.DataFrame: ...
+
+    @overload
     def per_query(
-        self, ranker: str, family: str, level: float, measure: str
-    ) -> Float32[np.ndarray, " queries"]:
-        """A point's value for every query: the mean over the draws."""
+        self, ranker: str, family: str, level: int | float, measure: str
+    ) -> Float32[np.ndarray, " queries"]: ...
+
+    def per_query(
+        self,
+        ranker: str | None = None,
+        family: str = "",
+        level: int | float = 0.0,
+        measure: str = "",
+    ) -> Any:
+        """A point's value for every query, the mean over the draws; without a point, every value.
+
+        Args:
+            ranker: its label; None: the frame of `every_value`.
+            family: of the point.
+            level: of the point.
+            measure: one that is stored, or that follows from those.
+        """
+        if ranker is None:
+            return self.every_value()
         return self._over_draws(self._rows(ranker, family, level), measure)
 
     def draws(
@@ -120,7 +151,7 @@ class StudyResult:
             save_file(dict(arrays), directory / name)
 
     @classmethod
-    def open(cls, directory: Path) -> "StudyResult":
+    def open(cls: type[Opened], directory: Path) -> Opened:  # noqa: PYI019 (checked at run time, where Self means nothing)
         """Open a stored result."""
         head = json.loads((directory / "study.json").read_text())
         return cls(
@@ -160,7 +191,7 @@ class StudyResult:
             ignore_index=True,
         )
 
-    def _rows(self, ranker: str, family: str, level: float) -> Any:
+    def _rows(self, ranker: str, family: str, level: int | float) -> Any:
         trials = self.trials
         chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
         return np.flatnonzero(chosen.to_numpy())

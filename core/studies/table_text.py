@@ -132,7 +132,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
         if group:
             lines.append(([f"{group}:", *[""] * (len(text.heads) - 1)], True))
         indent = "  " if group else ""
-        lines += [([indent + _plain(row[0]), *map(_plain, row[1:])], False) for row in rows]
+        lines += [([indent + str(row[0]), *map(str, row[1:])], False) for row in rows]
     cells = [line for line, _ in lines]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     if sum(widths) + 2 * len(widths) > WIDTH and len(text.rows) < len(widths):
@@ -221,10 +221,6 @@ def _html(cell: Cell) -> str:
     text = markup.escape(cell.text).replace(" %", "&nbsp;%")
     spread = f"<small>{cell.spread}</small>" if cell.spread else ""
     return " ".join(filter(None, [f"<b>{text}</b>" if cell.best else text, cell.marks, spread]))
-
-
-def _plain(cell: Cell) -> str:
-    return " ".join(filter(None, [cell.text + "*" * cell.best, cell.marks, cell.spread]))
 
 
 def _aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:

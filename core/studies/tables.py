@@ -83,6 +83,10 @@ class Cell:
     marks: str = ""
     spread: str = ""
 
+    def __str__(self) -> str:
+        """All of it, in plain letters."""
+        return " ".join(filter(None, [self.text + "*" * self.best, self.marks, self.spread]))
+
 
 @dataclass(frozen=True)
 class Table:

@@ -78,6 +78,11 @@ class Workbench:
     store: Store
     preset: str
 
+    def __repr__(self) -> str:
+        """The data set and its lists, in one line."""
+        lists = self.prepared.test.lists
+        return f"Workbench({self.name!r}, preset {self.preset}, {self.recipe}, test {lists})"
+
     @classmethod
     def opened(
         cls,
@@ -313,13 +318,14 @@ def trained(
     return (yield from workbench.trained(name, changes))
 
 
-def ask(
+def ask(  # noqa: PLR0913 (what, of what, where, and how long)
     question: Question,
     data: str = SAMPLE,
     *,
     preset: str | None = None,
     store: Store | None = None,
     max_seconds: int | float | None = None,
+    watch: Callable[[Progress], None] | None = None,
     **lists: Any,
 ) -> StudyResult:
     """Answer a question; what is stored is not computed again.
@@ -333,6 +339,7 @@ def ask(
             `paper`.
         store: where everything is kept; by default the user's own.
         max_seconds: after which nothing new is begun; the same call without it goes on.
+        watch: is called with every report of progress.
         lists: fields of ListRecipe that differ from its default (`initial`, `depth`, `scores`,
             `queries`, …).
 
@@ -341,4 +348,4 @@ def ask(
     """
     question, scope = question.limited(Scope(store or default_store(), data, lists or None, preset))
     question.check(scope, from_outside=True)
-    return StudyResult.open(finished(question.answered(scope, max_seconds)).path)
+    return StudyResult.open(finished(question.answered(scope, max_seconds), watch).path)

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ShapeError
-from shuffleproof.core.rankers.base import Input, RankerSpec
+from shuffleproof.core.rankers.base import Input, RankerSpec, described
 from shuffleproof.core.rankers.boosting.bins import comparable
 
 FAMILY = "boosting"
@@ -67,6 +67,8 @@ class BoostedRanker:
     feature_ids: tuple[int, ...]
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
+
+    __repr__ = described
 
     @property
     def name(self) -> str:

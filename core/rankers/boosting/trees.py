@@ -21,7 +21,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
 from shuffleproof.core.parameters import check, parameter, replaced, written
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
 
 if TYPE_CHECKING:
@@ -171,6 +171,8 @@ class LambdaMART:
     feature_ids: tuple[int, ...]
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
+
+    __repr__ = described
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from shuffleproof.core.aggregate.voting import mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.base import Input, Ranker, described
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.ensemble.saved import load_members, save
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
@@ -47,6 +47,8 @@ class FusedRanker:
 
     members: tuple[Ranker, ...]
     options: Fusion
+
+    __repr__ = described
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from shuffleproof.core.aggregate.voting import borda, kemeny
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.base import Input, Ranker, described
 from shuffleproof.core.rankers.canonical import document_digests
 from shuffleproof.core.rankers.combining import Shuffling
 from shuffleproof.core.rankers.ensemble.saved import save
@@ -36,6 +36,8 @@ class ShuffledRanker:
 
     member: Ranker
     options: Shuffling
+
+    __repr__ = described
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.parameters import check, parameter, replaced, written
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.pairs import HingePoint, PairedLists
@@ -204,6 +204,8 @@ class LinearRanker:
     finished: bool = True
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
+
+    __repr__ = described
 
     @property
     def warning(self) -> str:

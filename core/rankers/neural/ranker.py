@@ -27,7 +27,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.neural.feed import (
     document_features,
     fed,
@@ -69,6 +69,8 @@ class NeuralRanker:
     feature_ids: tuple[int, ...]
     facts: dict[str, Any]
     columns: tuple[int | None, ...] = ()
+
+    __repr__ = described
 
     def __post_init__(self) -> None:
         """Read the initial rankings where they were in training, unless it is said otherwise."""

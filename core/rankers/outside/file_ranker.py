@@ -27,7 +27,7 @@ from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, blocks
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
 from shuffleproof.core.numerals import number
-from shuffleproof.core.rankers.base import Input
+from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.name import SCORES, RankerName
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -65,6 +65,8 @@ class FileScores:
     merged: int = 0
     reads: frozenset[Input] = ALONE
     rankings: int = 0
+
+    __repr__ = described
 
     @classmethod
     def read(cls, name: str, dataset: RankingDataset) -> "FileScores":
@@ -125,6 +127,8 @@ class OutsideModel:
     _known: dict[str, Float32[np.ndarray, " docs"]] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    __repr__ = described
 
     @classmethod
     def named(cls, name: str) -> "OutsideModel":

@@ -107,6 +107,10 @@ class Certificate:
     noise_p: float = float("nan")
     unseen: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """The verdict in words."""
+        return f"Certificate: {self.sentence()}"
+
     @property
     def invariant(self) -> bool:
         """Whether the verdict is that it is."""

@@ -5,7 +5,7 @@ really scores each of them, and the scores are compared document by document. No
 over here: a ranker that ought to be invariant by theorem is measured like any other.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,18 @@ import pandas as pd
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
+from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.theorems import theorem_of
+from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.kinds.invariance.sections import certified as certified_in
 from shuffleproof.core.studies.kinds.invariance.verdict import most, systematic_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -30,6 +35,9 @@ from shuffleproof.core.studies.workbench import Workbench, digests_of
 STORED = examination.MEASURES
 MEASURES = STORED[:4]
 FAMILY = "shuffle-shown"
+PERMUTATIONS = 20
+DUPLICATES = 3
+"""Copies of documents that are planted in every list, where that is asked for."""
 
 
 def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Artefact]:
@@ -132,3 +140,54 @@ def _joined(results: Sequence[StudyResult]) -> StudyResult:
         query_ids=tuple(name for result in results for name in result.query_ids),
         facts=first.facts,
     )
+
+
+def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
+    workbench: Workbench,
+    ranker: str,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+    *,
+    queries: int | None = None,
+    lists: Collection[str] = (),
+) -> Generator[Progress, None, Certificate]:
+    """The certificate of one ranker, from a stored study where it is of the test lists alone.
+
+    Args:
+        workbench: whose test lists are permuted.
+        ranker: its name.
+        permutations: of every query.
+        seed: of the permutations.
+        queries: only the first so many test queries.
+        lists: what is examined beside: `whole` lists of all documents, planted `duplicates`.
+
+    Raises:
+        NotAskedAgainError: scores in a file.
+    """
+    is_function = RankerName.parse(ranker).kind is Kind.FUNCTION
+    if queries is None and not lists and not is_function:
+        stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
+        return certified_in(StudyResult.open(stored.path))[0]
+    more = yield from _beside(workbench, queries, lists, seed)
+    named = yield from workbench.identified(ranker)
+    base = workbench.test_lists(queries)
+    return (yield from certified(named.ranker, base, permutations, seed, ranker, more=more))
+
+
+def _beside(
+    workbench: Workbench, queries: int | None, lists: Collection[str], seed: int
+) -> Generator[Progress, None, dict[str, JudgedLists]]:
+    """The lists that are examined beside, by what their queries' names end in."""
+    found, base = {}, workbench.test_lists(queries)
+    if "whole" in lists:
+        recipe = replace(workbench.recipe, depth=None)
+        whole = yield from Workbench.opened(
+            workbench.name, recipe, workbench.store, workbench.preset
+        )
+        every = whole.test_lists(queries)
+        longer = np.flatnonzero(every.lists.lengths > base.lists.lengths)
+        found[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))
+    if "duplicates" in lists:
+        planted = perturbation("duplicates", DUPLICATES)
+        found[" (with duplicates)"] = disturbed(planted, base, generator(seed))
+    return found

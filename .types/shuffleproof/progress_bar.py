@@ -1,0 +1,1 @@
+../../core/facade/progress_bar.py

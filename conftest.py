@@ -1,0 +1,15 @@
+"""What all of pytest's runs share: examples in docstrings never touch the user's own store."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def store_of_examples(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An example's store is a temporary one, shared by all examples of a run."""
+    if isinstance(request.node, pytest.DoctestItem):
+        place = tmp_path_factory.getbasetemp() / "examples"
+        monkeypatch.setenv("SHUFFLEPROOF_HOME", str(place))

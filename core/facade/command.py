@@ -1,0 +1,87 @@
+"""Commands of the shell as functions: the same flags, checks and work, with values for texts."""
+
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from importlib import import_module
+from inspect import Parameter
+from os import PathLike
+from typing import Any
+
+from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.arguments import flags_of, parser
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.parameters import text_of
+
+SHARED = frozenset({"json", "store", "device"})
+"""Flags that a function has no use for, or says otherwise."""
+
+
+def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Answer:
+    """What a command answers.
+
+    Args:
+        command: its name.
+        places: its arguments without a flag.
+        flags: by their names with underscores; None and False: not given.
+
+    Raises:
+        ShuffleproofError: as the command refuses or fails.
+    """
+    known = {one.dest: one for one in flags_of(command) if one.option_strings}
+    words = [command]
+    for name, value in flags.items():
+        if name not in known:
+            raise UnknownNameError(f"argument of {command}", name, set(known) - SHARED)
+        flag = known[name].option_strings[0]
+        if value is None or value is False:
+            continue
+        if known[name].nargs == 0:
+            words.append(flag)
+        elif known[name].nargs == "+":
+            several = [value] if isinstance(value, str | PathLike) else value
+            words += [flag, *map(str, several)]
+        else:
+            words.append(f"{flag}={_text(value)}")
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            chosen = parser().parse_args([*words, *(["--"] if places else []), *map(str, places)])
+    except SystemExit:
+        last = said.getvalue().strip().splitlines()[-1]
+        why = last.partition("error: ")[2] or last
+        raise UsageError(f"{command}: {why}; give it what its help names") from None
+    module, _, name = chosen.answer.partition(":")
+    found: Answer = getattr(import_module(f"shuffleproof.core.cli.{module}"), name)(chosen)
+    return found
+
+
+def _text(value: Any) -> str:
+    """The text of a value; width and height are written 640x360.
+
+    >>> _text((640, 360)), _text(("a", "b")), _text((0.5, 0.25, 0.25))
+    ('640x360', 'a,b', '0.5,0.25,0.25')
+    """
+    if isinstance(value, tuple | list) and len(value) == 2:
+        width, height = value
+        if isinstance(width, int) and isinstance(height, int):
+            return f"{width}x{height}"
+    return text_of(value)
+
+
+def parameters_of(command: str, without: Sequence[str] = ()) -> list[Parameter]:
+    """The flags of a command as arguments that are given by name alone."""
+    return [
+        Parameter(one.dest, Parameter.KEYWORD_ONLY, default=one.default)
+        for one in flags_of(command)
+        if one.option_strings and one.dest not in {*SHARED, *without}
+    ]
+
+
+def flags_told(command: str, without: Sequence[str] = ()) -> str:
+    """What the flags of a command say of themselves, a line each, for a docstring."""
+    return "\n".join(
+        f"    {one.dest}: {(one.help or ', '.join(one.choices or ())).replace('%%', '%')}"
+        for one in flags_of(command)
+        if one.option_strings and one.dest not in {*SHARED, *without}
+    )

@@ -1,0 +1,226 @@
+"""What a study found, as a reader wants it: the finding, tables, figures, files."""
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from importlib import import_module
+from inspect import Parameter, Signature
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from shuffleproof.command import answer, flags_told, parameters_of
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.parameters import OLD, parts_of
+from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.studies import table_text
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import (
+    STOPPED,
+    Finding,
+    Picture,
+    Section,
+    View,
+    limits,
+    told,
+)
+from shuffleproof.core.studies.tables import Cell, Table
+from shuffleproof.core.words import counted
+
+WIDEST, FINDINGS, ROWS = 160, 6, 12
+"""Letters of a line and findings of a `repr`, rows of a table in a notebook; more are cut."""
+
+OF_OTHERS = ("format", "part", "data", "initial", "depth", "scores", "preset")
+"""Flags of `export` that a study has no use for, or that its path says."""
+
+Measures = str | Sequence[str]
+
+
+class Result(StudyResult):
+    """The stored outcome of a study, with all that its page, its report and its command show.
+
+    >>> import shuffleproof as sp
+    >>> result = sp.open("sample", progress=False).group_shuffles("gsf", orders=4, queries=50)
+    >>> result.tables
+    ['Equivariance error of every ranker by the number of shuffles']
+    >>> result.table().columns[:4].to_list(), result.table("equivariance").shape
+    (['Ranker', 'Groups', 'S', 'Error'], (7, 9))
+    >>> type(result.figure()).__name__, result.per_query().columns.to_list()[-3:]
+    ('Figure', ['query', 'measure', 'value'])
+    >>> result.command
+    'shuffleproof study group-shuffles --orders 4 --queries 50'
+    """
+
+    @classmethod
+    def of(cls, result: StudyResult) -> "Result":
+        """A stored result with all that can be shown of it."""
+        return cls(**{field.name: getattr(result, field.name) for field in fields(StudyResult)})
+
+    def __repr__(self) -> str:
+        """What was asked, what was found and what there is to look at, in ten lines at most."""
+        said = self.finding.splitlines()
+        lines = [super().__repr__(), *(_cut(line) for line in said[:FINDINGS])]
+        if len(said) > FINDINGS:
+            lines.append(f"… {counted(len(said) - FINDINGS, 'finding')} more in .finding")
+        names = "; ".join(f"{at} {name}" for at, name in enumerate(self.tables, start=1))
+        lines.append(_cut(f"tables: {names}"))
+        return "\n".join([*lines, f"figures: {len(self._pictures())}"])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the finding, and the first rows of the first table."""
+        said = "".join(
+            f"<p>{html.escape(_cut(line, 400))}</p>"
+            for line in self.finding.splitlines()[:FINDINGS]
+        )
+        table = next(self._tables(), None)
+        if table is None:
+            return said
+        cut = replace(table, frame=table.frame.head(ROWS), groups=table.groups[:ROWS])
+        more = len(table.frame) - ROWS
+        rest = f"<p><small>… {counted(more, 'row')} more: .table()</small></p>" if more > 0 else ""
+        title = f"<p><b>{html.escape(table.title)}</b></p>" if table.title else ""
+        return f"<div>{said}{title}{table_text.html(cut)}{rest}</div>"
+
+    def _sections(self, measures: Measures = ()) -> Iterator[Section]:
+        """What the study says, under these measures (none: its own)."""
+        telling = STUDIES[self.recipe["kind"]].telling()
+        return told(telling, self, View(measures=_texts(measures)))
+
+    def _tables(self, measures: Measures = ()) -> Iterator[Table]:
+        for section in self._sections(measures):
+            yield from section.tables if isinstance(section, Picture) else ()
+            if isinstance(section, Table):
+                yield section
+
+    def _pictures(self) -> list[Picture]:
+        return [one for one in self._sections() if isinstance(one, Picture)]
+
+    @property
+    def finding(self) -> str:
+        """What the numbers amount to, a line each; first what is not there, where that is so."""
+        said = [one.text for one in self._sections() if isinstance(one, Finding) and one.text]
+        return "\n".join([*limits(self.facts), *said])
+
+    @property
+    def tables(self) -> list[str]:
+        """The titles of its tables, in the order of their numbers."""
+        return [table.title or STUDIES[self.recipe["kind"]].source for table in self._tables()]
+
+    def table(self, which: int | str = 1, measures: Measures = ()) -> pd.DataFrame:
+        """A table as people read it: its columns by their labels, its numbers exact.
+
+        Args:
+            which: its number from 1, or words of its title.
+            measures: others than the study was asked for, where what is stored gives them.
+
+        Raises:
+            UsageError: it has no such table.
+        """
+        tables, titles = list(self._tables(measures)), self.tables
+        if isinstance(which, str):
+            fitting = [
+                at for at, title in enumerate(titles) if which.casefold() in title.casefold()
+            ]
+            if not fitting:
+                raise UnknownNameError("table", which, titles)
+            return _shown(tables[fitting[0]])
+        if not 1 <= which <= len(tables):
+            raise ParameterError("table", which, f"a number from 1 to {len(tables)}, or a title")
+        return _shown(tables[which - 1])
+
+    def figure(self, number: int = 1, measures: Measures = ()) -> Any:
+        """A figure, a `plotly.graph_objects.Figure`.
+
+        Args:
+            number: which of its figures, from 1.
+            measures: others than the study was asked for, where what is stored gives them.
+
+        Raises:
+            UsageError: it has no such figure.
+        """
+        pictures = import_module("shuffleproof.app.pictures")  # core knows no plotly
+        return pictures.figure_of(self, number, _texts(measures))
+
+    def export(self, path: str | PathLike[str], **flags: Any) -> Path:
+        """Write it to a file, as the command `export` does; the file's ending says the format.
+
+        Reports (.html), figures (.pdf .svg .png), exact values (.csv .parquet .json), tables for
+        people (.tex .md), runs of a benchmark (.zip).
+
+        Args:
+            path: of the file.
+            flags: those of the command:
+        """
+        out = Path(path).expanduser()
+        answer("export", [self._key(), out], {"store": self._root(), **flags})
+        return out
+
+    @property
+    def methods(self) -> str:
+        """A paragraph of methods for a paper, and what it cites."""
+        works = (f"[{at}] {work}" for at, work in enumerate(references(self.recipe, self.facts), 1))
+        return "\n".join([paragraph(self.recipe, self.facts), "", *works])
+
+    @property
+    def command(self) -> str:
+        """The command that makes it again."""
+        return study_command(self.recipe, self.facts)
+
+    @property
+    def python(self) -> str:
+        """The lines of Python that make it again."""
+        return study_python(self.recipe, self.facts)
+
+    def _key(self) -> str:
+        if self.directory is None or STOPPED in self.facts:
+            raise UsageError(
+                "this study was stopped: run it again without max_seconds, then export"
+            )
+        return self.directory.name
+
+    def _root(self) -> Path:
+        """The store that it lies in; what ships with the program is found from the user's own."""
+        self._key()
+        root, own = Path(self.directory or "").parents[1], default_store()
+        return own.root if root in own.bundled else root
+
+
+Result.export.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("path", Parameter.POSITIONAL_OR_KEYWORD),
+        *parameters_of("export", OF_OTHERS),
+    ]
+)
+Result.export.__doc__ = (
+    f"{(Result.export.__doc__ or '').rstrip()}\n{flags_told('export', OF_OTHERS)}"
+)
+
+
+def _texts(measures: Measures) -> list[str]:
+    return parts_of(measures, OLD) if isinstance(measures, str) else list(measures)
+
+
+def _cut(line: str, letters: int = WIDEST) -> str:
+    return line if len(line) <= letters else f"{line[:letters]}…"
+
+
+def _shown(table: Table) -> pd.DataFrame:
+    """The columns that people read, by their labels; two of one label by their keys beside."""
+    labels = [column.label or column.key for column in table.shown]
+    frame = table.frame[[column.key for column in table.shown]].reset_index(drop=True)
+    frame = frame.map(lambda value: str(value) if isinstance(value, Cell) else value)
+    frame.columns = pd.Index(
+        [
+            label if labels.count(label) == 1 else f"{label} ({column.key})"
+            for label, column in zip(labels, table.shown, strict=True)
+        ]
+    )
+    if table.groups:
+        frame.insert(0, "Group", list(table.groups))
+    return frame

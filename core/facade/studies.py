@@ -1,0 +1,396 @@
+"""Studies of a data set as methods: `open("mq2008").initial_ranking("dlcm, setrank-imsab")`."""
+
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, wraps
+from inspect import Signature
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from shuffleproof.command import answer, flags_told, parameters_of
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.metrics.bundles import BUNDLES, under
+from shuffleproof.core.parameters import parameters, text_of
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.fit_cache import CachedRanker
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies import resolved_rankers, workbench
+from shuffleproof.core.studies.by_name import LEVELS, by_name, name_of
+from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
+from shuffleproof.core.studies.question import SAMPLE, Levels, Question, Scope, syntax_of
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
+from shuffleproof.progress_bar import bar, bars
+from shuffleproof.result import Result
+
+__all__ = ["Studies", "ask", "ingest", "open"]
+
+Value = TypeVar("Value")
+
+RANKER = next(parameters(Invariance))
+INITIAL = replace(RANKER, name="initial")
+"""Fields of rankers."""
+
+FORMS = "names (at their own levels), {family: levels}, or pairs (family, level)"
+"""How families with levels are given."""
+
+RETURNS = """
+
+Returns:
+    A `Result`: its `finding`, `table()`, `figure()`, `per_query()`, `export(path)`.
+"""
+
+LIMITS: Mapping[str, str] = {
+    "queries": "only the first so many test queries",
+    "max_seconds": "after which nothing new is begun; the answer is of what is finished",
+}
+"""What every study takes beside the fields of its question."""
+
+NOTES = 4
+"""Notes that `repr` prints."""
+
+
+@dataclass(frozen=True, repr=False)
+class Studies:
+    """A data set that is open for studies: what `shuffleproof.open` returns.
+
+    Every kind of study is a method, by the name of its command with underscores and by that of
+    its question: `initial_ranking` is `ranking_degradation`. It finds what is stored, does what is
+    missing, and returns a `Result`.
+
+    Attributes:
+        scope: the data set, how its lists are made, the preset and the store.
+        progress: whether bars are shown while something works.
+        notes: what was noticed when the data was read in.
+
+    >>> import shuffleproof as sp
+    >>> sample = sp.open("sample", progress=False)
+    >>> sample  # doctest: +ELLIPSIS
+    Studies of sample, preset small
+    650 queries, 25,933 documents, 10 features
+    lists: top 40 by lambdamart@small, training scores cross-fitted
+    studies: invariance, initial_ranking, benchmark, ...
+    also: train, certify, doctor, lists, workbench
+    >>> print(sample.worst_case("dlcm, setrank-imsab-init, setrank-imsab", budgets=[1, 2, 5],
+    ...     queries=50))  # doctest: +ELLIPSIS
+    Result(worst-case of sample: 50 queries, ...
+    """
+
+    scope: Scope
+    progress: bool = True
+    notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        """What is open, and what can be done with it, in ten lines at most."""
+        facts = catalogue.find(self._fold, self.scope.store).facts
+        sizes = [counted(int(facts[f"{several}"]), one) for several, one in SIZES.items()]
+        folds = folds_of(self.scope.data, self.scope.store)
+        if len(folds) > 1:
+            sizes.append(f"{len(folds)} folds; studies of one fold take {folds[0]}")
+        made = self.scope.recipe()
+        depth = "all documents" if made.depth is None else f"top {made.depth}"
+        lines = [
+            f"Studies of {self.scope.data}, preset {self.scope.usual}",
+            ", ".join(sizes),
+            f"lists: {depth} by {', '.join(made.initial)}, training scores {made.scores}",
+            f"studies: {', '.join(kind.replace('-', '_') for kind in STUDIES)}",
+            "also: train, certify, doctor, lists, workbench",
+            *self.notes[:NOTES],
+        ]
+        more = len(self.notes) - NOTES
+        return "\n".join([*lines, *([f"… {counted(more, 'note')} more in .notes"] * (more > 0))])
+
+    @property
+    def _fold(self) -> str:
+        """The data set of studies that are of a single fold."""
+        return folds_of(self.scope.data, self.scope.store)[0]
+
+    @property
+    def _scope(self) -> Scope:
+        """What a single fold is asked of."""
+        return replace(self.scope, data=self._fold)
+
+    @cached_property
+    def workbench(self) -> Workbench:
+        """Lists, rankers and scores, below the studies; its lists are made now if need be."""
+        return self._done("lists", self._scope.opened())
+
+    @property
+    def lists(self) -> Mapping[str, JudgedLists]:
+        """The candidate lists of `train`, `valid` and `test`, as a ranker's `score` takes them."""
+        prepared = self.workbench.prepared
+        return {"train": prepared.train, "valid": prepared.valid, "test": prepared.test}
+
+    def train(self, name: str, **changes: Any) -> CachedRanker:
+        """Train a ranker, or find it trained.
+
+        Args:
+            name: such as `dlcm` or `dlcm@tuned`; `shuffleproof list rankers` says which there are.
+            changes: fields of its recipe that differ from the preset, such as `epochs=3`.
+
+        Returns:
+            The ranker. Its `score(lists)` gives one score a document; studies take it as they take
+            a name.
+
+        >>> import shuffleproof as sp
+        >>> sample = sp.open("sample", progress=False)
+        >>> mart = sample.train("mart")
+        >>> mart.score(sample.lists["test"]).shape
+        (5822,)
+        """
+        texts = {field: text_of(value) for field, value in changes.items()}
+        self._check([name], texts)
+        return self._done(name, workbench.trained(self._scope, name, texts))
+
+    def certify(
+        self,
+        ranker: Any,
+        permutations: int = PERMUTATIONS,
+        seed: int = 0,
+        *,
+        queries: int | None = None,
+        lists: Sequence[str] = (),
+    ) -> Certificate:
+        """Is a ranker's answer invariant to the order shown? Real permutations tell.
+
+        Args:
+            ranker: a name, what `train` returned, or a function `module:function`.
+            permutations: of every query.
+            seed: of the permutations.
+            queries: only the first so many test queries.
+            lists: examined beside: `whole` lists of all documents, planted `duplicates`.
+
+        Returns:
+            A certificate with its `verdict`, `sentence()` and `details()`.
+        """
+        name = name_of(RANKER, ranker)
+        self._check([name])
+        asked = (permutations, seed)
+        work = certificate_of(self.workbench, name, *asked, queries=queries, lists=lists)
+        return self._done(name, work)
+
+    def doctor(self, **flags: Any) -> pd.DataFrame:
+        """What the data set hides: a row a finding, the gravest first.
+
+        Args:
+            flags: those of the command:
+        """
+        with bars(progress=self.progress):
+            told = answer("doctor", [self._fold], {"store": self.scope.store.root, **flags})
+        found = pd.DataFrame(told.json["findings"])
+        first = ["severity", "where", "message"]
+        return found[[*first, *found.columns.drop(first)]]
+
+    def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
+        """Refuse names that nothing has, before lists are made."""
+        asked = resolved_rankers.Names(rankers, changes or {}, from_outside=True)
+        resolved_rankers.check(asked, self.scope.usual, self.scope.store)
+
+    def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
+        with closing(bar(title, progress=self.progress)) as watch:
+            return finished(work, watch)
+
+    def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
+        """The answer to a question of a kind, from values as a person writes them."""
+        values = {}
+        for field in parameters(kind):
+            values[field.name] = (
+                by_name(field, given.pop(field.name))
+                if field.name in given
+                else syntax_of(field).value(field, {}, self.scope.usual)
+            )
+        conventions = given.pop("conventions", None)
+        for field in parameters(kind):
+            if field.names == "measures":
+                texts = values[field.name]
+                values[field.name] = tuple(under(text, conventions) for text in texts)
+        scope = self.scope if kind.over_folds else self._scope
+        with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
+            found = workbench.ask(
+                kind(**values), scope.data, preset=scope.preset, store=scope.store, watch=watch,
+                **{**(scope.lists or {}), **given},
+            )  # fmt: skip
+        return Result.of(found)
+
+
+SIZES: Mapping[str, str] = {
+    "queries": "query", "documents": "document", "features": "feature",
+}  # fmt: skip
+
+
+def _method(kind: type[Question], name: str) -> Callable[..., Result]:
+    """The method that asks questions of a kind."""
+    signature = Signature(_arguments(kind), return_annotation=Result)
+
+    def study(self: Studies, *places: Any, **given: Any) -> Result:
+        try:
+            bound = signature.bind(self, *places, **given)
+        except TypeError as error:
+            unknown = [one for one in given if one not in signature.parameters]
+            known = [one for one in signature.parameters if one != "self"]
+            if unknown:
+                raise UnknownNameError(f"argument of {name}", unknown[0], known) from None
+            raise UsageError(f"{name}: {error}; give it {', '.join(known)}") from None
+        values = dict(bound.arguments)
+        return self._asked(kind, {key: value for key, value in values.items() if key != "self"})
+
+    study.__name__, study.__qualname__ = name, f"Studies.{name}"
+    study.__doc__ = _documentation(kind)
+    study.__signature__ = signature  # type: ignore[attr-defined]
+    return study
+
+
+def _arguments(kind: type[Question]) -> list[inspect.Parameter]:
+    """The fields of a question as arguments, then those that all studies take."""
+    by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = [inspect.Parameter("self", by_place)]
+    for field in parameters(kind):
+        usual = field.flags.families if isinstance(field.flags, Levels) else field.default
+        required = field.required and usual in {None, field.default}
+        default = inspect.Parameter.empty if required else usual
+        found.append(inspect.Parameter(field.name, by_place, default=default))
+    by_name_alone = inspect.Parameter.KEYWORD_ONLY
+    more = (inspect.Parameter(name, by_name_alone, default=None) for name in _shared(kind))
+    return [*found, *more]
+
+
+def _shared(kind: type[Question]) -> Mapping[str, str]:
+    """What every study of a kind takes by name alone beside its fields, and what it is."""
+    own = {field.name: field for field in parameters(kind)}
+    found = {name: told for name, told in LIMITS.items() if name not in own}
+    if any(field.names == "measures" for field in own.values()):
+        found["conventions"] = f"whose conventions measures have: {', '.join(BUNDLES)}"
+    return found
+
+
+def _documentation(kind: type[Question]) -> str:
+    """The docstring of a method: the question, and what its arguments are."""
+    of_fields = {field.name: field.help or field.label for field in parameters(kind)}
+    for field in parameters(kind):
+        if field.names == LEVELS:
+            of_fields[field.name] += f": {FORMS}"
+    lines = [f"    {name}: {told}" for name, told in {**of_fields, **_shared(kind)}.items()]
+    parts = [kind.title, f"{kind.summary} (source: {kind.source})", "Args:"]
+    return "\n\n".join(parts) + "\n" + "\n".join(lines) + RETURNS
+
+
+def _named() -> dict[str, type[Question]]:
+    """The kinds by the names of their methods: the command's, and that of the code."""
+    by_command = {kind.kind.replace("-", "_"): kind for kind in STUDIES.values()}
+    return by_command | {kind.__module__.split(".")[-2]: kind for kind in STUDIES.values()}
+
+
+for _name, _kind in _named().items():
+    setattr(Studies, _name, _method(_kind, _name))
+Studies.doctor.__doc__ = f"{(Studies.doctor.__doc__ or '').rstrip()}\n{flags_told('doctor')}"
+
+
+def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in words)
+    data: str | PathLike[str] = SAMPLE,
+    *,
+    preset: str | None = None,
+    initial: str | Sequence[str] | None = None,
+    depth: int | None = 40,
+    scores: str = "cross-fitted",
+    store: str | PathLike[str] | Store | None = None,
+    progress: bool = True,
+    **lists: Any,
+) -> Studies:
+    """Open a data set for studies; its candidate lists are made when something reads them.
+
+    Args:
+        data: a stored name, a key, a folder or file of LETOR text, or `sample`.
+        preset: of rankers named without one: paper, released, tuned or small; by default `small`
+            for the sample, else `paper`.
+        initial: the initial rankers of the lists; by default LambdaMART.
+        depth: documents of a list, cut by the first initial ranker; None: all.
+        scores: how training queries are scored by initial rankers: cross-fitted or in-sample.
+        store: where all is kept; by default the user's own (SHUFFLEPROOF_HOME).
+        progress: whether bars are shown while something works.
+        lists: further fields of the lists' recipe: `folds`, `seed`.
+
+    Raises:
+        ShuffleproofError: no such data, or no such initial ranker.
+    """
+    place, known = str(data), {field.name for field in fields(ListRecipe)}
+    unknown = sorted(set(lists) - known)
+    if unknown:
+        raise UnknownNameError("field of the lists", unknown[0], known)
+    where = store if isinstance(store, Store) else _store(store)
+    scope = Scope(where, place, {"depth": depth, "scores": scores, **lists}, preset)
+    if initial is not None:
+        texts = by_name(INITIAL, initial)
+        names = [str(registry.at(RankerName.parse(text), scope.usual)) for text in texts]
+        scope = replace(scope, lists={**(scope.lists or {}), "initial": names})
+    resolved_rankers.check(
+        resolved_rankers.Names(initial=scope.recipe().initial), scope.usual, where
+    )
+    found = Studies(scope, progress)
+    catalogue.find(found._fold, where)  # noqa: SLF001 (its own constructor)
+    return found
+
+
+def ingest(
+    path: str | PathLike[str] | None = None,
+    name: str = "",
+    *,
+    store: str | PathLike[str] | None = None,
+    progress: bool = True,
+    **flags: Any,
+) -> Studies:
+    """Read files into the store under a name, and open them for studies.
+
+    Args:
+        path: a file, or a folder or zip of parts, folds or S1 … S5, of LETOR text.
+        name: the name to find it by.
+        store: where all is kept; by default the user's own (SHUFFLEPROOF_HOME).
+        progress: whether bars are shown while something works.
+        flags: those of the command:
+    """
+    if not name:
+        raise UsageError('no name to find the data by: give one, as in ingest(path, "mine")')
+    where = _store(store)
+    with bars(progress=progress):
+        told = answer(
+            "ingest", [] if path is None else [path], {"name": name, "store": where.root, **flags}
+        ).json
+    notes = [
+        f"{row['name']}: {note}" if len(told["folds"]) > 1 else note
+        for row in told["folds"]
+        for note in [*row["notes"], *map(_in_words, row["findings"])]
+    ]
+    return replace(open(name, store=where, progress=progress), notes=tuple(notes))
+
+
+_BY_PLACE = [one for one in inspect.signature(ingest).parameters.values() if one.name != "flags"]
+ingest.__signature__ = Signature([*_BY_PLACE, *parameters_of("ingest", ("name",))])  # type: ignore[attr-defined]
+ingest.__doc__ = f"{(ingest.__doc__ or '').rstrip()}\n{flags_told('ingest', ('name',))}"
+
+
+@wraps(workbench.ask)
+def ask(question: Question, data: str = SAMPLE, **more: Any) -> Result:
+    """The answer to a question, as `core.studies.workbench.ask` gives it."""
+    return Result.of(workbench.ask(question, data, **more))
+
+
+def _store(place: str | PathLike[str] | None) -> Store:
+    own = default_store()
+    return own if place is None else Store(Path(place).expanduser(), own.bundled)
+
+
+def _in_words(finding: Mapping[str, Any]) -> str:
+    return f"{finding['severity']} {finding['where'] or 'all'}: {finding['message']}"
