@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import address
-from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.conventions import SWITCHED, derivable
 
@@ -44,7 +44,7 @@ def as_asked(recipe: Mapping[str, Any], measure: Measure) -> Measure:
 
 def _parsed(texts: Sequence[str]) -> list[Measure]:
     """Measures of relevance; what else a study keeps of an answer is written in small letters."""
-    return [Measure.parse(text) for text in texts if text[:1].isupper()]
+    return [Measure.parse(text) for text in texts if is_measure(text)]
 
 
 def can_be_drawn(recipe: Mapping[str, Any], measure: Measure) -> bool:

@@ -15,6 +15,7 @@ from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
+from shuffleproof.core.user_code import imported
 
 INTERRUPTED = 130
 """As shells have it: 128 and the signal's number."""
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser().parse_args(list(arguments))
     module, _, name = chosen.answer.partition(":")
     try:
+        for own in getattr(chosen, "modules", None) or ():
+            imported(own)
         answers = importlib.import_module(f"shuffleproof.core.cli.{module}")
         answer: Answer = getattr(answers, name)(chosen)
         show(answer, chosen.command if chosen.json else None)
@@ -227,6 +230,7 @@ def _outside_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     runs.add_argument("run", type=Path, nargs="+", help="files of runs")
     runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
     flags_measures.add(runs, RUNS)
+    _with(runs)
     runs.add_argument("--against", help="runs for the marks, comma-separated")
 
 
@@ -327,7 +331,15 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     app.add_argument("--base-path", help="path below which a proxy serves it")
 
 
+def _with(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--with", dest="modules", action="append", metavar="MODULE",
+        help="import a module of yours that registers rankers, measures or perturbations",
+    )  # fmt: skip
+
+
 def _workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
+    _with(command)
     command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
     command.add_argument("--initial", help=f"initial rankers, comma-separated (default {initial})")
     command.add_argument("--depth", type=_count, default=40, help="candidates a query (default 40)")

@@ -18,6 +18,9 @@ PLACES = {
     "Workbench": f"{STUDIES}.workbench",
     "finished": f"{STUDIES}.workbench",
     "StudyResult": f"{STUDIES}.result",
+    "measure": "shuffleproof.core.metrics.user_measures",
+    "perturbation": "shuffleproof.core.perturb.user_families",
+    "ranker": "shuffleproof.core.rankers.outside.user_rankers",
 }
 """What a script asks for beside questions, and the module that has it."""
 

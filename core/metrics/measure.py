@@ -2,7 +2,8 @@
 
 Only conventions that differ from the default are printed. The registry says for every name what
 it is, whence it comes and which conventions it has; setting one it has not is refused, since it
-would be silently without effect.
+would be silently without effect. A measure of user code (`core.metrics.user_measures`) has the
+digits of its function in its name, `hits#3f2a91c4@10`, and can be read where it is not registered.
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ from typing import Any
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, quoted
 from shuffleproof.core.parameters import check, parameter, parameters, parsed
+from shuffleproof.core.user_code import DIGITS, MARK, names, registered
 
 EVERY = ("ideal", "empty", "ties")
 
@@ -106,7 +108,13 @@ _BY_LETTERS |= ALIASES
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
 GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
 TIES_WORDS = {"averaged": "averaged", "row": "by row", "trec": "by document id, last first"}
-_SHAPE = re.compile(r"\s*(?P<name>\w+)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*")
+SAMPLED = {"averaged": ", exactly or over seeded orders where they are many", "row": "", "trec": ""}
+"""What is done beside, where a measure is user code."""
+
+_SHAPE = re.compile(
+    r"\s*(?P<name>\w+(?:#\w+)?)\s*(?:\((?P<terms>[^()]*)\))?\s*(?:@\s*(?P<cutoff>\S+))?\s*"
+)
+_FULL = re.compile(rf"\w+{MARK}\w{{{DIGITS}}}")
 _TREC = re.compile(r"\s*(?P<name>[A-Za-z]+(?:_[A-Za-z]+)?)_(?P<cutoff>\d+)\s*")
 """With its cut-off as trec_eval writes it: ndcg_cut_10, P_5."""
 
@@ -162,7 +170,7 @@ class Measure:
     def __post_init__(self) -> None:
         """Check the name, the bounds and that no convention is set in vain."""
         if self.name not in MEASURES:
-            raise UnknownNameError("measure", self.name, MEASURES)
+            object.__setattr__(self, "name", _of_user_code(self.name))
         check(self)
         for name in ("cutoff", "relevant", "top_grade"):
             value = getattr(self, name)
@@ -178,7 +186,17 @@ class Measure:
     @property
     def entry(self) -> MeasureEntry:
         """What the registry says of the name."""
-        return MEASURES[self.name]
+        return MEASURES[self.name] if self.name in MEASURES else user_entry(self.name)
+
+    @property
+    def is_user_code(self) -> bool:
+        """Whether it is a function that somebody registered, here or where it was stored."""
+        return self.name not in MEASURES
+
+    @property
+    def skips(self) -> bool:
+        """Whether a query without a value is left out of means."""
+        return self.empty == "skip" or self.is_user_code
 
     @classmethod
     def parse(cls, text: str, conventions: Mapping[str, Any] | None = None) -> "Measure":
@@ -206,15 +224,14 @@ class Measure:
         if found is None:
             raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
         name, terms = _BY_LETTERS.get(found["name"].casefold(), ""), found["terms"] or ""
-        if not name:
-            raise UnknownNameError("measure", found["name"], MEASURES)
+        name = name or _of_user_code(found["name"])
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
             key, equals, value = (part.strip() for part in term.partition("="))
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
             if key not in {declared.name for declared in parameters(cls)}:
-                known = "one of " + ", ".join(MEASURES[name].conventions)
+                known = "one of " + ", ".join(cls(name).entry.conventions)
                 raise ParameterError(f"a convention of {quoted(text)}", key, known)
             values[key] = value
         if found["cutoff"] is not None:
@@ -235,6 +252,9 @@ class Measure:
         short = self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
         changed = self._changed()
         words = [short]
+        if self.is_user_code:
+            words.append("a function of the labels in ranked order, user code")
+            return " · ".join([*words, f"ties: {TIES_WORDS[self.ties]}{SAMPLED[self.ties]}"])
         if "gain" in self.entry.conventions:
             words.append(f"gain: {GAIN_WORDS[self.gain]}")
         if "discount" in changed:
@@ -264,3 +284,31 @@ class Measure:
         """The conventions that differ from their default, in the order declared."""
         named = (entry for entry in parameters(Measure) if entry.name != "cutoff")
         return [entry.name for entry in named if getattr(self, entry.name) != entry.default]
+
+
+def is_measure(text: str) -> bool:
+    """Whether a text is a measure of effectiveness; a study's own facts are written small.
+
+    >>> [is_measure(text) for text in ("NDCG@10", "hits#3f2a91c4", "tau")]
+    [True, True, False]
+    """
+    return text[:1].isupper() or MARK in text
+
+
+def user_entry(name: str) -> MeasureEntry:
+    """What is known of a measure of user code, registered here or only named in what is stored."""
+    known = registered("measure", name)
+    summary = known.thing.summary if known else "a function that is not registered here"
+    return MeasureEntry(name, summary, "user code", ("ties",))
+
+
+def _of_user_code(name: str) -> str:
+    """The whole name of a measure of user code.
+
+    Raises:
+        UnknownNameError: nothing of that name is registered, and it has no digits.
+    """
+    known = registered("measure", name)
+    if known is None and not _FULL.fullmatch(name):
+        raise UnknownNameError("measure", name, [*MEASURES, *names("measure")])
+    return known.full if known else name

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float32, Float64, Int64, UInt64
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, ShapeError
-from shuffleproof.core.metrics import blocks, segments
+from shuffleproof.core.metrics import blocks, segments, user_measures
 from shuffleproof.core.metrics.measure import Measure
 
 
@@ -124,6 +124,12 @@ def evaluate_many(
     values = np.empty((len(runs), len(measures), len(queries)), dtype=np.float32)
     if not measures:
         return values
+    of_users = np.array([measure.is_user_code for measure in measures])
+    if of_users.any():
+        ours = [measure for measure in measures if not measure.is_user_code]
+        values[:, ~of_users] = evaluate_many(ours, dataset, runs)
+        values[:, of_users] = _of_users(measures, dataset, runs)
+        return values
     _check_grades(measures, dataset)
     codes = _codes(measures)
     discounts = _discounts(dataset, [lists for lists, _ in runs])
@@ -147,6 +153,30 @@ def evaluate_many(
     return values
 
 
+def _of_users(
+    measures: Sequence[Measure],
+    dataset: RankingDataset,
+    runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
+) -> Float32[np.ndarray, "runs chosen lists"]:
+    """The values of those measures that are functions of user code."""
+    chosen = [user_measures.Evaluated(one) for one in measures if one.is_user_code]
+    queries = runs[0][0].queries
+    spans, found = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
+    names = [dataset.query_ids[query] for query in queries]
+    for lists, scores in runs:
+        if not np.array_equal(lists.queries, queries):
+            raise ShapeError("runs", "one answers other queries", "the same in every run")
+        orders = {measure.ties == "trec" for measure in measures if measure.is_user_code}
+        ranked = {
+            by_name: _ranked(
+                dataset, lists, scores, spans, document_order(dataset) if by_name else None
+            )
+            for by_name in orders
+        }
+        found.append([one.values(*ranked[one.measure.ties == "trec"], names) for one in chosen])
+    return np.array(found, dtype=np.float32).reshape(len(runs), len(chosen), len(queries))
+
+
 def converted(
     values: Float32[np.ndarray, " lists"], without: Bool[np.ndarray, " lists"], empty: str
 ) -> Float32[np.ndarray, " lists"]:
@@ -165,7 +195,7 @@ def mean_of(measure: Measure, values: Float32[np.ndarray, " lists"]) -> float:
     >>> mean_of(Measure("NDCG", empty="skip"), values), mean_of(Measure("NDCG"), values)
     (0.5, nan)
     """
-    counted = values[~np.isnan(values)] if measure.empty == "skip" else values
+    counted = values[~np.isnan(values)] if measure.skips else values
     return float(counted.mean(dtype=np.float64)) if len(counted) else float("nan")
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float64
 
+from shuffleproof.core import user_code
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
@@ -16,6 +17,7 @@ from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.labels import LabelPerturbation, flips_by, matrix_of
+from shuffleproof.core.perturb.user_families import user_entry
 
 __all__ = [
     "PERTURBATIONS", "PerturbationEntry", "attacked", "entry_of", "parse", "perturbation",
@@ -56,8 +58,12 @@ def entry_of(family: str) -> PerturbationEntry:
     if first:
         return _chained([_link(text, family) for text in first.split("+")], entry_of(last))
     name, at, whom = family.partition("@")
+    own = None if at else user_entry(name)
+    if own is not None:
+        return own
     if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not whom)):
-        raise UnknownNameError("perturbation", family, PERTURBATIONS)
+        known = [*PERTURBATIONS, *user_code.names("perturbation")]
+        raise UnknownNameError("perturbation", family, known)
     entry = PERTURBATIONS[name]
     if not at:
         return entry

@@ -6,8 +6,9 @@ the cache wraps the fitting, no ranker knows of it.
 
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,36 +83,61 @@ def fit_or_load(
     """
     recipe = {"ranker": spec.recipe(), "lists": made}
     key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
+    if not getattr(spec, "saved", True):
+        return (
+            yield from _fitted_here(spec, train, valid, Artefact(key, Path(), recipe, {}, "", 0))
+        )
     with store.lock(key):
         found = store.find(key)
         if found is not None:
             return CachedRanker(found, cached=True)
-        check_lessons(spec, train)
-        check_selection(spec, valid)
-        start, done, timed = time.perf_counter(), 0, 0
-        fitting = spec.fit(train, valid, store.workspace(key))
-        while True:
-            try:
-                progress = next(fitting)
-            except StopIteration as finished:
-                ranker: Ranker = finished.value
-                break
-            done, timed = progress.done, timed + (not progress.part)
-            yield progress
-        facts = {
-            "epochs": done,
-            "valid": quality(ranker, valid),
-            "seconds": time.perf_counter() - start,
-            "timed": timed,
-            "machine": machine(),
-            "name": spec.name,
-            "lists": len(train.lists),
-            "rows": len(train.lists.rows),
-            "valid_rows": len(valid.lists.rows),
-            "features": len(train.dataset.feature_ids),
-        }
+        ranker, facts = yield from _fitted(spec, train, valid, store.workspace(key))
         kept = store.add(key, recipe, ranker.save, facts)
         return CachedRanker(kept, cached=False, fitted=ranker)
+
+
+def _fitted(
+    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, workspace: Path | None
+) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
+    """A ranker and what is noted of its fitting."""
+    check_lessons(spec, train)
+    check_selection(spec, valid)
+    start, done, timed = time.perf_counter(), 0, 0
+    fitting = spec.fit(train, valid, workspace)
+    while True:
+        try:
+            progress = next(fitting)
+        except StopIteration as finished:
+            ranker: Ranker = finished.value
+            break
+        done, timed = progress.done, timed + (not progress.part)
+        yield progress
+    return ranker, {
+        "epochs": done,
+        "valid": quality(ranker, valid),
+        "seconds": time.perf_counter() - start,
+        "timed": timed,
+        "machine": machine(),
+        "name": spec.name,
+        "lists": len(train.lists),
+        "rows": len(train.lists.rows),
+        "valid_rows": len(valid.lists.rows),
+        "features": len(train.dataset.feature_ids),
+    }
+
+
+_HERE: dict[ArtefactKey, CachedRanker] = {}
+"""Fitted rankers that cannot be stored, as long as the process lives."""
+
+
+def _fitted_here(
+    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, kept: Artefact
+) -> Generator[Progress, None, CachedRanker]:
+    """A ranker of user code that has no `save`: fitted once a process."""
+    if kept.key not in _HERE:
+        ranker, facts = yield from _fitted(spec, train, valid, None)
+        _HERE[kept.key] = CachedRanker(replace(kept, facts=facts), cached=False, fitted=ranker)
+    return _HERE[kept.key]
 
 
 def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:

@@ -18,6 +18,9 @@ from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
 INITIAL = "initial ranking"
 """The initial ranking of the lists among the rankers of a study."""
 
+OBJECT = "python"
+"""What a name of user code in this process begins with (`core.rankers.outside.user_rankers`)."""
+
 SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
 FILES: Mapping[str, str] = {
     SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
@@ -68,6 +71,7 @@ class Kind(StrEnum):
     COMBINATION = "combination"
     FILE = "file"
     FUNCTION = "function"
+    OBJECT = "object"
     INITIAL = "initial"
 
 
@@ -77,7 +81,8 @@ class RankerName:
 
     Attributes:
         kind: how it is named.
-        head: the registry's name; the kind of a file; `module:function`; empty of a combination.
+        head: the registry's name; the kind of a file; `module:function`; `python:NAME` of user
+            code in this process; empty of a combination.
         preset: of one that is registered; empty: none is named.
         revision: digits of the recipe that the preset had, where that was changed since.
         digits: of the key of a stored one.
@@ -155,8 +160,17 @@ class RankerName:
             return self._whole(attrgetter("display"))
         if self.kind is Kind.FILE:
             return f"{self.head}:{PurePath(self.path).name}"
-        said = (SPOKEN.get(self.head, self.head), self.preset, self.revision, self.digits)
+        said = (SPOKEN.get(self.head, self.called), self.preset, self.revision, self.digits)
         return " ".join(filter(None, said))
+
+    @property
+    def called(self) -> str:
+        """The name under which user code is registered; of others the head.
+
+        >>> RankerName.parse("python:mine").called
+        'mine'
+        """
+        return self.head.removeprefix(f"{OBJECT}:")
 
     def _whole(self, said: Callable[["RankerName"], str]) -> str:
         lead = _ALONE if self.options is None else f"{self.options.prefix}:"
@@ -186,8 +200,8 @@ class RankerName:
 
     @property
     def is_from_outside(self) -> bool:
-        """Whether it is a function or a file, or was brought by its file."""
-        return self.kind is Kind.FUNCTION or self.head in FILES
+        """Whether it is a function, an object or a file, or was brought by its file."""
+        return self.kind in {Kind.FUNCTION, Kind.OBJECT} or self.head in FILES
 
     @property
     def is_scores(self) -> bool:
@@ -230,7 +244,9 @@ def _parsed(text: str) -> RankerName:
         return RankerName(Kind.FILE, prefix, path=rest)
     if colon and prefix.startswith(("rrf", "mean-rank", "shuffled")):
         return _combined(text)
-    if colon and prefix != _FEATURE:
+    if colon and prefix == OBJECT and not _STORED.fullmatch(text):
+        return RankerName(Kind.OBJECT, text)
+    if colon and prefix not in {_FEATURE, OBJECT}:
         return RankerName(Kind.FUNCTION, text)
     return _single(text)
 

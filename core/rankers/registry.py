@@ -71,6 +71,7 @@ _NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING = (
     f"shuffleproof.core.rankers.{name}"
     for name in ("neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit")
 )
+_USER = "shuffleproof.core.rankers.outside.user_rankers"
 _TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 _SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
@@ -242,6 +243,7 @@ FAMILIES: Mapping[str, str] = {
     "outside": "shuffleproof.core.rankers.outside.file_ranker",
     "trees": _TREES,
     "univariate": _PLAIN,
+    "user": _USER,
 }
 """The module that opens what a family saved, by the family named in `ranker.json`."""
 
@@ -283,6 +285,9 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> Ranke
     named = RankerName.parse(str(name))
     if named.is_initial:
         raise UsageError(f"{named}: an initial ranking is there by itself: leave it out")
+    if named.kind is Kind.OBJECT:
+        own: RankerSpec = import_module(_USER).spec(str(named), **changes)
+        return own
     if named.kind is not Kind.REGISTERED:
         raise UnknownNameError("ranker", str(named), RANKERS)
     found, preset = entry(named.base), named.preset or preset

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shuffleproof.core.experiment.ranker_sets import REFERENCES
-from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
+from shuffleproof.core.perturb.user_families import user_entry
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
@@ -197,6 +198,8 @@ def _readings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 def _known(label: str) -> str:
     name = RankerName.of(label)
+    if name.kind is Kind.OBJECT:
+        return " (user code)"
     if name.kind is Kind.FUNCTION:
         return " (a Python function, run in a process of its own)"
     if name.is_from_outside:
@@ -216,7 +219,7 @@ def _measures(recipe: Mapping[str, Any]) -> list[str]:
 
 def _counted(recipe: Mapping[str, Any]) -> list[str]:
     """The measures of effectiveness of a study; its own facts are written small."""
-    return [str(text) for text in recipe.get("measures", ()) if str(text)[:1].isupper()]
+    return [str(text) for text in recipe.get("measures", ()) if is_measure(str(text))]
 
 
 def _tests(recipe: Mapping[str, Any]) -> str:
@@ -256,7 +259,7 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
         if family in PERTURBATIONS:
             yield PERTURBATIONS[family].source
     for text in _counted(recipe):
-        yield MEASURES[Measure.parse(text).name].source
+        yield Measure.parse(text).entry.source
     if recipe["kind"] in STUDIES and not is_of_runs(recipe):
         yield STUDIES[recipe["kind"]].source
     if _counted(recipe):
@@ -370,7 +373,7 @@ def _draws(names: Iterable[str], recipe: Mapping[str, Any]) -> str:
 
 
 def _what(family: str) -> str:
-    entry = PERTURBATIONS.get(family)
+    entry = PERTURBATIONS.get(family) or user_entry(family)
     if entry is None:
         return ""
     summary = entry.summary.rstrip(".")

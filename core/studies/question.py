@@ -26,6 +26,7 @@ from shuffleproof.core.progress import Progress, within
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import user_names
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
@@ -145,7 +146,8 @@ class Question:
     def __post_init__(self) -> None:
         """Lists become tuples; then every field is checked, and counts by default are not none."""
         for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, _frozen(getattr(self, field.name)))
+            value = _frozen(getattr(self, field.name))
+            object.__setattr__(self, field.name, user_names.of(field.metadata.get("names"), value))
         check(self)
         for declared in parameters(self):
             counts = declared.low == 1 and declared.default

@@ -21,6 +21,7 @@ from shuffleproof.core.rankers.combining import Shuffling
 from shuffleproof.core.rankers.ensemble.fit_cache import options_of
 from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.outside import user_rankers
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import swap_named
 from shuffleproof.core.studies.workbench import Workbench
@@ -28,7 +29,11 @@ from shuffleproof.core.studies.workbench import Workbench
 FROM = "from"
 """In a recipe: the ranker is from outside and was named by its file or function."""
 
-NOT_TRAINED = (Kind.FILE, Kind.FUNCTION)
+
+def is_given(name: RankerName) -> bool:
+    """Whether a ranker is asked as it is: a file, a function, an object that is not fitted."""
+    is_object = name.kind is Kind.OBJECT and not user_rankers.is_fitted(str(name))
+    return is_object or name.kind in {Kind.FILE, Kind.FUNCTION}
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def resolved(label: str, workbench: Workbench) -> ResolvedRanker:
             different lengths.
     """
     name = RankerName.parse(label)
-    if name.kind in NOT_TRAINED:
+    if is_given(name):
         digest = finished(workbench.identified(label)).digest
         return ResolvedRanker(
             label, {FROM: label, "digest": digest}, stochastic=False, pointwise=True
@@ -103,7 +108,7 @@ def trained(
         The ranker, and `artefact` (its key; empty where it is not stored) with
         `training_seconds`.
     """
-    if RankerName.parse(label).kind in NOT_TRAINED:
+    if is_given(RankerName.parse(label)):
         named = yield from workbench.identified(label)
         return named.ranker, {"artefact": "", "training_seconds": 0.0}
     kept = yield from workbench.trained(label, changes)
@@ -224,5 +229,7 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
             raise DataError(str(path), "no such file", "Name a file that is there.")
     elif name.digits:
         store.resolve(f"ranker-{name.digits}", "ranker")
+    elif names.from_outside and name.kind is Kind.OBJECT:
+        user_rankers.found(str(name))
     elif not (names.from_outside and name.kind is Kind.FUNCTION):
         registry.spec(name, preset, **names.changes)

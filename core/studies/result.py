@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float, Float32
 from safetensors.numpy import save_file
 
-from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.seeds import generator
@@ -217,8 +217,7 @@ def _frame(path: Path) -> pd.DataFrame:
 
 def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:
     known = values[~np.isnan(values)].astype(np.float64)
-    is_relevance = measure[:1].isupper()  # NDCG@10; a study's own facts are written small
-    mean = mean_of(Measure.parse(measure), values) if is_relevance else known_mean(values)
+    mean = mean_of(Measure.parse(measure), values) if is_measure(measure) else known_mean(values)
     low = high = mean
     if len(known) > 1 and np.ptp(known) > 0:
         low, high = bootstrap_interval(

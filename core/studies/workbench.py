@@ -6,7 +6,7 @@ generator of Progress; `finished` runs one to its end.
 
 import hashlib
 import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination, options_of
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
-from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
-from shuffleproof.core.rankers.outside import file_ranker
-from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
+from shuffleproof.core.rankers.name import INITIAL, OBJECT, Kind, RankerName
+from shuffleproof.core.rankers.outside import file_ranker, user_rankers
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker, digest_of_texts
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -131,7 +131,7 @@ class Workbench:
             return (yield from combination(parts, options, self.trained, valid, self.store))
         if named.last_digits:
             return self._stored_ranker(named)
-        if named.is_from_outside:
+        if named.is_from_outside and not user_rankers.is_fitted(name):
             remedy = "name it in certify or study"
             raise UsageError(f"{name} is from outside: nothing to train; {remedy}")
         spec = registry.spec(named, self.preset, **(changes or {}))
@@ -182,6 +182,12 @@ class Workbench:
         lasting = all(named.lasting for named in found.values())
         return self.store.records if lasting else Memory()
 
+    def records_of(self, names: Iterable[str]) -> TrialRecords:
+        """Where trials of rankers are kept that are trained for them, by name; as `records`."""
+        leaves = [leaf for name in names for leaf in RankerName.of(name).leaves]
+        objects = [str(leaf) for leaf in leaves if leaf.kind is Kind.OBJECT]
+        return self.store.records if all(map(user_rankers.is_lasting, objects)) else Memory()
+
     def identified_all(
         self, names: Sequence[str]
     ) -> Generator[Progress, None, dict[str, Identified]]:
@@ -196,7 +202,8 @@ class Workbench:
 
         A callable is known by the files that it comes from and by its scores of the test lists as
         they are: edit the function, or what its file imports or reads so that a score changes, and
-        its trials are run anew. Without a file its trials are not stored.
+        its trials are run anew. Without a file its trials are not stored. An object of this process
+        (`python:NAME`) is known likewise, by its code and by what it holds.
 
         Args:
             name: as `trained` takes it, a callable `module:function`, or a file
@@ -207,16 +214,24 @@ class Workbench:
             from_file = file_ranker.named(name, self.prepared.test.dataset)
             key = key_of("ranker", {"file": named.head}, (from_file.source,))
             return Identified(from_file, key.digest)
+        if named.kind is Kind.OBJECT and not user_rankers.is_fitted(name):
+            known_by = user_rankers.found(name).known_by
+            return self._asked(user_rankers.opened(name), {"object": OBJECT}, known_by)
         if named.kind is not Kind.FUNCTION:
             found = yield from saying(self.trained(name), f"of {name}")
-            return Identified(found, found.artefact.key.digest)
-        ranker, test = CallableRanker.named(name), self.prepared.test
-        if not ranker.source:
+            lasting = named.kind is not Kind.OBJECT or user_rankers.is_lasting(name)
+            return Identified(found, found.artefact.key.digest, lasting)
+        function = CallableRanker.named(name)
+        return self._asked(function, {"callable": name}, function.source)
+
+    def _asked(self, ranker: Ranker, what: Mapping[str, Any], source: str) -> Identified:
+        """A ranker that is known by its source and by its scores of the test lists as they are."""
+        if not source:
             return Identified(ranker, secrets.token_hex(32), lasting=False)
+        test = self.prepared.test
         answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
-        known = ranker.texts_digest(test.dataset)
-        key = key_of("ranker", {"callable": name}, (ranker.source, answers, *known))
-        return Identified(ranker, key.digest)
+        known = digest_of_texts(ranker.reads, test.dataset)
+        return Identified(ranker, key_of("ranker", what, (source, answers, *known)).digest)
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""

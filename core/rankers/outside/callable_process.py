@@ -14,10 +14,8 @@ import json
 import os
 import signal
 import sys
-import sysconfig
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -28,16 +26,14 @@ import numpy as np
 
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import Takes, takes
+from shuffleproof.core.user_code import failure
 
-LONGEST = 300  # characters of a function's own words
 ABSENT, FAILED, REFUSED = "absent", "failed", "refused"
 INPUTS, OPTIONAL, FILES = "inputs", "optional", "files"
 RETURNED, EXPECTED, REMEDY = "returned", "expected", "remedy"
 SCORES = b"scores"
 ARRAYS = ("features", "ranks", "mask")
 """Inputs that are sent as arrays, in this order; the others stand in the words before them."""
-
-Frame = tuple[str, int, str]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -125,52 +121,6 @@ def _serve(
     filled = io.BytesIO()
     np.save(filled, scores)
     asked.send_bytes(SCORES + filled.getbuffer())
-
-
-def failure(error: BaseException) -> str:
-    r"""An exception as its traceback ends, and the line of the function's own files.
-
-    >>> failure(ValueError("too \x1b[31mfew"))
-    'ValueError: too [31mfew'
-    """
-    frames = [(one.filename, one.lineno or 0, one.name) for one in _frames(error)]
-    if isinstance(error, SyntaxError) and error.filename:
-        frames = [(error.filename, error.lineno or 0, "")]
-    said = traceback.format_exception_only(error)[-1]
-    shown = "".join(one if one.isprintable() else " " for one in said)
-    words = " ".join(shown.split())[:LONGEST]
-    found = place(frames)
-    return f"{words} ({found})" if found else words
-
-
-def _frames(error: BaseException) -> list[traceback.FrameSummary]:
-    return list(traceback.extract_tb(error.__traceback__))
-
-
-def place(frames: Sequence[Frame]) -> str:
-    """Where in somebody's files: the innermost line that is no library's, where there is one.
-
-    Args:
-        frames: file, line and function, the innermost last.
-
-    >>> place([("lab/mine.py", 3, "score"), (os.__file__, 9, "_exit")])
-    'lab/mine.py:3 in score'
-    >>> place([])
-    ''
-    """
-    known = [one for one in frames if one[0] != __file__ and not one[0].startswith("<frozen")]
-    own = [one for one in known if not one[0].startswith(tuple(_libraries()))] or known
-    if not own:
-        return ""
-    file, line, function = own[-1]
-    with suppress(ValueError):  # elsewhere
-        file = str(Path(file).relative_to(Path.cwd()))
-    return f"{file}:{line}" + (f" in {function}" if function not in {"", "<module>"} else "")
-
-
-def _libraries() -> set[str]:
-    paths = sysconfig.get_paths()
-    return {paths[name] + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 
 
 def _end_with(parent: int) -> None:

@@ -126,15 +126,6 @@ class CallableRanker:
         """Whether its processes had, up to now, temporary and home folders of their own."""
         return self.processes.own_folders
 
-    def texts_digest(self, dataset: RankingDataset) -> tuple[str, ...]:
-        """What the texts that it reads are known by: data of the same documents may have others."""
-        if "texts" not in self.inputs or dataset.texts is None:
-            return ()
-        digest = hashlib.sha256()
-        for text in dataset.texts:
-            digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
-        return (digest.hexdigest(),)
-
     def padded(self) -> "CallableRanker | None":
         """The same function, given padded lists; None where it takes no mask, and so none."""
         return replace(self, padding=True) if self.masked else None
@@ -241,6 +232,21 @@ class CallableRanker:
             f"{self.name} is a function",
             "Name it anew each time: it is not stored.",
         )
+
+
+def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[str, ...]:
+    """What the texts that a ranker reads are known by: data of the same documents may have others.
+
+    Args:
+        reads: of the ranker.
+        dataset: whose texts they are.
+    """
+    if "texts" not in reads or dataset.texts is None:
+        return ()
+    digest = hashlib.sha256()
+    for text in dataset.texts:
+        digest.update(f"{len(text)} {text}".encode(errors="surrogatepass"))
+    return (digest.hexdigest(),)
 
 
 def _source(files: Sequence[str]) -> str:

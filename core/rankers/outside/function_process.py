@@ -33,9 +33,9 @@ from shuffleproof.core.rankers.outside.callable_process import (
     REMEDY,
     RETURNED,
     SCORES,
-    place,
 )
 from shuffleproof.core.rankers.outside.signature import SIGNATURE
+from shuffleproof.core.user_code import place
 
 SECONDS = 120.0
 """A call that has not answered by then is taken to hang."""

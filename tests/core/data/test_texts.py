@@ -13,7 +13,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.library import imports
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.outside import function_process
-from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker, digest_of_texts
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
 
@@ -73,8 +73,8 @@ def test_texts_are_kept_with_the_data_and_with_nothing_else_of_it(letor, content
     np.testing.assert_array_equal(
         ranker.score(fold.test, lists), [len(found[name]) + len(name) for name in names]
     )
-    assert ranker.texts_digest(fold.test) != ranker.texts_digest(fold.train)
-    assert not ranker.texts_digest(catalogue.resolve(str(without.key), store).test)
+    assert digest_of_texts(ranker.reads, fold.test) != digest_of_texts(ranker.reads, fold.train)
+    assert not digest_of_texts(ranker.reads, catalogue.resolve(str(without.key), store).test)
     finished(archive.write(store, [artefact], letor / "all.zip"))
     other = Store(letor / "other")
     finished(imports.read(letor / "all.zip", other))

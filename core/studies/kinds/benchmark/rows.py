@@ -18,7 +18,7 @@ from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.studies.resolved_rankers import FROM
+from shuffleproof.core.studies.resolved_rankers import FROM, is_given
 from shuffleproof.core.studies.workbench import Workbench
 
 GROUPS = (
@@ -93,7 +93,7 @@ def _row(label: str, preset: str, seeds: int) -> Row:
     if label == INITIAL:
         return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
     name = RankerName.parse(label)
-    if name.is_from_outside:
+    if is_given(name):
         return Row(label, {"name": label}, GROUPS[-1], 1)
     if any(leaf.digits for leaf in name.leaves):
         raise UsageError(
@@ -105,6 +105,7 @@ def _row(label: str, preset: str, seeds: int) -> Row:
     spec = registry.spec(label, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
+    group = GROUPS[-1] if name.is_from_outside else group
     return Row(label, recipe, group, seeds if draws(recipe) else 1)
 
 
@@ -148,7 +149,7 @@ def pinned(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, 
     """
     found = []
     for row in rows:
-        if not RankerName.parse(row.label).is_from_outside:
+        if not is_given(RankerName.parse(row.label)):
             found.append(row)
             continue
         if is_precomputed(row.label) and len(workbenches) > 1:

@@ -41,7 +41,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     trained_at,
 )
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
-from shuffleproof.core.studies.resolved_rankers import NOT_TRAINED
+from shuffleproof.core.studies.resolved_rankers import is_given
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
@@ -112,14 +112,15 @@ def run(
     workbenches: Sequence[Workbench], asked: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, store = planned(workbenches, asked), workbenches[0].store
+    plan, first = planned(workbenches, asked), workbenches[0]
+    records = first.records_of(row.label for row in plan.rows)
     ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         """Train and score what is missing; rows that fail are left out."""
         failed: dict[str, ShuffleproofError] = {}
         done = yield from cells.run_cells(
-            plan.cells(), store.records, lambda cell: _compute(workbenches, plan, cell), failed
+            plan.cells(), records, lambda cell: _compute(workbenches, plan, cell), failed
         )
         order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
         if failed:
@@ -131,7 +132,7 @@ def run(
         return result and replace(result, files={RUNS: _runs(workbenches, order, done)})
 
     facts = {"data": data} | _facts(workbenches, plan)
-    return (yield from workbenches[0].run(plan, ids, lambda: facts, work))
+    return (yield from first.run(plan, ids, lambda: facts, work, records=records))
 
 
 def _compute(
@@ -145,7 +146,7 @@ def _compute(
     facts["set_size"] = test.lists.mean_length
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
-    elif RankerName.parse(label).kind in NOT_TRAINED:
+    elif is_given(RankerName.parse(label)):
         named = yield from workbench.identified(label)
         scores = named.ranker.score(test.dataset, test.lists)
     else:

@@ -177,14 +177,15 @@ def run(workbench: Workbench, asked: MultiRanking) -> Generator[Progress, None, 
         workbench: as `open_cells` gives it, or with the lists of all its initial rankings.
         asked: what is to be measured.
     """
-    plan, store = planned(workbench, asked), workbench.store
+    plan = planned(workbench, asked)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
-    work = by_cells(plan, store.records, ids, lambda cell: _compute(plan, lists, cell))
+    records = workbench.records_of(row.label for row in plan.rows)
+    work = by_cells(plan, records, ids, lambda cell: _compute(plan, lists, cell))
 
     def facts() -> dict[str, Any]:
         return workbench.facts(workbench.prepared.test) | {"initial": list(plan.initial)}
 
-    return (yield from workbench.run(plan, ids, facts, work))
+    return (yield from workbench.run(plan, ids, facts, work, records=records))
 
 
 class _Lists:

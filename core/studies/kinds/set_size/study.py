@@ -183,9 +183,12 @@ def run(
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
     plan, first = planned(workbenches, asked), next(iter(workbenches.values()))
-    ids, store = query_ids_of(first.prepared.test), first.store
-    work = by_cells(plan, store.records, ids, lambda cell: _compute(workbenches, plan, cell))
-    return (yield from first.run(plan, ids, lambda: _facts(workbenches, plan), work))
+    ids = query_ids_of(first.prepared.test)
+    records = first.records_of(row.label for row in plan.rows)
+    work = by_cells(plan, records, ids, lambda cell: _compute(workbenches, plan, cell))
+    return (
+        yield from first.run(plan, ids, lambda: _facts(workbenches, plan), work, records=records)
+    )
 
 
 def _compute(

@@ -1,0 +1,255 @@
+"""Measures of users' own: a function of the labels in ranked order, beside those of the registry.
+
+What a list is worth where scores tie is the expected value over the orders of the tied documents:
+exact, by going through all distinct orders of their labels with their chances, where these are at
+most EXACT; else the mean over SAMPLED orders from one fixed seed, so that neither the order of a
+file nor the order shown has a say. Only positions that the function is shown count.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from jaxtyping import Float64
+
+from shuffleproof.core import user_code
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.metrics.measure import ALIASES, MEASURES, Measure
+from shuffleproof.core.seeds import generator
+
+EXACT = 1024
+"""Distinct orders of a list's tied labels that are all gone through."""
+
+SAMPLED = 256
+"""Orders that are drawn where there are more."""
+
+NAMED = ("cutoff", "judged")
+"""What a function is given beside the labels, where it has a parameter of that name."""
+
+Written = TypeVar("Written", bound=Callable[..., Any])
+_ROW = np.uint64(0xFFFFFFFF)
+_SCORE = np.uint64(32)
+
+
+@dataclass(frozen=True)
+class UserMeasure:
+    """A registered function.
+
+    Attributes:
+        function: of the labels in ranked order, best first.
+        summary: what it is, in a sentence.
+        given: which of NAMED it takes.
+    """
+
+    function: Callable[..., Any]
+    summary: str
+    given: tuple[str, ...]
+
+
+@overload
+def measure(name: str, function: Written, *, summary: str = "") -> Written: ...
+@overload
+def measure(name: Written) -> Written: ...
+@overload
+def measure(name: str | None = None, *, summary: str = "") -> Callable[[Written], Written]: ...
+def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any:
+    """Register a measure of one's own, so that every study takes it by its name.
+
+    The function gets the labels of a list in ranked order (read-only float32, the best document
+    first) and returns a number; NaN leaves the query out of means. With `@10` behind the name it
+    gets the first 10 labels, or all of them if it has a parameter `cutoff` (None without `@`). A
+    parameter `judged` gets the labels of all judged documents of the query, the highest first.
+
+    It is known by its code: a study that measures it is another study once the function is edited.
+    Registered again under the same name, it is replaced. Only this process knows it; what is
+    stored of it can be read everywhere.
+
+    Args:
+        name: letters, digits and `_`; by default the function's own name.
+        function: the measure; left out where `measure` is written above a function.
+        summary: a sentence; by default the first line of the function's docstring.
+
+    Returns:
+        The function as it is, or what decorates one.
+
+    Raises:
+        UsageError: a name of the program's own or one that cannot be written, a function that
+            needs other values, or code of which it cannot be told what it is.
+
+    >>> @measure
+    ... def good_at_top(labels, cutoff=None):
+    ...     "Share of grades 2 and more among the first documents."
+    ...     return float((labels[: cutoff or 5] >= 2).mean())
+    >>> Measure.parse("good_at_top@3").entry.summary
+    'Share of grades 2 and more among the first documents.'
+    >>> good_at_top(np.array([2.0, 0.0]))
+    0.5
+    """
+    if callable(name):
+        return measure(name.__name__, name)
+    if function is None:
+        return lambda one: measure(name or one.__name__, one, summary=summary)
+    needed, names = user_code.parameters_of(function)
+    given = tuple(one for one in NAMED if one in names)
+    if not callable(function) or needed - len(given) > 1:
+        raise UsageError(
+            f"measure {name}: it must be a function of the labels in ranked order, as in "
+            "`def hits(labels): …`; it may also take `cutoff` and `judged`"
+        )
+    if not name.isidentifier() or name.rpartition("_")[2].isdigit():
+        raise UsageError(
+            f"measure {name}: choose letters, digits and _ for its name, and no digits behind the "
+            "last _, which are read as a cut-off"
+        )
+    known_by = user_code.digest_of(function)
+    if not known_by:
+        raise UsageError(
+            f"measure {name}: what its function uses cannot be told (an open file, a lock, a "
+            "connection), so neither can whether it was edited; leave that out of it"
+        )
+    words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
+    thing = UserMeasure(function, words or "a function of labels in ranked order", given)
+    full = f"{name}{user_code.MARK}{known_by[: user_code.DIGITS]}"
+    user_code.register("measure", name, full, thing, dict.fromkeys([*MEASURES, *ALIASES]))
+    return function
+
+
+class Evaluated:
+    """Values of a measure of user code; the same labels in the same blocks are measured once.
+
+    Args:
+        measure: of user code.
+
+    Raises:
+        UsageError: it is not registered in this process, or in another version.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        known = user_code.registered("measure", measure.name)
+        if known is None:
+            raise user_code.missing("measure", measure.name)
+        self.measure, self._of = measure, known.thing
+        self._known: dict[tuple[bytes, bytes, bytes], float] = {}
+
+    def values(
+        self,
+        lists: tuple[np.ndarray, np.ndarray],
+        judged: tuple[np.ndarray, np.ndarray, np.ndarray],
+        names: Sequence[str],
+    ) -> Float64[np.ndarray, " lists"]:
+        """One value a list; arguments as those of `blocks.measured`, and the queries' ids.
+
+        Raises:
+            DataError: the function failed, or returned no finite number; the query is named.
+        """
+        (offsets, keys), (labels, starts, stops) = lists, judged
+        found = np.empty(len(names))
+        for one, name in enumerate(names):
+            inside, of_query = (
+                keys[offsets[one] : offsets[one + 1]],
+                labels[starts[one] : stops[one]],
+            )
+            ranked = of_query[(inside & _ROW).astype(np.int64)].astype(np.float32)
+            scores = inside >> _SCORE
+            bounds = np.arange(len(scores) + 1)
+            if self.measure.ties == "averaged" and len(scores):
+                bounds = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1], True])
+            for low, high in pairwise(bounds):
+                ranked[low:high] = np.sort(ranked[low:high])
+            all_labels = -np.sort(-of_query.astype(np.float32))
+            key = (ranked.tobytes(), bounds.tobytes(), all_labels.tobytes())
+            if key not in self._known:
+                self._known[key] = self._expected(ranked, bounds, all_labels, name)
+            found[one] = self._known[key]
+        return found
+
+    def _expected(
+        self, ranked: np.ndarray, bounds: np.ndarray, judged: np.ndarray, query: str
+    ) -> float:
+        shown = len(ranked)
+        if self.measure.cutoff is not None and "cutoff" not in self._of.given:
+            shown = min(shown, self.measure.cutoff)
+        total = 0.0
+        for labels, chance in orders_of(ranked, bounds, shown):
+            total += chance * self._value(labels, judged, query)
+        return total
+
+    def _value(self, labels: np.ndarray, judged: np.ndarray, query: str) -> float:
+        given = {"cutoff": self.measure.cutoff, "judged": judged}
+        for one in (labels, judged):
+            one.flags.writeable = False
+        place = f"{self.measure}, query {query}"
+        try:
+            answer = self._of.function(labels, **{name: given[name] for name in self._of.given})
+            value = float(answer)
+        except Exception as error:  # whatever somebody's function does
+            found = f"the function failed: {user_code.failure(error)}"
+            raise DataError(place, found, "Mend it; it returns one number a list.") from error
+        if np.isinf(value):
+            raise DataError(place, f"it returned {value}", "Return a finite number, or NaN.")
+        return value
+
+
+def orders_of(
+    ranked: np.ndarray, bounds: np.ndarray, shown: int
+) -> Iterator[tuple[np.ndarray, float]]:
+    """The labels of the first positions in the orders that ties leave open, and their chances.
+
+    Args:
+        ranked: labels in ranked order, sorted within each block of ties.
+        bounds: of the blocks.
+        shown: how many positions count.
+
+    >>> [(order.tolist(), chance) for order, chance in orders_of(
+    ...     np.array([0.0, 0.0, 1.0]), np.array([0, 3]), 2)]
+    [([0.0, 0.0], 0.3333333333333333), ([0.0, 1.0], 0.3333333333333333), \
+([1.0, 0.0], 0.3333333333333333)]
+    """
+    found: list[tuple[tuple[float, ...], float]] = [((), 1.0)]
+    for low, high in pairwise(bounds.tolist()):
+        if low >= shown:
+            break
+        places = min(high, shown) - low
+        counts = Counter(ranked[low:high].tolist())
+        more = list(_few(_prefixes(counts, places, high - low), EXACT // len(found)))
+        if not more:
+            yield from _sampled(ranked, bounds, shown)
+            return
+        found = [(head + tail, p * q) for head, p in found for tail, q in more]
+    for labels, chance in found:
+        yield np.array(labels, dtype=np.float32), chance
+
+
+Prefix = tuple[tuple[float, ...], float]
+
+
+def _few(several: Iterator[Prefix], most: int) -> Iterator[Prefix]:
+    """All of them; none where there are more than so many."""
+    found = [one for _, one in zip(range(most + 1), several, strict=False)]
+    yield from found if len(found) <= most else ()
+
+
+def _prefixes(counts: Mapping[float, int], places: int, left: int) -> Iterator[Prefix]:
+    """The distinct labels of the first places of a block in random order, with their chances."""
+    if not places:
+        yield (), 1.0
+        return
+    for label, count in counts.items():
+        if count:
+            rest = {**counts, label: count - 1}
+            for tail, chance in _prefixes(rest, places - 1, left - 1):
+                yield (label, *tail), chance * count / left
+
+
+def _sampled(
+    ranked: np.ndarray, bounds: np.ndarray, shown: int
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Orders from one fixed seed: of equal labels in equal blocks they are the same."""
+    drawn = generator(0, "ties of a measure of user code")
+    blocks = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    for _ in range(SAMPLED):
+        order = np.lexsort((drawn.random(len(ranked)), blocks))
+        yield ranked[order][:shown].astype(np.float32), 1.0 / SAMPLED

@@ -1,0 +1,300 @@
+"""Perturbations of users' own: a function of one list, beside the families of the registry.
+
+A registered family has a letter for what it changes and the digits of its function in its name,
+`rotate#r3f2a91c4`, so that what is stored of it can be read where the function is not known.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from jaxtyping import Int64
+
+from shuffleproof.core import user_code
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import DataError, UsageError
+from shuffleproof.core.perturb.base import Change, NeedsData
+from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
+from shuffleproof.core.perturb.feasibility import any_level
+from shuffleproof.core.perturb.ranking import ORDER, RANKING, check_ranked, rearranged
+from shuffleproof.core.perturb.sets import SET, restricted
+
+CHANGES: Mapping[str, frozenset[Change]] = {"order": ORDER, "ranking": RANKING, "set": SET}
+"""What a function of user code can change: the order shown, the rankings, or which stay."""
+
+GIVEN = ("features", "labels")
+"""What a function is given beside ranks, generator and level, where it has such a parameter."""
+
+Written = TypeVar("Written", bound=Callable[..., Any])
+_LETTERS = {changes[0]: changes for changes in CHANGES}
+_FULL = re.compile(
+    rf"[\w-]+{user_code.MARK}(?P<letter>[{''.join(_LETTERS)}])\w{{{user_code.DIGITS}}}"
+)
+UNIT, SOURCE = "level", "user code"
+
+
+def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
+    name: Any = None,
+    function: Any = None,
+    *,
+    changes: str = "order",
+    levels: Sequence[int | float] = (0.0, 1.0),
+    unit: str = UNIT,
+    summary: str = "",
+    high: int | float = INFINITE,
+    whole: bool = False,
+    random: bool = True,
+    reach: Callable[[int], float] | None = None,
+) -> Any:
+    """Register a perturbation of one's own, so that every study of perturbations takes it.
+
+    The function is called once a list with the ranks of its documents (int64, from 0; as shown, or
+    best first where it changes the ranking), a NumPy generator and the level, and returns indexes
+    into them: a permutation, or with `changes="set"` those that stay. Parameters `features` and
+    `labels` are given those of the same documents. Level 0 is the lists as they are, and the
+    function is not asked. Chance must come from the generator, so that all rankers see the same.
+
+    It is known by its code: edited, it is another family in keys. Registered again under the same
+    name, it is replaced. Only this process knows it; what is stored of it can be read everywhere.
+
+    Args:
+        name: letters, digits, `_` and `-`; by default the function's own name.
+        function: of one list; left out where `perturbation` is written above a function.
+        changes: `order` (the order shown alone), `ranking` (every initial ranking, and the order
+            shown with it) or `set` (documents leave). It brings none in any case.
+        levels: of a study that names none; 0 is added.
+        unit: what a level counts.
+        summary: a sentence; by default the first line of the function's docstring.
+        high: the greatest level.
+        whole: levels are whole numbers.
+        random: whether chance has a say; else one draw is made.
+        reach: documents of a list → the greatest level that it can take; by default any.
+
+    Returns:
+        The function as it is, or what decorates one.
+
+    Raises:
+        UsageError: a name of the program's own or one that cannot be written, an unknown kind of
+            change, a function that needs other values, or code of which it cannot be told what it
+            is.
+
+    >>> @perturbation(changes="ranking", levels=(1, 5), unit="places")
+    ... def rotate(ranks, generator, level):
+    ...     "The first documents go to the end."
+    ...     return np.roll(ranks, -int(level))
+    >>> user_entry("rotate").default_levels, sorted(user_entry("rotate").changes)
+    ((0.0, 1.0, 5.0), ['order', 'ranking'])
+    """
+    if callable(name):
+        return perturbation(name.__name__, name)
+    if function is None:
+        declared: dict[str, Any] = {
+            "changes": changes, "levels": levels, "unit": unit, "summary": summary, "high": high,
+            "whole": whole, "random": random, "reach": reach,
+        }  # fmt: skip
+        return lambda one: perturbation(name or one.__name__, one, **declared)
+    needed, names = user_code.parameters_of(function)
+    given = tuple(one for one in GIVEN if one in names)
+    if changes not in CHANGES:
+        raise UsageError(
+            f"perturbation {name} changes {changes!r}: say one of {', '.join(CHANGES)}"
+        )
+    if not callable(function) or not 0 <= needed - 3 <= len(given):
+        raise UsageError(
+            f"perturbation {name}: it must be a function of one list, as in "
+            "`def rotate(ranks, generator, level): …`; it may also take `features` and `labels`"
+        )
+    known_by = user_code.digest_of(function)
+    if not known_by:
+        raise UsageError(
+            f"perturbation {name}: what its function uses cannot be told (an open file, a lock, a "
+            "connection), so neither can whether it was edited; leave that out of it"
+        )
+    words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
+    full = f"{name}{user_code.MARK}{changes[0]}{known_by[: user_code.DIGITS]}"
+    entry = PerturbationEntry(
+        full,
+        words or "a function of one list",
+        SOURCE,
+        unit,
+        0.0,
+        high,
+        tuple(sorted({0.0, *map(float, levels)})),
+        lambda level: UserPerturbation(full, level, changes, function, given),
+        brings=False,
+        reach=any_level if reach is None else _Reach(reach),
+        whole=whole,
+        random=random,
+    )
+    for level in entry.default_levels:
+        entry.at(level)
+    user_code.register("perturbation", name, full, entry, _ours())
+    return function
+
+
+def _ours() -> Mapping[str, Any]:
+    from shuffleproof.core.perturb.registry import PERTURBATIONS  # noqa: PLC0415 (which reads this)
+
+    return PERTURBATIONS
+
+
+def user_entry(family: str) -> PerturbationEntry | None:
+    """What is known of a family of user code; None: it is none.
+
+    One that is not registered here has its name, what it changes, and a level without end.
+
+    >>> entry = user_entry("gone#s00000000")
+    >>> sorted(entry.changes), entry.summary
+    (['set'], 'a function that is not registered here')
+    """
+    known = user_code.registered("perturbation", family)
+    if known is not None:
+        entry: PerturbationEntry = known.thing
+        return entry
+    found = _FULL.fullmatch(family)
+    if found is None:
+        return None
+    changes = _LETTERS[found["letter"]]
+    return PerturbationEntry(
+        family,
+        "a function that is not registered here",
+        SOURCE,
+        UNIT,
+        0.0,
+        INFINITE,
+        (0.0, 1.0),
+        lambda level: UserPerturbation(family, level, changes),
+        brings=False,
+        reach=any_level,
+    )
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """Of each list, from its number of documents."""
+
+    of: Callable[[int], float]
+
+    def __call__(self, judged: JudgedLists) -> np.ndarray:
+        return np.array([float(self.of(length)) for length in judged.lists.lengths.tolist()])
+
+
+@dataclass(frozen=True)
+class UserPerturbation(NeedsData):
+    """A function of user code at a level.
+
+    Attributes:
+        family: its name with its letter and digits.
+        level: 0 leaves the lists as they are.
+        kind: what it changes, one of CHANGES.
+        function: of one list; None: it is not registered here.
+        given: which of GIVEN it takes.
+    """
+
+    family: str
+    level: float
+    kind: str
+    function: Callable[..., Any] | None = field(default=None, repr=False)
+    given: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> frozenset[Change]:
+        """What of the input is touched."""
+        return CHANGES[self.kind]
+
+    def __str__(self) -> str:
+        """As `registry.parse` reads it: `rotate#r3f2a91c4:5`."""
+        return f"{self.family}:{self.level:g}"
+
+    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+        """The lists as the function has them.
+
+        Raises:
+            UsageError: the function is not registered here, or a ranking is to be changed where
+                there is none.
+            DataError: it failed, or returned no permutation, or nothing that stays.
+        """
+        lists = judged.lists
+        if self.kind == "ranking":
+            check_ranked(self, lists)
+        if self.level == 0:
+            return judged
+        if self.function is None:
+            raise user_code.missing("perturbation", self.family)
+        if self.kind == "ranking":
+
+            def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+                places = [np.arange(length) for length in lists.lengths.tolist()]
+                return self._indexes(judged, holders, places, generator), scores
+
+            return JudgedLists(judged.dataset, rearranged(lists, column))
+        every = np.arange(len(lists.rows))
+        chosen = self._indexes(judged, every, _ranks(lists), generator)
+        if self.kind == "set":
+            kept = np.zeros(len(lists.rows), dtype=bool)
+            kept[chosen] = True
+            return JudgedLists(judged.dataset, restricted(lists, kept))
+        return JudgedLists(judged.dataset, lists.shown_as(chosen))
+
+    def _indexes(
+        self,
+        judged: JudgedLists,
+        holders: Int64[np.ndarray, " candidates"],
+        ranks: Sequence[np.ndarray],
+        generator: np.random.Generator,
+    ) -> Int64[np.ndarray, " chosen"]:
+        """What the function returned for every list, counted over all lists; checked."""
+        lists, found = judged.lists, []
+        for one, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
+            rows = lists.rows[holders[low:high]]
+            query = judged.dataset.query_ids[lists.queries[one]]
+            if low < high:
+                answer = self._answer(judged, rows, ranks[one], generator, query)
+                found.append(low + answer)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def _answer(
+        self,
+        judged: JudgedLists,
+        rows: np.ndarray,
+        ranks: np.ndarray,
+        generator: np.random.Generator,
+        query: str,
+    ) -> Int64[np.ndarray, " chosen"]:
+        place, size = f"{self}, query {query}", len(rows)
+        known = {"features": judged.dataset.features, "labels": judged.dataset.labels}
+        given = {name: known[name][rows] for name in self.given}
+        level = int(self.level) if float(self.level).is_integer() else self.level
+        try:
+            answer = self.function(ranks.astype(np.int64), generator, level, **given)  # type: ignore[misc]
+            indexes = np.asarray(answer)
+        except Exception as error:  # whatever somebody's function does
+            found = f"the function failed: {user_code.failure(error)}"
+            raise DataError(place, found, "Mend it; it returns indexes of documents.") from error
+        whole = indexes.ndim == 1 and np.issubdtype(indexes.dtype, np.integer)
+        single = whole and len(np.unique(indexes)) == len(indexes)
+        inside = single and bool(np.isin(indexes, np.arange(size)).all())
+        if inside and (len(indexes) == size if self.kind != "set" else len(indexes)):
+            return indexes.astype(np.int64)
+        found = "it returned nothing" if answer is None else f"it returned {_shown(indexes)}"
+        due = f"each of 0 … {size - 1} once"
+        if self.kind == "set":
+            due = f"one or more of 0 … {size - 1}, each once: the documents that stay"
+        raise DataError(place, found, f"Return {due}.")
+
+
+def _ranks(lists: CandidateLists) -> list[np.ndarray]:
+    """The ranks of each list under its first initial ranking; without one, the places shown."""
+    bounds = pairwise(lists.offsets.tolist())
+    if lists.rankings:
+        return [lists.ranks[low:high, 0] for low, high in bounds]
+    return [np.arange(high - low) for low, high in bounds]
+
+
+def _shown(indexes: np.ndarray) -> str:
+    if indexes.ndim != 1 or len(indexes) > 12:
+        return f"{indexes.dtype} of shape {indexes.shape}"
+    return str(indexes.tolist())

@@ -1,0 +1,559 @@
+"""Rankers of users' own that live in this process: objects, functions, models, and what is fitted.
+
+They are called `python:NAME` and are known by their code and by what they hold
+(`core.user_code`), studies add their scores of the test lists. Nothing is assumed of what they
+read. What can be fitted is fitted like every ranker of the registry, each fold, seed and size anew;
+it is stored where its class has `save` and `load`, else kept as long as the process lives.
+"""
+
+import copy
+import inspect
+import json
+import secrets
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+
+from shuffleproof.core import user_code
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, UsageError
+from shuffleproof.core.numerals import whole
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, RankerName
+from shuffleproof.core.rankers.outside.callable_ranker import EVERYTHING, LACKING
+from shuffleproof.core.rankers.outside.file_ranker import LARGEST, in_single_precision
+from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
+from shuffleproof.core.rankers.outside.signature import EXTRA, SIGNATURE, Takes, takes
+from shuffleproof.core.rankers.registry import RANKERS
+
+FAMILY, FILE = "user", "ranker.json"
+CALLED = "a function, or an object with `score`, `predict` or, to be trained, `fit` and `score`"
+
+FEATURES = Takes(("features",))
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What a name of user code means.
+
+    Attributes:
+        thing: the ranker, or what makes one that can be fitted.
+        parameters: with which it is made.
+        known_by: digest of its code and of what it holds; empty where that cannot be told.
+        fitted: it is to be fitted.
+    """
+
+    thing: Any
+    parameters: Mapping[str, Any]
+    known_by: str
+    fitted: bool
+
+    def made(self, changes: Mapping[str, Any]) -> Any:
+        """A new one that has learnt nothing yet."""
+        return self.thing(**{**self.parameters, **changes})
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether `fit`, or what makes it, has a parameter `seed`."""
+        return self.seed_of_fit or "seed" in user_code.parameters_of(self.thing)[1]
+
+    @property
+    def seed_of_fit(self) -> bool:
+        """Whether `fit` has a parameter `seed`."""
+        fit = getattr(self.thing, "fit", None)
+        return fit is not None and "seed" in user_code.parameters_of(fit)[1]
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether it can be stored: it is known, and has `save` and `load`."""
+        return bool(self.known_by) and all(hasattr(self.thing, one) for one in ("save", "load"))
+
+
+def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
+    """Register a ranker of one's own, so that every study takes it as `python:NAME`.
+
+    Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
+    program's own `score(dataset, lists)`, torch modules, models of LightGBM and XGBoost, and what
+    has `predict`. They are given what their parameters name (`signature.INPUTS`), one list at a
+    time, and are asked as they are.
+
+    A class with `fit` is made and trained anew by studies, on each fold, seed and size:
+    `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
+    is stored where the class has `save(self, directory)` and `load(directory)`.
+
+    It is known by its code and by what it holds (weights, trees). Registered again under the same
+    name, it is replaced. Only this process knows it; what is stored of it can be read everywhere.
+
+    Args:
+        name: letters, digits, `_` and `-`; by default the function's or class's own name, with
+            digits of what it holds behind that of an object or lambda.
+        thing: the ranker; left out where `ranker` is written above a function or class.
+        parameters: with which a class is made.
+
+    Returns:
+        Its name, `python:NAME`; above a function or class, that as it is.
+
+    Raises:
+        UsageError: what cannot be a ranker, a name of the program's own, or one that cannot be
+            written.
+
+    >>> ranker("first-feature", lambda features, ranks: features[:, 0])
+    'python:first-feature'
+    """
+    if thing is None and isinstance(name, str | None):
+
+        def decorate(one: Any) -> Any:
+            ranker(name or one.__name__, one, **parameters)
+            return one
+
+        return decorate
+    if not isinstance(name, str | None):
+        _register("", name, parameters)
+        return name
+    return _register(name or "", thing, parameters)
+
+
+def named(thing: Any) -> str:
+    """The name of a ranker of any kind: texts are names, objects are registered if need be.
+
+    Raises:
+        UsageError: what cannot be a ranker.
+    """
+    return thing if isinstance(thing, str) else _register("", thing, {})
+
+
+def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
+    fitted = isinstance(thing, type) and hasattr(thing, "fit")
+    if not fitted:
+        scoring(thing)
+        if parameters:
+            raise UsageError(
+                f"{name or thing!r} is asked as it is and takes no parameters: leave them out, or "
+                "give a class with `fit`"
+            )
+    known_by = user_code.digest_of(thing, dict(sorted(parameters.items())))
+    if not name:
+        own = getattr(thing, "__name__", None) or type(thing).__name__
+        name = own.strip("<>").lstrip("_")
+        if own.startswith("<") or not hasattr(thing, "__name__"):
+            name += f"-{(known_by or secrets.token_hex(8))[:6]}"
+    known = Registered(thing, dict(parameters), known_by, fitted)
+    full = f"{name}{user_code.MARK}{(known_by or secrets.token_hex(8))[: user_code.DIGITS]}"
+    user_code.register("ranker", name, full, known, RANKERS)
+    return f"{OBJECT}:{name}"
+
+
+def found(name: str) -> Registered:
+    """What `python:NAME` means here.
+
+    Raises:
+        UsageError: nothing of that name is registered in this process.
+    """
+    known = _registered(name)
+    if known is None:
+        raise user_code.missing("ranker", name)
+    return known
+
+
+def is_fitted(name: str) -> bool:
+    """Whether a name is of what is trained in studies; no where it is not registered."""
+    known = _registered(name)
+    return known is not None and known.fitted
+
+
+def _registered(name: str) -> Registered | None:
+    known = user_code.registered("ranker", RankerName.parse(name).called)
+    return known.thing if known else None
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How a thing scores one list.
+
+    Attributes:
+        function: that is called.
+        takes: with what.
+    """
+
+    function: Callable[..., Any]
+    takes: Takes
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> "Scoring":
+        """A function, called with what its parameters name.
+
+        Raises:
+            UsageError: it needs something else.
+        """
+        try:
+            return cls(function, takes(function))
+        except ValueError as error:
+            name = getattr(function, "__qualname__", type(function).__name__)
+            raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
+
+
+def scoring(thing: Any) -> Scoring | None:
+    """How a thing scores one list; None: it has the program's own `score(dataset, lists)`.
+
+    Raises:
+        UsageError: it cannot be a ranker.
+    """
+    own, kind = getattr(thing, "score", None), type(thing)
+    package = kind.__module__.partition(".")[0]
+    if isinstance(thing, type) or not (own or hasattr(thing, "predict") or callable(thing)):
+        name = thing.__name__ if isinstance(thing, type) else kind.__name__
+        raise UsageError(f"{name} cannot be a ranker: give {CALLED}")
+    if kind.__name__ == "Booster" and package in {LIGHTGBM, XGBOOST}:
+        predict = thing.predict if package == LIGHTGBM else thing.inplace_predict
+        return Scoring(predict, FEATURES)
+    if own is not None and {"dataset", "lists"} <= set(inspect.signature(own).parameters):
+        return None
+    if hasattr(thing, "predict") and (own is None or _of_labels(own)):
+        return Scoring(lambda features: _predicted(thing, features), FEATURES)
+    if own is None and _is_network(thing):
+        return Scoring(_of_network(thing), Scoring.of(thing.forward).takes)
+    return Scoring.of(own or thing)
+
+
+def _of_labels(score: Any) -> bool:
+    """Whether `score` is scikit-learn's, a measure of predictions: `score(X, y)`."""
+    return {"X", "y"} <= set(inspect.signature(score).parameters)
+
+
+def _is_network(thing: Any) -> bool:
+    return any(kind.__module__ == "torch.nn.modules.module" for kind in type(thing).__mro__)
+
+
+def _predicted(model: Any, features: np.ndarray) -> Any:
+    """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
+    if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
+        return model.predict_proba(features) @ np.asarray(model.classes_, dtype=np.float64)
+    return model.predict(features)
+
+
+def _of_network(network: Any) -> Callable[..., Any]:
+    """A torch module's answer without gradients, in its mode for scoring, on its own device."""
+    import torch  # noqa: PLC0415 (loaded already: the thing is torch's)
+
+    def answer(*given: Any, **named: Any) -> Any:
+        device = next((one.device for one in network.parameters()), torch.device("cpu"))
+
+        def tensor(one: Any) -> Any:
+            return torch.tensor(one, device=device) if isinstance(one, np.ndarray) else one
+
+        training = network.training
+        network.eval()
+        try:
+            with torch.no_grad():
+                return network(*map(tensor, given), **{n: tensor(one) for n, one in named.items()})
+        finally:
+            network.train(training)
+
+    return answer
+
+
+@dataclass(frozen=True, eq=False)
+class UserRanker:
+    """A ranker of user code, ready to score; it is taken to read everything.
+
+    Attributes:
+        name: `python:NAME`.
+        thing: what scores.
+        known_by: digest of its code and of what it holds; empty where that cannot be told.
+    """
+
+    name: str
+    thing: Any = field(repr=False)
+    known_by: str = ""
+    rankings: ClassVar[int] = 0
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """Everything, and of what names documents and queries what it takes."""
+        score = scoring(self.thing)
+        taken = getattr(self.thing, "reads", ()) if score is None else score.takes.inputs
+        return EVERYTHING | frozenset(name for name in EXTRA if name in taken)
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Scores by one call a list; float64 keeps order and ties.
+
+        Raises:
+            DataError: it failed, or returned something else than one finite score a document.
+        """
+        score, judged = scoring(self.thing), JudgedLists(dataset, lists)
+        if score is None:
+            answer = _numbers(self.thing.score(dataset, lists), (len(lists.rows),), self.name)
+            return in_single_precision(lists.offsets, answer)
+        parts = [np.zeros(0)]
+        for one, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
+            if low < high:
+                parts.append(self._of_list(score, judged, one, slice(low, high)))
+        return in_single_precision(lists.offsets, np.concatenate(parts))
+
+    def _of_list(
+        self, score: Scoring, judged: JudgedLists, one: int, own: slice
+    ) -> Float64[np.ndarray, " docs"]:
+        dataset, lists, inputs = judged.dataset, judged.lists, score.takes.inputs
+        rows, query = lists.rows[own], dataset.query_ids[lists.queries[one]]
+        given: dict[str, Any] = {"features": dataset.features[rows], "query": query}
+        given["ranks"] = lists.ranks[own].astype(np.int64)
+        for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
+            if name in inputs and column is not None:
+                given[name] = [column[row] for row in rows.tolist()]
+            elif name in inputs and name not in score.takes.optional:
+                found = f"it takes {name}, and this data set has none"
+                raise DataError(self.name, found, LACKING[name])
+        shape: tuple[int, ...] = (len(rows),)
+        if "mask" in inputs:
+            given, shape = {name: [value] for name, value in given.items()}, (1, *shape)
+            given |= {name: np.asarray(given[name]) for name in ("features", "ranks")}
+            given["mask"] = np.ones(shape, dtype=bool)
+        place = f"{self.name}, query {query}"
+        try:
+            answer = score.takes.call(score.function, given)
+        except Exception as error:  # whatever somebody's function does
+            is_call = isinstance(error, TypeError) and not user_code.where(error)
+            remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
+            raise DataError(place, f"it failed: {user_code.failure(error)}", remedy) from error
+        return _numbers(answer, shape, place)
+
+    def save(self, directory: Path) -> None:
+        """Write what its class's `load` reads, and by which name it is registered.
+
+        Raises:
+            DataError: it cannot be stored.
+        """
+        if not hasattr(self.thing, "save"):
+            found = f"{self.name} is an object of this process"
+            raise DataError(str(directory), found, "Name it anew each time: it is not stored.")
+        self.thing.save(directory)
+        if (directory / FILE).exists():
+            raise DataError(self.name, f"its `save` writes {FILE}", "Name that file otherwise.")
+        head = {"family": FAMILY, "name": self.name, "known_by": self.known_by}
+        (directory / FILE).write_text(json.dumps(head, indent=1), encoding="utf-8")
+
+
+@dataclass(frozen=True, eq=False)
+class CopiedRanker:
+    """A ranker of user code of which there is a copy that has scored nothing yet.
+
+    Attributes:
+        ranker: that scores.
+        untouched: the copy.
+    """
+
+    ranker: UserRanker
+    untouched: Any = field(repr=False)
+    rankings: ClassVar[int] = 0
+
+    @property
+    def reads(self) -> frozenset[Input]:
+        """As the ranker reads."""
+        return self.ranker.reads
+
+    @property
+    def name(self) -> str:
+        """`python:NAME`."""
+        return self.ranker.name
+
+    def fresh(self, threads: int | None = None) -> UserRanker:
+        """One that has seen nothing yet."""
+        del threads
+        return replace(self.ranker, thing=copy.deepcopy(self.untouched))
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """As the ranker scores."""
+        return self.ranker.score(dataset, lists)
+
+    def save(self, directory: Path) -> None:
+        """As the ranker is saved."""
+        self.ranker.save(directory)
+
+
+def opened(name: str) -> Ranker:
+    """A ranker that is not fitted here, by its name; with a copy of objects that can be copied.
+
+    Raises:
+        UsageError: it is not registered in this process.
+    """
+    known = found(name)
+    plain = UserRanker(name, known.thing, known.known_by)
+    if hasattr(known.thing, "__name__"):  # a function has no copy: what it keeps is elsewhere
+        return plain
+    try:
+        return CopiedRanker(plain, copy.deepcopy(known.thing))
+    except Exception:  # noqa: BLE001 (whatever somebody's object does; it is asked as it is)
+        return plain
+
+
+def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarray, " docs"]:
+    """One finite number a document.
+
+    Raises:
+        DataError: something else was returned.
+    """
+    try:
+        scores = numbers(answer, due).astype(np.float64).ravel()
+    except (UnusableError, TypeError, ValueError) as error:
+        found = getattr(error, "found", "") or "something that is no array of numbers"
+        remedy = getattr(error, "remedy", "") or f"Expected {due[-1]} numbers: {SIGNATURE}."
+        raise DataError(place, f"it returned {found}", remedy) from error
+    wrong = np.flatnonzero(~(np.abs(scores) <= LARGEST))
+    if len(wrong):
+        which = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1} of {len(scores)}"
+        raise DataError(place, which, "Expected finite numbers of single precision.")
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Lists to learn from or to select on, document after document, in the order shown.
+
+    Attributes:
+        features: of each document.
+        labels: its grade.
+        ranks: from 0, under each initial ranking.
+        lengths: documents of each list (LightGBM's `group`).
+        query_ids: of each list.
+    """
+
+    features: Float32[np.ndarray, "docs features"]
+    labels: Float32[np.ndarray, " docs"]
+    ranks: Int64[np.ndarray, "docs rankings"]
+    lengths: Int64[np.ndarray, " lists"]
+    query_ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, judged: JudgedLists) -> "Lists":
+        """The arrays of judged lists, which may be written to."""
+        lists, dataset = judged.lists, judged.dataset
+        return cls(
+            dataset.features[lists.rows],
+            dataset.labels[lists.rows],
+            lists.ranks.astype(np.int64),
+            np.array(lists.lengths),
+            tuple(dataset.query_ids[query] for query in lists.queries),
+        )
+
+    def __len__(self) -> int:
+        """The number of lists."""
+        return len(self.lengths)
+
+    def __repr__(self) -> str:
+        """How many of what."""
+        docs, features = self.features.shape
+        return f"Lists({len(self)} lists, {docs} documents, {features} features)"
+
+
+@dataclass(frozen=True)
+class UserSpec:
+    """The recipe of a ranker of user code that is fitted.
+
+    Attributes:
+        name: `python:NAME`.
+        known_by: digest of its code and parameters; empty where that cannot be told.
+        parameters: with which it is made, as text.
+        seed: given to it; None: it takes none.
+        saved: it can be stored.
+    """
+
+    name: str
+    known_by: str
+    parameters: tuple[tuple[str, str], ...]
+    seed: int | None
+    saved: bool
+    reads: ClassVar[frozenset[Input]] = EVERYTHING
+    rankings: ClassVar[int] = 0
+    fits_documents: ClassVar[bool] = False
+
+    def recipe(self) -> dict[str, Any]:
+        """Everything that determines the result, as plain JSON values."""
+        plain: dict[str, Any] = {"name": self.name, "known_by": self.known_by}
+        plain["parameters"] = dict(self.parameters)
+        return plain if self.seed is None else plain | {"seed": self.seed}
+
+    def fit(
+        self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
+    ) -> Generator[Progress, None, Ranker]:
+        """Make one and let it learn; it reports nothing on its way.
+
+        Raises:
+            DataError: it failed.
+        """
+        del workspace
+        known = found(self.name)
+        seed = {} if self.seed is None else {"seed": self.seed}
+        yield Progress(0, 1, "fits")
+        try:
+            made = known.made({} if known.seed_of_fit else seed)
+            answer = made.fit(
+                Lists.of(train), Lists.of(valid), **(seed if known.seed_of_fit else {})
+            )
+        except Exception as error:  # whatever somebody's class does
+            failed = f"its fit failed: {user_code.failure(error)}"
+            remedy = "Mend it; it is called as fit(train, valid), each of them Lists."
+            raise DataError(self.name, failed, remedy) from error
+        if answer is not None and answer is not made and hasattr(answer, "score"):
+            made = answer
+        scoring(made)
+        yield Progress(1, 1, "fits")
+        return UserRanker(self.name, made, self.known_by)
+
+
+_UNTOLD: dict[int, str] = {}
+"""What stands for things of which it cannot be told what they are, by id of what is registered."""
+
+
+def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
+    """The recipe of a ranker of user code that is fitted.
+
+    Raises:
+        UsageError: it is not registered here, or is not fitted.
+        ParameterError: a field that it does not take.
+    """
+    known = found(name)
+    if not known.fitted:
+        raise UsageError(f"{name} has no `fit`: nothing to train; name it in certify or study")
+    if changes:
+        raise ParameterError(f"{name} field", ", ".join(changes), "left: register it with another")
+    takes = known.takes_seed
+    if seed is not None and not takes:
+        raise ParameterError(f"{name} seed", seed, "left: neither it nor its fit takes `seed`")
+    drawn = whole(str(seed)) if seed is not None else int(known.parameters.get("seed", 0))
+    known_by = known.known_by or _UNTOLD.setdefault(id(known), secrets.token_hex(32))
+    told = tuple((one, repr(value)) for one, value in sorted(known.parameters.items()))
+    return UserSpec(name, known_by, told, drawn if takes else None, known.is_saved)
+
+
+def is_lasting(name: str) -> bool:
+    """Whether what is known of a ranker of user code means the same tomorrow."""
+    return bool(found(name).known_by)
+
+
+def load(directory: Path) -> UserRanker:
+    """The ranker that `save` wrote, opened by the class that is registered under its name.
+
+    Raises:
+        ArtefactError: no class of that name is registered in this process.
+    """
+    saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
+    name = str(saved["name"])
+    known = _registered(name)
+    if known is None or not hasattr(known.thing, "load"):
+        raise ArtefactError(
+            directory.name,
+            f"it is {name}, of user code that is not registered in this process",
+            "What is stored of its studies can be read; to score with it, run what registers it.",
+        )
+    return UserRanker(name, known.thing.load(directory), str(saved["known_by"]))

@@ -1,0 +1,74 @@
+"""What a question was given instead of names: objects of user code, which are registered here.
+
+Names of user code become those that keys and stored results hold.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shuffleproof.core import user_code
+from shuffleproof.core.errors import UsageError
+
+
+def of(names: str | None, value: Any) -> Any:
+    """A field's value with names alone.
+
+    Args:
+        names: what its texts are names of, as `parameter` declares it; None: of nothing.
+        value: as given, lists as tuples.
+
+    Raises:
+        UsageError: two rankers by one name, or an object that is nothing of that kind.
+
+    >>> of("rankers", ("dlcm", "mart")), of(None, 3)
+    (('dlcm', 'mart'), 3)
+    """
+    named = _NAMED.get(names or "")
+    if named is None or value is None:
+        return value
+    if not isinstance(value, tuple):
+        return named(value)
+    found = tuple(map(named, value))
+    if names == "rankers":
+        _check_distinct(value, found)
+    return found
+
+
+def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
+    things: dict[str, Any] = {}
+    for thing, name in zip(given, names, strict=True):
+        if not isinstance(thing, str) and things.setdefault(name, thing) is not thing:
+            raise UsageError(
+                f"two rankers would both be called {name}: register each under a name of its own, "
+                "as in shuffleproof.ranker('mine', …)"
+            )
+
+
+def _ranker(thing: Any) -> Any:
+    if isinstance(thing, str):
+        return thing
+    from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (only who brings objects pays for it)
+
+    return user_rankers.named(thing)
+
+
+def _measure(thing: Any) -> Any:
+    if isinstance(thing, str) or not callable(thing):
+        return str(thing)  # or a Measure
+    from shuffleproof.core.metrics import user_measures  # noqa: PLC0415 (likewise)
+
+    user_measures.measure(thing)
+    return thing.__name__
+
+
+def _family(family: Any) -> Any:
+    return user_code.full_family(family) if isinstance(family, str) else family
+
+
+def _pair(pair: Any) -> Any:
+    return (_family(pair[0]), *pair[1:]) if isinstance(pair, tuple) and pair else pair
+
+
+_NAMED: Mapping[str, Callable[[Any], Any]] = {
+    "rankers": _ranker, "measures": _measure, "families": _family, "perturbations": _pair,
+}  # fmt: skip

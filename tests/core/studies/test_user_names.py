@@ -1,0 +1,237 @@
+"""Studies of user code: asked like any other, known by its code, read where nobody knows it."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import shuffleproof
+from shuffleproof.core import user_code
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.outside.user_rankers import named
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
+from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
+from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.kinds.set_size.question import SetSize
+from shuffleproof.core.studies.user_names import of
+from shuffleproof.core.studies.workbench import Workbench, ask, finished
+from tests import small_set
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered(monkeypatch):
+    monkeypatch.setattr(user_code, "_REGISTERED", {})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("user-code")
+    return small_set.made(folder, small_set.LISTS).store
+
+
+class Means:
+    """Learns the mean grade of each value of the second feature."""
+
+    def __init__(self, shift=0.0):
+        self.shift = shift
+
+    def fit(self, train, valid, seed=0):
+        del valid
+        values = train.features[:, 1]
+        self.means = {one: train.labels[values == one].mean() for one in np.unique(values)}
+        self.noise = 0.01 * seed
+
+    def score(self, features):
+        drawn = self.noise * np.sin(np.arange(len(features)))
+        return np.array([self.means.get(one, 0.0) for one in features[:, 1]]) + self.shift + drawn
+
+
+def by_rank(features, ranks):
+    return features[:, 1] - ranks[:, 0]
+
+
+def register(scale=1.0):
+    shuffleproof.measure("top", lambda labels: scale * float(labels[0]) if len(labels) else np.nan)
+    shuffleproof.perturbation(
+        "turn", lambda ranks, _, level: np.roll(ranks, -level), changes="ranking", levels=(1, 2)
+    )
+    return shuffleproof.ranker("means", Means)
+
+
+def asked(question, store):
+    return ask(question, "mine", store=store, preset="small", initial=small_set.LISTS.initial)
+
+
+def questions(means):
+    mine, levels = named(by_rank), (("turn", 0.0), ("turn", 2.0))
+    return {
+        "degradation": RankingDegradation((mine, means), levels, measures=("top", "RR"), draws=2),
+        "perturbations": Perturbations((mine, means), (*levels, ("train-seed", 1.0)),
+                                       measures=("top",), draws=1),
+        "card": Card((means,), families=("turn",), draws=1),
+        "benchmark": Benchmark((mine, means), measures=("top@3",), seeds=2),
+        "set size": SetSize((means, mine), sizes=(2, 4), measures=("top",), seeds=2),
+        "invariance": Invariance((mine, means)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", questions("mart"))
+def test_every_kind_of_study_takes_user_code_and_finds_what_it_stored(kind, store):
+    asked(questions(register())[kind], store)
+    found = asked(questions(register())[kind], store)
+    again = asked(questions(register())[kind], store)
+    assert found.directory == again.directory
+    assert set(found.trials["ranker"]) >= {"python:means"}
+    assert engine.planned(found.recipe).recipe() == found.recipe
+    for measure in found.measures:
+        assert not found.summary([measure])["mean"].isna().all()
+
+
+def test_values_are_those_of_the_functions(store):
+    result = asked(questions(register())["degradation"], store)
+    workbench = finished(
+        Workbench.opened("mine", ListRecipe(small_set.LISTS.initial), store, "small")
+    )
+    test, (family, _) = workbench.prepared.test, result.recipe["perturbations"][0]
+    found = result.per_query("initial ranking", family, 2.0, result.measures[0])
+    labels = test.dataset.labels[test.lists.rows[test.lists.offsets[:-1] + 2]]
+    np.testing.assert_array_equal(found, labels, "the third document of each list is the first")
+
+
+def test_edited_code_is_another_study_and_the_old_one_stays_readable(store):
+    register()
+    question = RankingDegradation(("feature:1",), (("turn", 1.0),), measures=("top",))
+    first = asked(question, store)
+    register(scale=2.0)
+    second = asked(RankingDegradation(("feature:1",), (("turn", 1.0),), measures=("top",)), store)
+    assert second.directory != first.directory
+    np.testing.assert_allclose(second.summary()["mean"], 2 * first.summary()["mean"])
+    with pytest.raises(UsageError, match="not the top that is registered here"):
+        asked(RankingDegradation(("feature:2",), (("turn", 1.0),), measures=first.measures), store)
+
+
+def test_a_ranker_is_known_by_what_it_holds(store):
+    class Weighted:
+        def __init__(self, weight):
+            self.weight = weight
+
+        def score(self, features):
+            return features @ self.weight
+
+    def known_by(weight):
+        name = shuffleproof.ranker("weighted", Weighted(np.asarray(weight)))
+        return asked(RankingDegradation((name,), (("cut", 0.0),)), store).recipe["rankers"][-1]
+
+    first, same, other = map(known_by, ([1.0, 0.0], [1.0, 0.0], [0.0, 1.0]))
+    assert first == same != other
+
+
+def test_trials_of_what_cannot_be_told_are_not_stored(store):
+    lock = threading.Lock()
+
+    def score(features):
+        with lock:
+            return features[:, 0]
+
+    def records():
+        return sum(1 for path in (store.root / "records").rglob("*") if path.is_file())
+
+    before = records()
+    for question in (
+        RankingDegradation((named(score),), (("cut", 0.0),)),
+        Benchmark((named(score),), measures=("RR",)),
+        SetSize((named(score),), sizes=(2,), measures=("RR",)),
+    ):
+        asked(question, store)
+    assert records() == before
+
+
+def test_two_things_by_one_name_are_refused():
+    with pytest.raises(UsageError, match="register each under a name of its own"):
+        of("rankers", (Means().score, Means().score))
+
+
+READER = """
+import sys
+from pathlib import Path
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.engine import planned
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+
+store, out = Store(Path(sys.argv[1])), Path(sys.argv[2])
+for study in store.artefacts("study"):
+    result = StudyResult.open(study.path)
+    result.summary()
+    assert paragraph(result.recipe, result.facts) and references(result.recipe, result.facts)
+    planned(result.recipe).digests(len(result.query_ids))
+    for ending in ("csv", "json", "tex", "md"):
+        where = ["--store", str(store.root)]
+        assert main(["export", str(study.key), str(out / f"{study.key}.{ending}"), *where]) == 0
+        assert main(["library", "show", str(study.key), *where]) == 0
+assert main(["library", "list", "--store", str(store.root)]) == 0
+assert main(["library", "verify", "--store", str(store.root)]) == 0
+assert main(["library", "clean", "--store", str(store.root)]) == 0
+named = STUDIES["invariance"]((lambda features, ranks: ranks[:, 0], "mart")).rankers
+assert named[0].startswith("python:lambda-") and named[1] == "mart", named
+ended = main(["study", "initial-ranking", "--rankers", "python:means", "--data", "mine",
+              "--store", str(store.root)])
+assert ended == 2, ended
+"""
+
+
+def test_a_process_that_knows_nothing_of_it_reads_all_that_is_stored(store, tmp_path):
+    for question in questions(register()).values():
+        asked(question, store)
+    program = [sys.executable, "-c", READER, str(store.root), str(tmp_path)]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-3000:]
+    assert len(list(tmp_path.iterdir())) >= 4 * len(questions("mart"))
+    assert "not registered in this process" in ended.stderr
+    assert "can be read" in ended.stderr
+
+
+MODULE = """
+import shuffleproof
+
+@shuffleproof.measure
+def top(labels):
+    return float(labels[0])
+
+@shuffleproof.ranker("second")
+class Second:
+    def fit(self, train, valid):
+        pass
+    def score(self, features):
+        return features[:, 1]
+"""
+
+
+def test_a_module_brings_user_code_to_the_shell(store, tmp_path, monkeypatch, capsys):
+    (tmp_path / "my_own.py").write_text(MODULE)
+    (tmp_path / "broken.py").write_text("1 / 0")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    command = [
+        *("study", "benchmark", "--data", "mine", "--rankers", "python:second", "--measures"),
+        *("top,RR", "--initial", "feature:1", "--preset", "small", "--store", str(store.root)),
+    ]
+    assert main([*command, "--with", "my_own"]) == 0
+    assert "top#" in capsys.readouterr().out
+    monkeypatch.setattr(user_code, "_REGISTERED", {})
+    for more, told in (
+        ([], "no measure is called 'top'"),
+        (["--with", "broken"], "broken: it cannot be imported: ZeroDivisionError"),
+        (["--with", "absent"], "absent: it cannot be imported: ModuleNotFoundError"),
+    ):
+        assert main([*command, *more]) in {1, 2}
+        assert told in capsys.readouterr().err
