@@ -7,7 +7,9 @@ load or score: recipes are cheap.
 """
 
 import json
+import re
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +25,7 @@ from shuffleproof.core.parameters import check, parameter, replaced, written
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
+from shuffleproof.core.rankers.library_words import in_its_words
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -43,8 +46,12 @@ class LambdaMARTSpec:
     trees: int = parameter(1000, "greatest number of trees", low=1)
     leaves: int = parameter(20, "leaves of a tree", low=2, high=131072)
     learning_rate: float = parameter(0.1, "shrinkage of every tree", low=1e-6, high=1)
-    leaf_documents: int = parameter(20, "least number of documents in a leaf", low=1)
-    truncation: int = parameter(30, "pairs count if one of them ranks above this", low=1)
+    leaf_documents: int = parameter(
+        20, "least number of documents in a leaf", low=1, high=2**31 - 1
+    )
+    truncation: int = parameter(
+        30, "pairs count if one of them ranks above this", low=1, high=2**31 - 1
+    )
     bins: int = parameter(255, "greatest number of bins of a feature", low=2, high=65535)
     feature_share: float = parameter(1.0, "share of the features a tree sees", low=0.01, high=1)
     l2: float = parameter(0.0, "L2 penalty of leaf values", low=0)
@@ -103,7 +110,7 @@ class LambdaMARTSpec:
             workspace: not used, a killed fit starts anew.
 
         Raises:
-            DataError: no documents, or more than 10 000 in one query.
+            DataError: no documents, or more than 10 000 in one query, or LightGBM refuses.
         """
         del workspace
         if not len(train.lists.rows):
@@ -111,10 +118,11 @@ class LambdaMARTSpec:
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         for part in (train, valid) if stopping else (train,):
             _check_queries(part)
-        learning = _Learning.begun(self, train, valid if stopping else None)
-        for done, values in enumerate(learning.rounds(), start=1):
-            yield Progress(done, self.trees, "trees", values)
-        return LambdaMART(self, learning.text(), train.dataset.feature_ids)
+        with _explained(self):
+            learning = _Learning.begun(self, train, valid if stopping else None)
+            for done, values in enumerate(learning.rounds(), start=1):
+                yield Progress(done, self.trees, "trees", values)
+            return LambdaMART(self, learning.text(), train.dataset.feature_ids)
 
 
 @dataclass(frozen=True)
@@ -330,6 +338,39 @@ class _Learning:
     def text(self) -> str:
         """LightGBM's text of the trees that are kept."""
         return self.booster.model_to_string(num_iteration=self.best or -1)
+
+
+NAMES: Mapping[str, str] = {
+    "num_leaves": "leaves",
+    "learning_rate": "learning_rate",
+    "min_data_in_leaf": "leaf_documents",
+    "lambdarank_truncation_level": "truncation",
+    "max_bin": "bins",
+    "feature_fraction": "feature_share",
+    "lambda_l2": "l2",
+}
+"""The fields of a recipe, by what LightGBM calls them."""
+
+
+@contextmanager
+def _explained(spec: LambdaMARTSpec) -> Iterator[None]:
+    """Say in our words what LightGBM refuses.
+
+    Raises:
+        DataError: it refused a setting, or something of the data.
+    """
+    from lightgbm.basic import LightGBMError  # noqa: PLC0415 (recipes load without it)
+
+    try:
+        yield
+    except LightGBMError as error:
+        own = {field for name, field in NAMES.items() if re.search(rf"\b{name}\b", str(error))}
+        named = " ".join(f"{field}={getattr(spec, field):g}" for field in sorted(own))
+        found = f"LightGBM takes no {named}" if own else "LightGBM cannot learn from this"
+        remedy = "Choose another value (--set)." if own else "Look the data over (`doctor`)."
+        if "alloc" in str(error):
+            found, remedy = "LightGBM ran out of memory", "Lower bins or leaves (--set)."
+        raise DataError(spec.name, found, f"{remedy} {in_its_words('LightGBM', error)}.") from error
 
 
 def _settings(spec: LambdaMARTSpec, grades: Grades) -> dict[str, Any]:

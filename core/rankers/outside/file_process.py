@@ -4,14 +4,25 @@
 `python -m core.rankers.outside.file_process rankers DIRECTORY …` opens rankers that somebody saved.
 """
 
+import json
 import resource
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int64
+
+from shuffleproof.core.rankers.outside.model_errors import (
+    LIGHTGBM,
+    XGBOOST,
+    ModelError,
+    check_outputs,
+    unreadable,
+    unscored,
+)
 
 FEATURES, IDS = "features", "ids"
 MOST_BYTES = 4 << 30
@@ -26,6 +37,9 @@ def main(arguments: list[str]) -> int:
             open_rankers([Path(text) for text in given])
         else:
             score(kind, *map(Path, given))
+    except ModelError as error:
+        print(json.dumps([error.found, error.remedy]), file=sys.stderr)  # noqa: T201
+        return 1
     except Exception as error:  # noqa: BLE001 (whatever a foreign file makes its library raise)
         words = " ".join(str(error).partition("Stack trace")[0].split())
         for text in given:  # where a file lies for now is nobody's business
@@ -65,10 +79,28 @@ def score(kind: str, model: Path, given: Path, answer: Path) -> None:
 def lightgbm_scores(
     model: Path, features: Float32[np.ndarray, "docs features"], ids: Int64[np.ndarray, " features"]
 ) -> Any:
-    """Raw scores of a LightGBM text model."""
+    """Raw scores of a LightGBM text model.
+
+    Raises:
+        ModelError: it is none, or not of these features.
+    """
     lightgbm = import_module("lightgbm")
-    booster = lightgbm.Booster(model_file=str(model), params={"verbosity": -1})
-    return booster.predict(columns(features, ids, booster.num_feature()), num_threads=1)
+    try:
+        booster = lightgbm.Booster(model_file=str(model), params={"verbosity": -1})
+    except Exception as error:
+        raise unreadable(LIGHTGBM, model, error, lightgbm.__version__) from error
+    given = columns(features, ids, booster.num_feature())
+    seen = booster.dump_model(num_iteration=1)["feature_infos"]
+    names = booster.feature_name()
+    check_categories(
+        given, [at for at, name in enumerate(names) if seen.get(name, {}).get("values")]
+    )
+    try:
+        scores = booster.predict(given, num_threads=1)
+    except Exception as error:
+        raise unscored(LIGHTGBM, error) from error
+    check_outputs(LIGHTGBM, scores)
+    return scores
 
 
 def xgboost_scores(
@@ -77,16 +109,28 @@ def xgboost_scores(
     """Margins of an XGBoost model in JSON.
 
     Raises:
-        ModuleNotFoundError: XGBoost is not installed.
+        ModelError: it is none, or not of these features, or XGBoost is not installed.
     """
     try:
         xgboost = import_module("xgboost")
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("pip install xgboost-cpu (or xgboost) to read it") from error
-    booster = xgboost.Booster(params={"nthread": 1})
-    booster.load_model(str(model))
-    given = xgboost.DMatrix(columns(features, ids, booster.num_features()))
-    return booster.predict(given, output_margin=True)
+        found = "XGBoost, which reads it, is not installed"
+        raise ModelError(found, "pip install xgboost-cpu (or xgboost).") from error
+    try:
+        booster = xgboost.Booster(params={"nthread": 1})
+        whole = model.read_bytes()  # JSON and UBJSON are told by their content, whatever the name
+        booster.load_model(bytearray(whole) if whole.startswith(b"{") else str(model))
+    except Exception as error:
+        raise unreadable(XGBOOST, model, error, xgboost.__version__) from error
+    given = columns(features, ids, booster.num_features())
+    kinds = booster.feature_types or []
+    check_categories(given, [at for at, kind in enumerate(kinds) if kind == "c"])
+    try:
+        scores = booster.predict(xgboost.DMatrix(given), output_margin=True)
+    except Exception as error:
+        raise unscored(XGBOOST, error) from error
+    check_outputs(XGBOOST, scores)
+    return scores
 
 
 def columns(
@@ -98,7 +142,7 @@ def columns(
     svmlight text, where column i is feature i, and gets zeros where there is none.
 
     Raises:
-        ValueError: neither fits.
+        ModelError: neither fits.
     """
     if wanted == features.shape[1]:
         return features
@@ -106,7 +150,28 @@ def columns(
         whole = np.zeros((len(features), wanted), dtype=np.float32)
         whole[:, ids] = features
         return whole
-    raise ValueError(f"the model has {wanted} columns, the data set {features.shape[1]} features")
+    raise ModelError(
+        f"the model has {wanted} columns, the data set {features.shape[1]} features",
+        "Train it on the features of this data set, or bring it to its own.",
+    )
+
+
+def check_categories(
+    features: Float32[np.ndarray, "docs features"], categories: Sequence[int]
+) -> None:
+    """Refuse features that are no categories where a model splits by categories.
+
+    Raises:
+        ModelError: a value is no whole number from 0 on, as the codes of categories are.
+    """
+    for column in categories:
+        values = features[:, column]
+        wrong = values[(values < 0) | (values != np.floor(values))]
+        if len(wrong):
+            found = (
+                f"it splits column {column + 1} by category, and the data has {wrong[0]:g} there"
+            )
+            raise ModelError(found, "Give the column the whole numbers that it was trained on.")
 
 
 if __name__ == "__main__":

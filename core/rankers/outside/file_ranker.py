@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -42,7 +43,7 @@ AT_ONCE = 200_000
 
 REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is disturbed
 BLANKS = " \t\r"
-DETAIL = 300  # characters of a failed process's last words that are shown
+DETAIL = 900  # characters of a failed process's last words that are shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +196,8 @@ class OutsideModel:
         kind = RankerName.of(self.name).head
         found = _lacking([kind, str(self.path), str(given), str(answer)])
         if found or not answer.is_file():
-            found = found or "it ended without an answer"
-            raise DataError(RankerName.of(self.name).display, found, "Check the model file.")
+            found, remedy = _told(found or "it ended without an answer")
+            raise DataError(RankerName.of(self.name).display, found, remedy)
 
 
 def opened(directories: Sequence[Path]) -> str:
@@ -226,6 +227,14 @@ def _lacking(arguments: Sequence[str]) -> str:
     except subprocess.TimeoutExpired:
         return f"it has not answered within {SECONDS:.0f} s"
     return _last_words(ended.returncode, ended.stderr) if ended.returncode else ""
+
+
+def _told(words: str) -> tuple[str, str]:
+    """What a process found in a model file and what to do, as it said it or as it ended."""
+    with suppress(ValueError):
+        found, remedy = json.loads(words)
+        return found, remedy
+    return words, "It may be damaged: save it anew, by the version of the library that is here."
 
 
 def _last_words(code: int, said: bytes) -> str:

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +20,12 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.outside import file_ranker
-from shuffleproof.core.rankers.outside.file_process import columns
+from shuffleproof.core.rankers.outside.file_process import (
+    columns,
+    lightgbm_scores,
+    xgboost_scores,
+)
+from shuffleproof.core.rankers.outside.model_errors import ModelError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import methods
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -34,7 +41,7 @@ from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import places
 
 SEEDS = [("train-seed", 1.0)]
-CRASHED = r"(it crashed the library that reads it \(SIG|LightGBMError: )"  # as its threads run
+CRASHED = r"(it crashed the library that reads it \(SIG|it is damaged, or cut)"  # as threads run
 DATA = places.DATA / "trec_robust03"
 
 
@@ -185,10 +192,10 @@ def test_files_of_scores_that_do_not_fit_are_told_by_line(workbench, tmp_path, t
 @pytest.mark.parametrize(
     ("damaged", "words"),
     [
-        (lambda model: model[:0], "model format"),
+        (lambda model: model[:0], "it is empty"),
         (lambda model: model[: len(model) // 2], CRASHED),
         (lambda model: model.replace(b"leaf_value=", b"leaf_value=\xc3 "), CRASHED),
-        (lambda model: model.replace(b"tree\n", b"tr\xc3\x28\n", 1), "model format"),
+        (lambda model: model.replace(b"tree\n", b"tr\xc3\x28\n", 1), "it is no model of Li"),
     ],
 )
 def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
@@ -197,7 +204,9 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
     model = (files[0] / "model.txt").read_bytes()
     (tmp_path / "model.txt").write_bytes(damaged(model))
     ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
-    with pytest.raises(DataError, match=f"^lightgbm:model.txt: .*{words}.*Check the model file"):
+    with pytest.raises(
+        DataError, match=f"^lightgbm:model.txt: .*{words}.*(LightGBM says: |save it anew)"
+    ):
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
 
@@ -253,11 +262,131 @@ def test_xgboost_models_answer_their_margins(workbench, tmp_path):
     np.testing.assert_allclose(found, expected[test.lists.rows], rtol=1e-5)
 
 
+def of_lightgbm(folder):
+    """Models and what is none, by name, with what is found and what to do; None: they score."""
+    import lightgbm
+    import pandas as pd
+
+    chance = np.random.default_rng(0)
+    features, labels = chance.normal(size=(200, 6)), chance.integers(0, 3, 200)
+    settings = {"verbosity": -1, "num_threads": 1, "num_leaves": 7, "min_data_in_leaf": 5}
+    codes = features.copy()
+    codes[:, 2] = chance.integers(0, 5, 200)
+    told = labels + 3 * (codes[:, 2] % 2)
+    grouped = settings | {"min_data_per_group": 1, "cat_smooth": 0.1}
+    letters = pd.Categorical.from_codes(codes[:, 2].astype(int), list("abcde"))
+    frame = pd.DataFrame(codes[:, :5]).assign(letters=letters).set_axis(list("uvwxyz"), axis=1)
+
+    def made(settings, features, labels, **more):
+        return lightgbm.train(settings, lightgbm.Dataset(features, labels, **more), 2)
+
+    plain = made(settings, features, labels)
+    text = plain.model_to_string()
+    several = settings | {"objective": "multiclass", "num_class": 3}
+    damaged, none = (
+        "it is damaged, or cut short. Save it as text",
+        "it is no model of LightGBM. Save",
+    )
+    return features, {
+        "model": (text, None),
+        "empty": ("", "it is empty. Save it as text: booster.save_model"),
+        "head": (text[:60], f"{damaged}: .*LightGBM says: "),
+        "dump": (json.dumps(plain.dump_model()), "it is a dump, as dump_model writes. Save it as"),
+        "pickle": (pickle.dumps(plain), "it is a pickle. Save it as text"),
+        "rows": ("0 qid:1 1:2\n", f"{none}.*LightGBM says: 'Unknown model format"),
+        "newer": (text.replace("version=v4", "version=v9")[:60],
+                  r"its text is of version 9, LightGBM 4\.\d+\.\d+ reads 4. Install that version"),
+        "narrow": (made(settings, features[:, :4], labels), "the model has 4 columns, the data s"),
+        "classes": (made(several, features, labels), "it gives 3 numbers a document, one a class"),
+        "by category": (made(grouped, codes, told, categorical_feature=[2]),
+                        r"it splits column 3 by category, and the data has -?\d.* there. Give"),
+        "of pandas": (made(grouped, frame, told), "it splits column 6 by category, and"),
+    }  # fmt: skip
+
+
+def of_xgboost(folder):
+    """The same of XGBoost."""
+    xgboost = pytest.importorskip("xgboost")
+    chance = np.random.default_rng(0)
+    features, labels = chance.normal(size=(200, 6)), chance.integers(0, 3, 200)
+    codes = features.copy()
+    codes[:, 2] = chance.integers(0, 5, 200)
+
+    def made(features, labels, settings=(), **more):
+        data = xgboost.DMatrix(features, labels, **more)
+        return xgboost.train({"nthread": 1, "max_depth": 3, **dict(settings)}, data, 2)
+
+    plain = made(features, labels)
+    text = plain.save_raw("json").decode()
+    several = {"objective": "multi:softprob", "num_class": 3}
+    named = made(features, labels, feature_names=list("abcdef"))
+    types = ["q", "q", "c", "q", "q", "q"]
+    by_category = made(codes, labels + 3 * (codes[:, 2] % 2), {"tree_method": "hist"},
+                       feature_types=types, enable_categorical=True)  # fmt: skip
+    damaged, save = "it is damaged, or cut short.", "Save it as JSON or UBJSON"
+    dump = "\n".join(plain.get_dump(dump_format="json"))
+    return features, {
+        "model": (text, None),
+        "binary": (bytes(plain.save_raw("ubj")), None),
+        "empty": ("", f"it is empty. {save}"),
+        "half": (text[: len(text) // 2], f"{damaged} {save}.*XGBoost says: 'Expecting"),
+        "half binary": (bytes(plain.save_raw("ubj"))[:400], f"{damaged} {save}"),
+        "text for a number": (text.replace('"loss_changes":[', '"loss_changes":["x",'),
+                              f"{damaged} {save}.*XGBoost says: '[a-zA-Z].*'"),
+        "dump": (f"[{dump}]", "it is a dump, as dump_model writes"),
+        "dump for people": (plain.get_dump()[0].join(["booster[0]:\n", ""]), "a dump for people"),
+        "configuration": (plain.save_config(), "it is a configuration, without trees"),
+        "pickle": (pickle.dumps(plain), "it is a pickle"),
+        "of another": ("tree\nversion=v4\n", "it is LightGBM's text. Name it lightgbm:model.json"),
+        "other JSON": ("{}", "it is no model of XGBoost"),
+        "newer": (text.replace('"version":[', '"version":[9,').replace("tree_param", "tree"),
+                  r"it was saved by XGBoost 9\.\d+, \d+\.\d+\.\d+ is installed. Install that"),
+        "narrow": (made(features[:, :4], labels), "the model has 4 columns, the data set 6 f"),
+        "classes": (made(features, labels, several), "it gives 3 numbers a document, one a class"),
+        "names": (named, r"its columns have names \(a, b.*feature_names = None.*XGBoost says:"),
+        "by category": (by_category, "it splits column 3 by category, and"),
+    }  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")  # the libraries' own, in a process that says nothing else
+@pytest.mark.parametrize(
+    ("made", "scores", "name"),
+    [(of_lightgbm, lightgbm_scores, "model.txt"), (of_xgboost, xgboost_scores, "model.json")],
+)
+def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, scores, name):
+    path, (features, files) = tmp_path / name, made(tmp_path)
+    given, ids = features.astype(np.float32), np.arange(1, 7)
+    for kind, (content, words) in files.items():
+        if hasattr(content, "save_model"):
+            content.save_model(path)
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        if words is None:
+            assert np.shape(scores(path, given, ids)) == (200,), kind
+            continue
+        with pytest.raises(ModelError) as told:
+            scores(path, given, ids)
+        assert re.search(words, str(told.value)), (kind, str(told.value))
+        assert str(tmp_path) not in str(told.value), kind
+
+
+def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_path):
+    (tmp_path / "model.txt").write_text('{"name": "tree", "version": "v4", "tree_info": []}')
+    ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
+    with pytest.raises(DataError) as told:
+        ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
+    assert str(told.value) == (
+        "lightgbm:model.txt: it is a dump, as dump_model writes. Save it as text: "
+        "booster.save_model('model.txt'). LightGBM says: 'Unknown model format or submodel type in "
+        "model file model.txt'."
+    )
+
+
 def test_columns_of_svmlight_models_start_at_feature_0():
     features, ids = np.array([[5.0, 7.0]], np.float32), np.array([1, 3])
     np.testing.assert_array_equal(columns(features, ids, 2), features)
     np.testing.assert_array_equal(columns(features, ids, 4), [[0, 5, 0, 7]])
-    with pytest.raises(ValueError, match="9 columns"):
+    with pytest.raises(ModelError, match="9 columns"):
         columns(features, ids, 9)
 
 

@@ -280,3 +280,31 @@ def test_recipes_load_without_lightgbm():
         "LambdaMARTSpec.preset('paper').recipe(); sys.exit('lightgbm' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"leaves": 1}, r"LightGBM takes no leaves=1\. Choose another .*LightGBM says"),
+        ({"leaves": 200_000}, r"no leaves=200000\. .*says: '\(num_leaves\) <= \(131072\)'\."),
+        ({"learning_rate": -1.0}, "no learning_rate=-1"),
+        ({"leaf_documents": -1}, "no leaf_documents=-1"),
+        ({"truncation": 0}, "no truncation=0"),
+        ({"bins": 1}, "no bins=1"),
+        ({"feature_share": 0.0}, "no feature_share=0"),
+        ({"l2": float("nan")}, "no l2=nan"),
+        ({"objective": "other"}, r"cannot learn from this\. Look .*Unknown objective"),
+    ],
+)  # fmt: skip
+def test_what_lightgbm_refuses_is_told_by_the_field_of_the_recipe(change, words):
+    spec = LambdaMARTSpec(**QUICK)
+    for name, value in change.items():
+        object.__setattr__(spec, name, value)  # past our own bounds, as other versions' may be
+    with pytest.raises(DataError, match=f"^lambdamart: .*{words}"):
+        fitted(spec)
+
+
+def test_what_lightgbm_would_read_as_another_number_is_refused():
+    for name in ("leaf_documents", "truncation"):
+        with pytest.raises(ParameterError, match="between 1 and"):
+            LambdaMARTSpec(**{name: 2**32 + 1})
