@@ -24,6 +24,7 @@ from shuffleproof.app.figures import (
     ranking_degradation,
     set_size,
     set_size_map,
+    style,
     worst_case,
 )
 from shuffleproof.core.errors import ShuffleproofError, UsageError
@@ -82,6 +83,12 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
         )
     figure, _ = drawn(there[number - 1].name, there[number - 1].facts)
     return figure
+
+
+def small(picture: Picture) -> tuple[go.Figure, str]:
+    """A picture as a thumbnail, and what it shows in words."""
+    figure, words = drawn(picture.name, picture.facts)
+    return style.thumbnail(figure), words
 
 
 def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:

@@ -41,15 +41,16 @@ class Made:
 
 
 def recent(count: int) -> list[Made]:
-    """The latest studies and rankers, newest first.
+    """The latest studies and rankers that were made here, newest first.
 
     Parts of a cross-fitting are left out, and what a benchmark keeps of rankers that learn nothing.
     """
+    root = services.store().root
     made = [
         artefact
         for kind in ("study", "ranker")
         for artefact in services.artefacts(kind)
-        if kind == "study" or _is_whole(artefact)
+        if artefact.path.is_relative_to(root) and (kind == "study" or _is_whole(artefact))
     ]
     made.sort(key=lambda artefact: artefact.created, reverse=True)
     return [_study(one) if one.key.kind == "study" else _ranker(one) for one in made[:count]]

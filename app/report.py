@@ -25,11 +25,13 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto
 table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
 td, th { padding: .2rem .6rem; border-bottom: 1px solid #8884; text-align: right; }
 td:first-child, th:first-child { text-align: left; }
+.headline { font-size: 1.25em; }
 figcaption, footer, .said { color: #777; font-size: 14px; }
 @media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
 """
 
 SAID: Mapping[type[sections.Section], str] = {
+    sections.Headline: "<p class='headline'>{}</p>",
     sections.Heading: "<h3>{}</h3>",
     sections.Finding: "<p><b>{}</b></p>",
     sections.Sentence: "<p>{}</p>",

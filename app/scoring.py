@@ -162,6 +162,7 @@ def answers(one: List, rankers: tuple[TrainedRanker, ...], before: str, shown: s
             before=tuple(scored[ranker.key]["scores"][0]),
             after=tuple(scored[ranker.key]["scores"][1]),
             floor=tuple(scored[ranker.key]["floor"]),
+            quality=tuple(scored[ranker.key]["quality"]),
         )
         for ranker in rankers
     ]

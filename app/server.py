@@ -39,7 +39,8 @@ from shuffleproof.core.store.artefacts import default_store
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 ALLOWED = (
     "default-src 'self'",
-    "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'",  # Streamlit's page has one script
+    # Streamlit's page has one script, and loads that of our cards as a blob made by itself.
+    "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:",
     "style-src 'self' 'unsafe-inline'",  # its components style themselves
     "img-src 'self' data: blob:",
     "font-src 'self' data:",

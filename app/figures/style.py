@@ -302,3 +302,22 @@ def on_paper(figure: go.Figure) -> go.Figure:
         font_color="#222222",
     )  # fmt: skip
     return copy
+
+
+def thumbnail(figure: go.Figure, height: int = 170) -> go.Figure:
+    """A copy for a glance: the marks and the axes' lines, without any text.
+
+    Args:
+        figure: the picture.
+        height: in pixels.
+    """
+    copy = go.Figure(figure)
+    put(
+        copy.layout, height=height, margin={"l": 8, "r": 8, "t": 8, "b": 8}, annotations=[],
+        showlegend=False, title={"text": ""},
+    )  # fmt: skip
+    for axes in (xaxes, yaxes):
+        axes(copy, showticklabels=False, title={"text": ""}, automargin=False, ticks="")
+    copy.update_traces(showscale=False, selector={"type": "heatmap"})
+    copy.update_traces(texttemplate="", selector={"type": "heatmap"})
+    return copy

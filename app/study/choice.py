@@ -11,7 +11,9 @@ from shuffleproof.app import address, exports, opened, report, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import study_command, study_python
+from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
 
 Words = Callable[[Artefact], str]
@@ -30,14 +32,33 @@ class Top:
     Attributes:
         artefact: the study chosen.
         notices: the place of what the address asks for in vain.
+        answer: the place of the headline, above the picture.
         picture: the place of the picture.
         controls: the place beside it, below the choice of the study.
     """
 
     artefact: Artefact
     notices: DeltaGenerator
+    answer: DeltaGenerator
     picture: DeltaGenerator
     controls: DeltaGenerator
+
+    def says(self, **view: Any) -> None:
+        """Draw the headline; `view` is of `sections.View`: what is chosen on the page."""
+        headline(self.artefact, self.answer, **view)
+
+
+def headline(artefact: Artefact, place: DeltaGenerator, **view: Any) -> None:
+    """Draw the headline of a study.
+
+    Args:
+        artefact: the study.
+        place: where.
+        view: of `sections.View`: what is chosen on the page.
+    """
+    telling = STUDIES[artefact.recipe["kind"]].telling()
+    with place:
+        parts.headline(opened.computed(str(artefact.key), telling.headline, View(**view)))
 
 
 def shown(stored: Mapping[str, Artefact], first: First = services.arrived) -> Artefact | None:
@@ -60,11 +81,12 @@ def top(
     missing = state.absent("study", stored)
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
+    answer = picture.container()
     with controls:
         artefact = study(stored, short, words, nouns, first)
     with notices:
         state.instead("study", missing, short(artefact))
-    return Top(artefact, notices, picture, controls)
+    return Top(artefact, notices, answer, picture, controls)
 
 
 def study(

@@ -15,7 +15,7 @@ import streamlit as st
 from shuffleproof.app import forms, opened, proposals, services, state, training
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
-from shuffleproof.app.study import choice, job_panel, parts
+from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
@@ -158,15 +158,15 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
             parts.command(lambda: asked.command)
 
 
-def proposed(form: Form, data: str) -> str:
-    """The command line of what the form offers where nothing is stored.
+def proposed(form: Form, data: str) -> Asked:
+    """What the form offers where nothing is stored.
 
     Raises:
-        UsageError: no flags say it.
+        ShuffleproofError: it leaves something to be chosen.
     """
     page = _Page(form, data, None)
     question = form.question.from_plain(page.first)
-    return Asked(question, data, page.lists, page.preset, None).command
+    return Asked(question, data, page.lists, page.preset, None)
 
 
 class _Page:
@@ -294,6 +294,25 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
     return found
 
 
+def at_once(form: Form, data: str) -> bool:
+    """Draw the button that runs what the form offers as it stands, and the command that does it.
+
+    Returns:
+        Whether it is there: nothing is drawn where the form leaves something to be chosen.
+    """
+    try:
+        asked = proposed(form, data)
+        asked.question.check(asked.scope)
+        cost = form.cost(asked)
+    except ShuffleproofError:  # the form says what is to be chosen
+        return False
+    if st.button("Run as proposed", type="primary", key="at once"):
+        job_panel.hand_in(form.panel, asked.parameters)
+    st.caption(f"{cost}. The form below changes what is asked. Or on the command line:")
+    parts.command(lambda: asked.command)
+    return True
+
+
 def page(
     form: Form,
     title: str,
@@ -320,10 +339,12 @@ def page(
     at_work = job_panel.progress(form.panel, (data,))
     if stored:
         study(stored)
-    elif not at_work:
-        parts.not_yet(missing.format(data=data), f"{remedy} Or on the command line:")
-        parts.command(lambda: proposed(form, data))
-    opened_first = not stored and not at_work
+    opened_first = False
+    if not stored and not at_work:
+        place = sample_result.beside(form.panel.kind)
+        with place:
+            parts.not_yet(missing.format(data=data), remedy)
+            opened_first = not at_once(form, data)
     with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
         body(form, data, choice.shown(stored))
     return bool(stored)

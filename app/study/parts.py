@@ -16,6 +16,8 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
+from shuffleproof.core.studies.sections import Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 """Of every picture that takes clicks."""
@@ -48,6 +50,30 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
 def finding(text: str) -> None:
     """The sentences that the program wrote from the numbers."""
     st.markdown(f"**{escaped(text)}**")
+
+
+CHIPS: Mapping[str, tuple[str, str]] = {
+    SURVIVES: ("green", "check_circle"),
+    BENDS: ("orange", "trending_down"),
+    BREAKS: ("red", "error"),
+    NOISE: ("blue", "blur_on"),
+    UNTOLD: ("gray", "help"),
+}
+"""How what becomes of a ranker is marked: colour and icon of Material Symbols."""
+
+
+def headline(told: Headline) -> None:
+    """The answer in a sentence, before it what becomes of the ranker that it names first."""
+    chip = ""
+    if told.tier:
+        colour, icon = CHIPS[told.tier]
+        chip = f":{colour}-badge[:material/{icon}: {told.tier}] "
+    st.markdown(f"{chip}**{escaped(told.text)}**", help=escaped(told.why) or None)
+
+
+def in_words() -> DeltaGenerator:
+    """The place of the sentences that say all that a headline leaves out."""
+    return st.expander("In words", icon=":material/notes:")
 
 
 def convention(words: str, *more: str) -> None:

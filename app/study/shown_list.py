@@ -179,15 +179,21 @@ def _last_seed() -> int:
     return next(iter(shuffles), 1)
 
 
-def _shuffle_again() -> None:
+def shuffle_again() -> None:
+    """Show the next shuffle."""
     known = "shuffled" in {order().kind, _read("before").kind}
     show(ShownOrder("shuffled", _last_seed() + 1 if known else 1))
+
+
+def by_hand(arranged: list[int]) -> None:
+    """Show the documents as a hand put them."""
+    show(ShownOrder.by_hand(arranged))
 
 
 def buttons() -> None:
     """Draw the buttons above the picture."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle_again)
+        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=shuffle_again)
         st.button("Reverse", on_click=lambda: show(order().turned()))
         st.button(
             "Initial order",
@@ -242,7 +248,7 @@ def _names(ids: tuple[str, ...]) -> list[str]:
 
 
 def _move(arranged: list[int], at: int, to: int) -> None:
-    show(ShownOrder.by_hand(moved(arranged, at, to)))
+    by_hand(moved(arranged, at, to))
 
 
 def take(chart: str) -> Callable[[], None]:

@@ -1,13 +1,14 @@
 """The first page: what this is, the shuffle in small on the shipped rankers, what to do next."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from shuffleproof.app import address, recent, scoring
-from shuffleproof.app.figures import bump
+from shuffleproof.app import address, opened, recent, scoring, state
+from shuffleproof.app.pictures import small
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts
+from shuffleproof.app.study import cards, parts, sample_result
+from shuffleproof.app.study.picture import chart
 from shuffleproof.core.answers.one_list import moves, verdicts
 from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained import contrast, list_recipes
@@ -22,6 +23,12 @@ WHAT = (
     "follows, query by query. Every number comes from scoring the changed input for real."
 )
 RECENT = 6
+SHOWN = (
+    "initial-ranking", "worst-case", "perturbations", "set-size", "group-shuffles", "benchmark",
+)  # fmt: skip
+"""The kinds of study whose results on the sample are shown."""
+
+ACROSS = 3
 
 
 def page(titles: Mapping[str, str]) -> None:
@@ -30,12 +37,16 @@ def page(titles: Mapping[str, str]) -> None:
     st.markdown(WHAT)
     st.subheader("Shuffle the documents")
     demonstration()
-    st.divider()
-    own, recent = st.columns(2, gap="large")
+    _gallery(titles)
+    works = recent.recent(RECENT)
+    if not works:
+        _own_data()
+        return
+    own, made = st.columns(2, gap="large")
     with own:
         _own_data()
-    with recent:
-        _recent_work(titles)
+    with made:
+        _recent_work(works, titles)
 
 
 @st.fragment
@@ -64,33 +75,28 @@ def _demonstration() -> None:
     order = ShownOrder.parse(shown).arranged(listed)
     answers = scoring.answers(one, tuple(pair), "initial", shown)
     frames = [(answer.ranker, moves(listed, start, order, answer)) for answer in answers]
-    st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
-    for column, (label, frame) in zip(st.columns(2), frames, strict=True):
-        with column:
-            st.markdown(f"**{label}**")
-            st.plotly_chart(
-                bump.bump(frame, label, height=360),
-                key=f"bump {label}",
-                config=parts.PLAIN,
-                alt=bump.alt_text(frame, label),
-            )
-    if shown != "initial":
-        parts.finding(verdicts(frames))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
+        st.button("Reverse", on_click=lambda: _show(_order().turned()))
+        st.button("Reset", on_click=lambda: _show(ShownOrder()), disabled=shown == "initial")
+        parts.finding(verdicts(frames) if shown != "initial" else "Shuffle: who follows?")
+    words = ShownOrder.parse(shown).words()
+    answered = [(answer, frame) for answer, (_, frame) in zip(answers, frames, strict=True)]
+    drawn = cards.facts(one.query, (start, order), words, answered)
+    cards.draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     st.caption(
-        f"Query {one.query} of the sample, {len(listed)} documents, shown "
-        f"{ShownOrder.parse(shown).words()}. Each line runs from where a document is shown to "
-        "where the ranker puts it, and on to where it put it in the initial order: level on the "
-        "right means not moved. Full marks are relevant documents."
+        f"Query {one.query} of the sample, {len(listed)} documents, shown {words}. Stars: grades. "
+        "▲ ▼: places up or down from the answer to the initial order; a coloured edge: it moved."
     )
 
 
 def _order() -> ShownOrder:
-    """The order in the address: the initial one, or a shuffle."""
+    """The order in the address: the initial one, a shuffle, or made by hand."""
     try:
         asked = ShownOrder.parse(next(iter(address.says("order")), "initial"))
     except ParameterError:
         asked = ShownOrder()
-    order = asked if asked.kind == "shuffled" else ShownOrder()
+    order = asked if asked.kind in {"initial", "shuffled", "by-hand"} else ShownOrder()
     address.pin("order", str(order))
     return order
 
@@ -98,7 +104,11 @@ def _order() -> ShownOrder:
 def _shuffle() -> None:
     before = _order()
     seed = before.argument if before.kind == "shuffled" else 0
-    address.pin("order", str(ShownOrder("shuffled", seed + 1)))
+    _show(ShownOrder("shuffled", seed + 1))
+
+
+def _show(order: ShownOrder) -> None:
+    address.pin("order", str(order))
 
 
 def _own_data() -> None:
@@ -112,11 +122,28 @@ def _own_data() -> None:
     st.code("shuffleproof ingest my-folder --name mine", language="bash", wrap_lines=True)
 
 
-def _recent_work(titles: Mapping[str, str]) -> None:
+def _gallery(titles: Mapping[str, str]) -> None:
+    """What six studies of the sample found: a picture, a sentence, a link."""
+    shipped = ((kind, sample_result.shipped(kind)) for kind in SHOWN)
+    found = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
+    if found:
+        st.subheader("What else the sample shows")
+    for row in range(0, len(found), ACROSS):
+        places = st.columns(ACROSS)
+        for place, (kind, artefact) in zip(places, found[row : row + ACROSS], strict=False):
+            with place.container(border=True, height="stretch"):
+                key = str(artefact.key)
+                picture = opened.computed(key, sample_result.picture)
+                if picture is not None:
+                    figure, alt = small(picture)
+                    chart(figure, alt, f"found {kind}", config=sample_result.STILL)
+                parts.headline(opened.computed(key, sample_result.headline))
+                address = {state.USE: SAMPLE, "study": key}
+                parts.link(kind, titles[kind], query=address)
+
+
+def _recent_work(works: Sequence[recent.Made], titles: Mapping[str, str]) -> None:
     st.subheader("Recent work")
-    works = recent.recent(RECENT)
-    if not works:
-        st.markdown("Nothing yet: studies and trained rankers will be listed here.")
     for work in works:
         with st.container(gap="xxsmall"):
             what = work.title or titles[work.page]

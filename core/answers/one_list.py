@@ -23,6 +23,7 @@ class Answer:
         before: one score a document, in the order of the initial ranking.
         after: the same documents' scores under the order shown now.
         floor: how far arithmetic alone carries each score.
+        quality: NDCG@10 before and after.
     """
 
     ranker: str
@@ -30,6 +31,7 @@ class Answer:
     before: tuple[float, ...]
     after: tuple[float, ...]
     floor: tuple[float, ...]
+    quality: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
     def deviation(self) -> float:

@@ -24,7 +24,9 @@ from shuffleproof.core.experiment import list_sources, score_floor
 from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics import segments
 from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.passing import documents_passed
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe, lists_digest
@@ -88,7 +90,8 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         By ranker: `scores` (one row an order, one value a document, in the order of the initial
-        ranking), `floor` (how far arithmetic carries each document's score) and `reads`.
+        ranking), `floor` (how far arithmetic carries each document's score), `reads`, and
+        `quality`, NDCG@10 under each order.
 
     Raises:
         DataError: the test part has no such query.
@@ -99,12 +102,22 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
     workbench, found = _bench(item), {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
+        scores = scores_by_document(ranker, judged, orders)
         found[key] = {
-            "scores": [row.tolist() for row in scores_by_document(ranker, judged, orders)],
+            "scores": [row.tolist() for row in scores],
             "floor": list(_floor(workbench, item["query"], key)),
             "reads": sorted(ranker.reads),
+            "quality": [_quality(judged, of_order) for of_order in scores],
         }
     return found
+
+
+QUALITY = Measure.parse("NDCG@10")
+
+
+def _quality(judged: JudgedLists, scores: Float32[np.ndarray, " docs"]) -> float:
+    """NDCG@10 of one list, its scores by document."""
+    return float(evaluate([QUALITY], judged.dataset, judged.lists, scores)[0, 0])
 
 
 def check_same_data(item: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from shuffleproof.core.studies.registry import STUDIES
 _RESULT = {
     "result": "key of the stored study; null where it was stopped",
     "stopped": "by --max-seconds: seconds, trials done and of how many; else null",
+    "headline": "the answer: text, tier (what becomes of the ranker that loses most), why",
     "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
     "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",
 }

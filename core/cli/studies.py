@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
@@ -48,12 +49,13 @@ def answered(
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     """What the command of a stored study answers in JSON."""
-    telling = STUDIES[artefact.recipe["kind"]].telling()
+    telling, view = STUDIES[artefact.recipe["kind"]].telling(), view or View()
     summary = records(stored_summary(artefact.path))
-    answer = telling.answer(StudyResult.open(artefact.path), view or View())
-    stopped = artefact.facts.get(STOPPED)
+    result = StudyResult.open(artefact.path)
+    answer = telling.answer(result, view)
+    head, stopped = asdict(telling.headline(result, view)), artefact.facts.get(STOPPED)
     key = None if stopped else str(artefact.key)
-    return {"result": key, "stopped": stopped, "summary": summary} | answer
+    return {"result": key, "stopped": stopped, "headline": head, "summary": summary} | answer
 
 
 def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) -> str:

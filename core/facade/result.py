@@ -23,6 +23,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     STOPPED,
     Finding,
+    Headline,
     Picture,
     Section,
     View,
@@ -99,6 +100,11 @@ class Result(StudyResult):
 
     def _pictures(self) -> list[Picture]:
         return [one for one in self._sections() if isinstance(one, Picture)]
+
+    @property
+    def headline(self) -> Headline:
+        """The answer in one sentence: its `text`, and its `tier` (`core.studies.headline`)."""
+        return STUDIES[self.recipe["kind"]].telling().headline(self, View())
 
     @property
     def finding(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.tables import DIGITS, Table
 from shuffleproof.core.words import counted
 
@@ -28,6 +29,20 @@ class Text:
     """Something in words; nothing is shown of an empty one."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class Headline(Text):
+    """The answer in one sentence of at most 20 words.
+
+    Attributes:
+        tier: what becomes of the ranker that loses most, a name of `core.studies.headline.TIERS`;
+            empty where nothing was disturbed.
+        why: what the tier means, for who asks.
+    """
+
+    tier: str = ""
+    why: str = ""
 
 
 class Heading(Text):
@@ -85,6 +100,8 @@ class View:
         baselines: what rows of a benchmark are marked against; none: the initial ranking.
         test: a name of `core.studies.kinds.ranking_degradation.sections.TESTS`.
         symbols: the marks.
+        family: that the headline is about; empty: all, of a figure its first.
+        rankers: that the headline compares; none: all but the initial ranking.
     """
 
     measures: Sequence[str] = ()
@@ -92,13 +109,20 @@ class View:
     baselines: Sequence[str] | None = None
     test: str = "paired t"
     symbols: str = "abcdefghijklmnopqrstuvwxyz"
+    family: str = ""
+    rankers: Sequence[str] = ()
+
+    def compared(self, labels: Iterable[str]) -> list[str]:
+        """The rankers of a study that its headline compares."""
+        own = [label for label in labels if not self.rankers or label in self.rankers]
+        return [label for label in own if label != INITIAL] or own
 
     def measure(self, result: "StudyResult") -> str:
         """The first measure of the tables."""
         return str([*self.measures, *result.measures][0])
 
 
-Section = Heading | Finding | Sentence | Convention | Picture | Details | Table
+Section = Headline | Heading | Finding | Sentence | Convention | Picture | Details | Table
 
 
 def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
@@ -111,7 +135,8 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
 
 
 def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Section]:
-    """Everything that a study says: what it is of, where that is not all, then its sections."""
+    """Everything that a study says: the headline, what it is of where that is not all, the rest."""
+    yield telling.headline(result, view)
     yield from map(Sentence, limits(result.facts))
     yield from telling.sections(result, view)
 
@@ -141,12 +166,16 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
 class Telling(Protocol):
     """How a kind of study tells what it found: the module `sections` of the kind.
 
-    Beside these two it may have `changed(recipe, facts)`: what is done, as a paper would say it,
+    Beside these three it may have `changed(recipe, facts)`: what is done, as a paper would say it,
     where that is more than disturbing lists by families (`core.studies.methods`).
     """
 
+    def headline(self, result: "StudyResult", view: View, /) -> Headline:
+        """The answer in one sentence."""
+        ...
+
     def sections(self, result: "StudyResult", view: View, /) -> Iterator[Section]:
-        """What is said, in order."""
+        """What is said below it, in order."""
         ...
 
     def answer(self, result: "StudyResult", view: View, /) -> dict[str, Any]:

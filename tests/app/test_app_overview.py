@@ -5,12 +5,14 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
 from shuffleproof.app.navigation import PAGES
-from shuffleproof.app.plain import JOINER
+from shuffleproof.app.plain import JOINER, escaped
+from shuffleproof.app.study import sample_result
 from shuffleproof.app.views import overview
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.result import StudyResult
 
 
 def script():
@@ -40,7 +42,10 @@ def test_it_says_what_it_is_and_how_to_begin_without_rankers(tmp_path, monkeypat
         "shuffleproof demo",
         "shuffleproof ingest my-folder --name mine",
     ]
-    assert "Nothing yet" in plain(page)
+    assert [head.value for head in page.subheader] == [
+        "Shuffle the documents",
+        "Bring your own data",
+    ]
 
 
 def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatch):
@@ -53,7 +58,23 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     page.button[0].click().run()
     told = " ".join(one.value for one in page.caption).replace("\\", "")
     assert "shuffled with seed 2" in told
-    assert "Full marks are relevant documents" in told
+    assert "Stars: grades" in told
+    reverse, reset = page.button[1:3]
+    reverse.click().run()
+    assert page.query_params["order"] == "-shuffled:2"
+    reset.click().run()
+    assert page.query_params["order"] == "initial"
+
+
+def test_the_shipped_studies_are_shown_with_their_answers_and_lead_to_their_pages():
+    page = AppTest.from_function(script, default_timeout=60).run()
+    told = " ".join(one.value for one in page.markdown)
+    charts = page.get("plotly_chart")
+    assert len(charts) == len(overview.SHOWN)
+    assert all(chart.proto.alt for chart in charts)
+    for kind in overview.SHOWN:
+        artefact = sample_result.shipped(kind)
+        assert escaped(sample_result.headline(StudyResult.open(artefact.path)).text) in told
 
 
 def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, monkeypatch):

@@ -67,20 +67,44 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     page.get_by_text("All of this was found at once").wait_for(timeout=PATIENCE)
     page.get_by_text("is best at epoch").wait_for()
     page.get_by_role("link", name="Invariance").click()
-    page.locator(browser.PICTURE).nth(3).wait_for(timeout=PATIENCE)
+    page.locator(browser.PICTURE).nth(1).wait_for(timeout=PATIENCE)
     visitor.drawn()
-    visitor.press("Shuffle")
-    assert "order=shuffled%3A2" in page.url
-    page.get_by_text("SetRank IMSAB init moved none").wait_for()
-    page.get_by_text("Move by hand").click()
-    visitor.drawn()
-    visitor.choose("Document", "-03")
-    up = page.get_by_role("button", name="Up")
-    up.wait_for()
-    visitor.press("Up" if up.is_enabled() else "Down")
-    assert "order=by-hand" in page.url
+    page.get_by_role("button", name="Shuffle", exact=True).click()
+    page.wait_for_url("**order=shuffled%3A2**")
+    page.get_by_text("SetRank IMSAB init moved none").first.wait_for()
+    second = page.get_by_role("option", name="place 2 of")
+    name = second.get_attribute("aria-label").partition(",")[0]
+    second.focus()
+    page.keyboard.press("Alt+ArrowUp")
+    page.wait_for_url("**order=by-hand**")
     assert "before=shuffled%3A2" in page.url
+    visitor.drawn()
     page.get_by_text("shown as moved by hand").wait_for()
+    moved = page.get_by_role("option", name=f"{name}, ")
+    assert " place 1 of" in moved.get_attribute("aria-label")
+    by_keys = page.url
+    box = moved.bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 100, steps=5)
+    page.mouse.up()
+    page.wait_for_function("before => location.href !== before", arg=by_keys)
+    visitor.drawn()
+    assert " place 4 of" in moved.get_attribute("aria-label")
+    visitor.press("Show lines")
+    assert page.locator(".graphs polyline").count() > 1
+
+
+def test_shuffles_are_played_until_somebody_stops_them(visitor):
+    page = visitor.page
+    visitor.go("?data=sample")
+    page.get_by_role("option", name="place 1 of").wait_for(timeout=PATIENCE)
+    page.get_by_role("button", name="Play 20 shuffles").click()
+    page.wait_for_url("**order=shuffled%3A3**", timeout=PATIENCE)
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Play 20 shuffles").wait_for()
+    visitor.drawn()
+    page.get_by_text("SetRank IMSAB init moved none").first.wait_for()
 
 
 def test_figure_three_down_to_one_list_its_files_and_its_address(
@@ -88,6 +112,7 @@ def test_figure_three_down_to_one_list_its_files_and_its_address(
 ):
     page = visitor.page
     visitor.go(f"initial-ranking?data={DATA}")
+    page.get_by_text("Run a study", exact=True).click()
     page.get_by_role("button", name="Clear all").first.click()
     visitor.drawn()
     visitor.choose("Rankers", *RANKERS)
@@ -98,6 +123,8 @@ def test_figure_three_down_to_one_list_its_files_and_its_address(
     visitor.drawn()
     page.locator(MARKS).nth(8).wait_for(state="attached", timeout=PATIENCE)
     assert page.locator(MARKS).count() == 9  # three rankers at three levels
+    page.locator(MARKS).last.scroll_into_view_if_needed()
+    visitor.drawn()
     box = page.locator(MARKS).last.bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.get_by_text("By transpositions at 6, initial ranking:").wait_for()

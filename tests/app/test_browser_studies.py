@@ -119,6 +119,7 @@ def test_weights_are_looked_at_shuffled_and_measured_over_all_queries(visitor):
 def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     opened(visitor, "worst-case", tables.DATA)
     page = visitor.page
+    page.get_by_text("Search for the worst case", exact=True).click()
     page.get_by_role("button", name="Clear all").first.click()
     visitor.drawn()
     visitor.choose("Rankers", "dlcm@small")

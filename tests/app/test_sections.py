@@ -40,6 +40,11 @@ def told(artefact):
     return list(telling.sections(StudyResult.open(artefact.path), View()))
 
 
+def headline_of(artefact):
+    telling = STUDIES[artefact.recipe["kind"]].telling()
+    return telling.headline(StudyResult.open(artefact.path), View()).text
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
     artefact = every_study[1][kind]
@@ -63,6 +68,10 @@ def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
             assert table.folded or column.label in printed
     app = drawn(artefact.recipe["kind"], artefact)
     words = " ".join(one.value for one in (*app.markdown, *app.caption))
+    answer = headline_of(artefact)
+    assert answer in printed
+    assert html.escape(answer) in page
+    assert kind in ELSEWHERE or f"**{escaped(answer)}**" in words
     assert kind in ELSEWHERE | SILENT or escaped(findings[0]) in words
     labels = [json.loads(one.proto.columns or "{}") for one in app.dataframe]
     known = {one.get("label") for columns in labels for one in columns.values()}

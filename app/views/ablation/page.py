@@ -85,9 +85,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             artefact.recipe, counted(artefact.facts["queries"], "query"),
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
         )  # fmt: skip
+    top.says()
     frame = computed(key, sections.table, str(measure))
     effects = _picture(frame, effect or "quality", str(measure), drawing)
-    with finding:
+    with finding, parts.in_words():
         parts.finding(computed(key, sections.finding, str(measure)))
     title = f"Variants of {artefact.facts['ranker']} by effect on {measure}"
     table = Table(frame, COLUMNS, title)

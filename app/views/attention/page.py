@@ -13,7 +13,7 @@ from shuffleproof.app import address, proposals, scoring, services, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts
+from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import Takes, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
 from shuffleproof.app.views.attention import study
@@ -73,12 +73,15 @@ def _looked() -> None:
 
 
 def _nothing_trained(data: str) -> None:
-    parts.not_yet(
-        f"No ranker with attention is trained on {data} yet, so there are no weights to look at.",
-        "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By command:",
-        f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
-    )
-    parts.link("train", "Train rankers", "model_training")
+    with sample_result.beside("attention"):
+        parts.not_yet(
+            f"No ranker with attention is trained on {data} yet, so there are no weights to look "
+            "at.",
+            "Train a SetRank, and beside it a DLCM, whose gates are shown in the same way. By "
+            "command:",
+            f"shuffleproof train setrank-msab --data {data}\nshuffleproof train dlcm --data {data}",
+        )
+        parts.link("train", "Train rankers", "model_training")
 
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:

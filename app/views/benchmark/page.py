@@ -10,7 +10,7 @@ from shuffleproof.app import address, benchmarks, exports, opened, state
 from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
-from shuffleproof.app.study import choice, form, job_panel, measures, parts
+from shuffleproof.app.study import choice, form, job_panel, measures, parts, sample_result
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
@@ -54,12 +54,13 @@ def page() -> None:
 
 
 def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
-    parts.not_yet(
-        f"No benchmark of {data} is stored yet.",
-        "Press the button below: the rankers of Table 2 are trained with several seeds and "
-        "measured on the same lists. Or on the command line:",
-    )
-    parts.command(lambda: form.proposed(run.FORM, data))
+    with sample_result.beside("benchmark"):
+        parts.not_yet(
+            f"No benchmark of {data} is stored yet.",
+            "Press the button: the rankers of Table 2 are trained with several seeds and measured "
+            "on the same lists.",
+        )
+        form.at_once(run.FORM, data)
     for key, artefact in of_runs.items():
         st.button(
             f"Show the comparison of {benchmarks.words(artefact)}", key=f"show {key}",
@@ -93,9 +94,10 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         drawing, sentences = st.container(), st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
+    top.says(measures=(str(measure),), test=test)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, drawing)
-    with sentences:
+    with sentences, parts.in_words():
         parts.finding(opened.computed(chosen.key, sections.finding, str(measure), test))
     queries.details(chosen)
     runs = exports.File(

@@ -68,11 +68,12 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if not rankers:
         drawing.info("Choose at least one ranker.")
         return
+    top.says(measures=(measure,), family=family, rankers=rankers)
     frame = opened.computed(key, sections.cards, family, measure)
     cards = sections.pareto(frame[frame["ranker"].isin(rankers)])
     pareto = drawn(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
     chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=drawing)
-    with finding:
+    with finding, parts.in_words():
         parts.finding(sections.finding(cards, family, measure))
     _tables(cards, key, family, measure)
     known = [label for label in rankers if label in set(cards["ranker"])]

@@ -60,13 +60,15 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if not shown:
         top.picture.info("Choose at least one ranker.")
         return
+    top.says(rankers=shown)
     frame = computed(key, sections.table)
     frame = frame[frame["ranker"].isin(shown)]
     with top.picture:
         errors = drawn(figure.equivariance, frame)
         chart(errors, figure.alt_text(frame), "error")
-        for label in shown:
-            parts.finding(computed(key, sections.finding, label))
+        with parts.in_words():
+            for label in shown:
+                parts.finding(computed(key, sections.finding, label))
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
         reading = sections.reading(computed(key, sections.reference))

@@ -16,7 +16,7 @@ from shuffleproof.app.figures.invariance import scatter
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List
-from shuffleproof.app.study import parts, shown_list
+from shuffleproof.app.study import cards, parts, sample_result, shown_list
 from shuffleproof.app.study.picture import drawn
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
@@ -98,13 +98,14 @@ def _answered() -> None:
 
 
 def _nothing_trained(data: str) -> None:
-    parts.not_yet(
-        f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
-        "Train two of them, say DLCM and SetRank, and this page compares them. By command:",
-        f"shuffleproof train dlcm --data {data}\n"
-        f"shuffleproof train setrank-imsab-init --data {data}",
-    )
-    parts.link("train", "Train rankers", "model_training")
+    with sample_result.beside("invariance"):
+        parts.not_yet(
+            f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
+            "Train two of them, say DLCM and SetRank, and this page compares them. By command:",
+            f"shuffleproof train dlcm --data {data}\n"
+            f"shuffleproof train setrank-imsab-init --data {data}",
+        )
+        parts.link("train", "Train rankers", "model_training")
 
 
 def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
@@ -126,8 +127,11 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     with picture:
         answers = _asked(one, chosen, shown)
         shown_list.buttons()
-        _bumps(answers)
         _sentences(answers, shown, changed=changed)
+        if len(shown.arranged) <= cards.LONGEST:
+            _cards(answers, shown)
+        else:
+            _bumps(answers)
     if changed:
         st.subheader("Why")
         for answer in answers:
@@ -152,8 +156,8 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
     st.caption(
         escaped(
             f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
-            "Full marks are relevant documents; a strong line is a document that moved, the "
-            "dotted ones behind are the order before."
+            "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
+            "line: the document moved."
         )
     )
 
@@ -223,6 +227,13 @@ def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListReci
             "Candidate lists", recipes, key="lists", format_func=shown_list.recipe_words
         )
     return chosen
+
+
+def _cards(answers: Sequence[Answered], shown: Shown) -> None:
+    answered = [(answer.answer, answer.moves) for answer in answers]
+    orders = shown.arranged_before, shown.arranged
+    facts = cards.facts(shown.documents.query, orders, shown.words, answered)
+    cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
 
 
 def _bumps(answers: Sequence[Answered]) -> None:

@@ -95,6 +95,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
         with line:
             queried = f"N = {artefact.facts['queries']} queries"
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
+    top.says(measures=(str(measure),), rankers=rankers)
     frame = computed(key, sections.table, str(measure))
     rows = frame[frame["ranker"].isin(rankers)]
     if shown == "change":
@@ -103,7 +104,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
         by_themselves = frame["ranker"].map(is_by_itself)
         rows = frame[frame["ranker"].isin(rankers) | by_themselves]
     dots = _picture(rows, str(measure), shown or "mean", drawing)
-    with finding:
+    with finding, parts.in_words():
         _verdict(frame, key, str(measure))
     queries.section(artefact, frame, str(measure))
     table = Table(frame, sections.COLUMNS, f"{measure} of every ranker under every condition")

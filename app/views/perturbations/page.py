@@ -60,13 +60,14 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if not rankers:
         drawing.info("Choose at least one ranker.")
         return
+    top.says(measures=(measure,), rankers=rankers)
     losses = opened.computed(key, sections.losses, measure)
     losses = losses[losses["ranker"].isin(rankers)]
     cells = sections.condensed(losses, strength)
     groups = headed(cells["family"])
     cells_map = drawn(figure.losses, cells, groups, measure, _without_values(artefact))
     chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=drawing)
-    with finding:
+    with finding, parts.in_words():
         parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.left_out(artefact.facts, disturbed.families(recipe))
         if left:

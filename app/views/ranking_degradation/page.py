@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, answering, disturbed, state
+from shuffleproof.app import address, answering, disturbed
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ranking_degradation as figure
 from shuffleproof.app.opened import computed
@@ -75,29 +75,24 @@ def words(artefact: Artefact) -> str:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    no_study = state.absent("study", stored)
-    notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
-    with controls:
-        artefact = choice.study(stored, disturbed.short_words, words)
-        with notices:
-            shown = f"{disturbed.short_words(artefact)} · {words(artefact)}"
-            state.instead("study", no_study, shown)
-        key, recipe = str(artefact.key), artefact.recipe
-        rankers = choice.rankers(disturbed.rankers(recipe), notices, key)
+    top = choice.top(stored, disturbed.short_words, words)
+    artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
+    with top.controls:
+        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
         family, x, from_zero = _what(recipe)
-    with picture:
+    with top.picture:
         drawing, finding = st.container(), st.container()
         measure = str(_measure(recipe))
     if not rankers:
         drawing.info("Choose at least one ranker.")
         return
+    top.says(measures=(measure,), family=family, rankers=rankers)
     summary = computed(key, StudyResult.summary, [measure])
     summary = summary[(summary.family == family) & summary.ranker.isin(rankers)]
     unit = disturbed.unit(family)
     curves = drawn(figure.curves, summary, family, measure, unit, x=x, from_zero=from_zero)
     chart(curves, figure.alt_text(summary, family, measure), CHART, CLICK, place=drawing)
-    with finding:
+    with finding, parts.in_words():
         parts.finding(computed(key, sections.finding, family, measure, rankers))
         _claim(computed(key, sections.claim, family, measure))
     _of_point(artefact, family, measure, rankers)

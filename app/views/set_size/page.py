@@ -118,13 +118,14 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         short = sections.shorter(artefact.facts) or "every list is as long as asked"
         parts.convention(escaped(short), *artefact.facts["left_out"])
     name = str(measure)
+    top.says(measures=(name,), rankers=rankers)
     frame = computed(key, sections.curves, name)
     rows = of_home(frame[frame["ranker"].isin((*CANDIDATES, *rankers))], home)
     curves = drawn(figure.curves, rows, name, home, from_zero=from_zero)
     chart(curves, figure.alt_text(rows, name), CHART, queries.choose, place=drawing)
     drops = computed(key, sections.drops, name)
     claim = computed(key, sections.claim, name)
-    with finding:
+    with finding, parts.in_words():
         _verdict(frame, drops, claim)
     points = frame[frame["ranker"].isin(rankers)]
     if len(points):

@@ -58,13 +58,15 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         top.picture.info("Choose at least one ranker.")
         return
     measure, unit = str(recipe["measure"]), str(recipe["search"]["unit"])
+    top.says(rankers=rankers)
     frame = opened.computed(key, sections.table)
     table = told(frame[frame["ranker"].isin(rankers)], unit)
     shown = table.frame, measure, unit
     with top.picture:
         damages = drawn(figure.damages, *shown)
         chart(damages, figure.alt_text(*shown), CHART, take_point)
-        parts.finding(finding(*shown))
+        with parts.in_words():
+            parts.finding(finding(*shown))
         _convention(artefact, measure)
     st.subheader("Random mean against worst found", anchor=False)
     data_frame(table, "numbers")

@@ -12,6 +12,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import ALPHA, adjusted
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import ADJUSTED, PAPER_FAMILY
+from shuffleproof.core.studies.headline import BENDS, UNTOLD
 from shuffleproof.core.studies.kinds.ablation.sources import BASE, step_of
 from shuffleproof.core.studies.kinds.ablation.study import MEASURE
 from shuffleproof.core.studies.result import StudyResult, in_words, known_mean
@@ -20,6 +21,7 @@ from shuffleproof.core.studies.sections import (
     UNDEFINED,
     Convention,
     Finding,
+    Headline,
     Picture,
     Section,
     View,
@@ -106,6 +108,22 @@ def _defined(measure: str, values: Float64[np.ndarray, "variants queries"]) -> l
     """Means under the measure's own convention: NaN where a query has no value and counts."""
     skips = Measure.parse(measure).empty == "skip"
     return [known_mean(row) if skips else float(row.mean()) for row in values]
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """What the differences do to quality, those as a whole or the one that changes most."""
+    del view  # an ablation is of one ranker and measure
+    frame = table(result)
+    if len(frame) < 2:
+        return Headline("No difference has been measured yet.", UNTOLD)
+    single = frame["variant"].str.startswith(f"{BASE} + ")
+    whole = frame[~single].iloc[1:]
+    row = (whole if len(whole) else frame[frame["variant"] == most_changed(frame)]).iloc[0]
+    name = str(row["variant"]).capitalize() if len(whole) else _label(str(row["variant"]))
+    text = f"{name} changes {MEASURE} by {signed(row['change'])} from the {BASE}"
+    if row["change_p"] <= ALPHA:
+        return Headline(f"{text}, more than chance.", BENDS, OVER_VARIANTS)
+    return Headline(f"{text}, which may be chance.", UNTOLD, OVER_VARIANTS)
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

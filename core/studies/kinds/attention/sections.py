@@ -19,6 +19,7 @@ from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
     Heading,
+    Headline,
     Picture,
     Section,
     View,
@@ -29,6 +30,20 @@ from shuffleproof.core.words import counted, interval, signed
 
 DRAWN = {"lift": "relevant mass ÷ chance", "neighbours": "effective neighbours"}
 """What is drawn of the heads: the first of these that a ranker has numbers for."""
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """At how many documents the rankers look, the one that looks at fewest and at most."""
+    frame = table(result)
+    main = frame[frame["map"].isin(MAIN) & frame["ranker"].isin(view.compared(frame["ranker"]))]
+    looked = main.groupby("ranker", sort=False)["neighbours"].mean().dropna().sort_values()
+    if looked.empty:
+        return Headline("No ranker has weights to look at.")
+    names = [RankerName.of(str(name)).display for name in looked.index]
+    text = f"{names[0]} draws on {looked.iloc[0]:.1f} of {result.facts['set_size']:.0f} documents"
+    if len(looked) > 1:
+        text += f", {names[-1]} on {looked.iloc[-1]:.1f}"
+    return Headline(f"{text}.")
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

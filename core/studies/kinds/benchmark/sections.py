@@ -12,8 +12,9 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.metrics.tied import tied_in_words
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import table_text, tables
+from shuffleproof.core.studies.headline import NOISE, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
@@ -32,6 +33,7 @@ from shuffleproof.core.studies.sections import (
     UNDEFINED,
     Finding,
     Heading,
+    Headline,
     Picture,
     Section,
     Sentence,
@@ -42,6 +44,27 @@ from shuffleproof.core.studies.tables import Cell, Table
 from shuffleproof.core.words import counted, interval, number, p_value, signed
 
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who is best, and from how many of the others it cannot be told apart."""
+    measures = tuple(view.measures) or result.measures
+    measure = USUAL if USUAL in measures else measures[-1]
+    frame = means(result, [measure])
+    ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"].dropna()
+    if ranked.empty:
+        return Headline("No ranker has been measured yet.", UNTOLD)
+    best = str(ranked.idxmax())
+    text = f"{RankerName.of(best).display} is best: {heads([measure])[0]} {ranked[best]:.3f}"
+    others = differences_from(result, measure, best, view.test)
+    others = others[others["group"] != GROUPS[0]]
+    alike = int((~(others["p"] <= ALPHA)).sum())
+    if not len(others):
+        return Headline(f"{text}.")
+    if not alike:
+        return Headline(f"{text}, above all others by more than chance.")
+    words = f"{alike} of {counted(len(others), 'other')} cannot be told from it"
+    return Headline(f"{text}; {words}.", NOISE, f"by {view.test} after Holm's adjustment")
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

@@ -23,10 +23,19 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import without_ordinals
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.headline import headline as of_losses
+from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult, known_mean
-from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, interval, number
 
@@ -54,6 +63,20 @@ CROSSING = "Where the curves cross, taken as straight between the levels measure
 FRONT_COLUMN = tables.Column(
     "front", "Front", tables.FLAG, "Not beaten by another here; the initial ranking takes no part."
 )
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most at the last level of any family, and who least."""
+    measure, values, noisy = view.measure(result), {}, []
+    for family, level in _last_levels(result).items():
+        if view.family not in {"", family}:
+            continue
+        points = _Points(result, family, measure)
+        for label in view.compared(points.curves):
+            point = (label, f"by {family} at {level:g}")
+            values[point] = (points.values[label][0], points.values[label][-1])
+            noisy += [point] if within(result, label, family, level) else []
+    return of_losses(losses(values, noisy))
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

@@ -9,8 +9,10 @@ from jaxtyping import Float64
 from scipy.stats import linregress
 
 from shuffleproof.core.metrics.significance import bootstrap_intervals, student
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.headline import BENDS, BREAKS, UNTOLD
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.study import (
     MEASURES,
@@ -19,12 +21,41 @@ from shuffleproof.core.studies.kinds.group_shuffles.study import (
     SAMPLED,
 )
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, listed, number
 
 TITLE = "Equivariance error of every ranker by the number of shuffles"
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """How well the rankings of the ranker agree that another order shown changes most."""
+    frame = table(result)
+    sampled = frame[(frame["grouping"] == SAMPLED) & frame["tau"].notna()]
+    sampled = sampled[sampled["ranker"].isin(view.compared(dict.fromkeys(frame["ranker"])))]
+    if sampled.empty:
+        return Headline("No list has scores that differ.", UNTOLD)
+    few, many = (sampled["shuffles"].agg(end) for end in ("min", "max"))
+    worst = sampled.loc[sampled.loc[sampled["shuffles"] == few, "tau"].idxmin()]
+    name = RankerName.of(str(worst["ranker"])).display
+    own = sampled[(sampled["ranker"] == worst["ranker"]) & (sampled["shuffles"] == many)]
+    text = f"Another order shown leaves {name}'s rankings at τ {worst['tau']:.2f} with "
+    text += counted(int(few), "shuffle")
+    if many > few:
+        text += f", {own['tau'].iloc[0]:.2f} with {int(many)}"
+    return Headline(f"{text}.", BENDS if worst["tau"] >= ALIKE else BREAKS, TIER)
+
+
+ALIKE = 0.9
+TIER = f"another order shown changes rankings: bends from τ = {ALIKE} on, breaks below (our choice)"
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

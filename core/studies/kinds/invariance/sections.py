@@ -1,19 +1,57 @@
 """Certificates, told: a verdict a ranker, its numbers, and what it rests on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies.headline import BREAKS, SURVIVES
+from shuffleproof.core.studies.headline import UNTOLD as CANNOT
 from shuffleproof.core.studies.kinds.invariance.certificate import (
     SHOWN,
     Certificate,
     certificates,
 )
+from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Details, Finding, Section, View
+from shuffleproof.core.studies.sections import Details, Finding, Headline, Section, View
 from shuffleproof.core.studies.table_text import finite
 from shuffleproof.core.studies.tables import Table, keys
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who answers otherwise when the order shown changes, and who does not."""
+    cards = certified(result)
+    compared = view.compared([card.ranker for card in cards])
+    cards = [card for card in cards if card.ranker in compared]
+    named = {
+        verdict: [card for card in cards if card.verdict == verdict]
+        for verdict in (NOT, UNTOLD, INVARIANT)
+    }
+    parts = [
+        f"{_named(own)} {words[len(own) > 1]}"
+        for own, words in zip(named.values(), WORDS, strict=True)
+        if own
+    ]
+    tier = next((tier for own, tier in zip(named.values(), BECOMES, strict=True) if own), CANNOT)
+    return Headline(f"{'; '.join(parts)}.", tier, BECOMES_WHY)
+
+
+def _named(cards: Sequence[Certificate]) -> str:
+    """One ranker by its name, several by their number."""
+    if len(cards) == 1:
+        return RankerName.of(cards[0].ranker).display
+    return f"{len(cards)} rankers"
+
+
+WORDS = (
+    ("answers another order otherwise", "answer another order otherwise"),
+    ("cannot be told", "cannot be told"),
+    ("is invariant", "are invariant"),
+)
+BECOMES = (BREAKS, CANNOT, SURVIVES)
+BECOMES_WHY = "by certificates: real permutations of real lists, each judged by its own scores"
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

@@ -13,13 +13,49 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import ADJUSTED, Verdict, rising
+from shuffleproof.core.studies.headline import headline as of_losses
+from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
-from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, listed, p_value, signed
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most by what was left out or exchanged, and who least."""
+    measure, points = view.measure(result), _points(result)
+    labels = view.compared(dict.fromkeys(label for label, _ in points))
+    values = {
+        (label, _reading(condition)): (
+            _values(result, label, TRAINED, measure),
+            _values(result, label, condition, measure),
+        )
+        for label, condition in points
+        if label in labels and condition != TRAINED
+    }
+    return of_losses(losses(values))
+
+
+def _reading(condition: str) -> str:
+    """A condition as it ends a sentence.
+
+    >>> _reading(NONE), _reading("random for mart"), _reading("without mart")
+    ('without any initial ranking', 'reading random instead', 'without mart')
+    """
+    if condition == NONE:
+        return "without any initial ranking"
+    other, exchanged, _ = condition.partition(" for ")
+    return f"reading {other} instead" if exchanged else condition
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

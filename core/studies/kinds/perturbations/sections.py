@@ -10,6 +10,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
 from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import methods, tables
 from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.perturbations import applicability
@@ -19,6 +20,7 @@ from shuffleproof.core.studies.result import StudyResult, disturbed, most_damage
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
+    Headline,
     Picture,
     Section,
     Sentence,
@@ -28,6 +30,29 @@ from shuffleproof.core.words import counted, signed
 
 LAST = "last"
 """At each family's last level, where nobody chooses another."""
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most at the last level of any family, and whose largest loss is least.
+
+    Families that change the set have no say beside others: with documents another value is within
+    reach, for every ranker alike.
+    """
+    measure = view.measure(result)
+    last = condensed(losses(result, measure), LAST).dropna(subset=["loss"])
+    last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
+    alike = last[~last["family"].map(lambda family: "set" in entry_of(family).changes)]
+    last = last if alike.empty else alike
+    rows: list[Any] = list(last.itertuples())
+    values = {
+        (row.ranker, f"under {row.family} at {row.level:g}"): (
+            as_is(result, row.ranker, measure),
+            result.per_query(row.ranker, row.family, row.level, measure),
+        )
+        for row in rows
+        if view.family in {"", row.family}
+    }
+    return answers.headline(answers.losses(values))
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

@@ -24,12 +24,15 @@ from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import PAPER_FAMILY, rising
+from shuffleproof.core.studies.headline import headline as of_losses
+from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
     Convention,
     Finding,
+    Headline,
     Picture,
     Section,
     Sentence,
@@ -110,12 +113,16 @@ def _sentence(curve: pd.DataFrame, family: str, noise: str) -> str:
     level = curve["level"].iloc[-1]
     verb = "gains" if gain > 0 else "loses"
     share = f" ({number(abs(gain) / start, '.1%')})" if start else ""
-    reached = f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
-    text = f"{label} {verb} {number(abs(gain))}{share} {reached}"
+    text = f"{label} {verb} {number(abs(gain))}{share} {_by(family, level)}"
     if noise:
         return f"{text}, {noise}."
     tested = curve["difference"].notna().any()
     return f"{text} and is {_where_below(curve)}." if tested else f"{text}."
+
+
+def _by(family: str, level: float) -> str:
+    """A level of a family, as it ends a sentence."""
+    return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
 
 
 def _where_below(curve: pd.DataFrame) -> str:
@@ -191,6 +198,25 @@ TESTED = (
     "change: from the unchanged lists; against: the initial ranking at the same level. Paired t "
     "tests, p adjusted by Holm over each column, d: Cohen's d, ▲ ▼: p ≤ 0.05."
 )
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most at the last level of a family, and who least."""
+    family = view.family or str(result.recipe["perturbations"][0][0])
+    measure, levels = view.measure(result), _levels(result, family)
+    how = _by(family, levels[-1])
+    trials = result.trials
+    there = trials[(trials["family"] == family) & (trials["level"] == levels[-1])]
+    labels = view.compared(dict.fromkeys(there["ranker"]))
+    values = {
+        (label, how): (
+            result.per_query(label, family, levels[0], measure),
+            result.per_query(label, family, levels[-1], measure),
+        )
+        for label in labels
+    }
+    noisy = [(label, how) for label in labels if within(result, label, family, levels[-1])]
+    return of_losses(losses(values, noisy))
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

@@ -17,12 +17,15 @@ from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import rising
+from shuffleproof.core.studies.headline import headline as of_losses
+from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
+    Headline,
     Picture,
     Section,
     Sentence,
@@ -64,6 +67,19 @@ DROPS = (
     *tables.bounds(spec=tables.CHANGE, words="95 % interval of the loss (paired t, Holm)."),
     tables.Column("compared", "Lists", hidden=True),
 )
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most from the smallest size it was trained on to the largest, and who least."""
+    measure, ends = view.measure(result), _ends(result)
+    values = {}
+    for label in view.compared(ends):
+        home, away = ends[label]
+        values[label, f"from {home} to {away} candidates"] = (
+            result.per_query(label, str(home), float(home), measure),
+            result.per_query(label, str(home), float(away), measure),
+        )
+    return of_losses(losses(values))
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:

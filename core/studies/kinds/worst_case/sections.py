@@ -12,11 +12,36 @@ from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.headline import headline as of_losses
+from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.worst_case.study import RANDOM
 from shuffleproof.core.studies.result import StudyResult, by_query
-from shuffleproof.core.studies.sections import Convention, Finding, Picture, Section, View
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.words import counted, listed, number
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who is hurt most by the worst orders found within the largest budget, and who least."""
+    recipe, measure = result.recipe, str(result.recipe["measure"])
+    budget, method = max(recipe["budgets"]), recipe["search"]["method"]
+    how = f"in the worst {steps(budget, recipe['search']['unit'])} found"
+    searched = result.trials[(result.trials.family == method) & (result.trials.level == budget)]
+    values = {
+        (label, how): (
+            result.per_query(label, method, 0.0, measure),
+            result.per_query(label, method, float(budget), measure),
+        )
+        for label in view.compared(dict.fromkeys(searched["ranker"]))
+    }
+    return of_losses(losses(values))
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:

@@ -1,0 +1,294 @@
+// A list as cards that move: how it is shown, and where each ranker puts its documents.
+// The first column is arranged by hand: pointer, or Alt and the arrow keys on a card.
+
+const ROW = 30;
+const SVG = "http://www.w3.org/2000/svg";
+const PAUSE = 900;
+const SHUFFLES = 20;
+
+const make = (tag, parent, classes = "", text = "") => {
+  const element = document.createElement(tag);
+  element.className = classes;
+  element.textContent = text;
+  parent.append(element);
+  return element;
+};
+
+const grade = (label) => (label > 0 ? "★".repeat(Math.min(label, 4)) : "·");
+const graded = (label) => (label > 0 ? `★${label}` : "·");
+
+const arrow = (from, to) => {
+  if (from === to) return "";
+  return from > to ? `▲${from - to}` : `▼${to - from}`;
+};
+
+// ------------------------------------------------------------------ one column of cards
+
+class Column {
+  constructor(parent) {
+    this.section = make("section", parent, "column");
+    this.head = make("h3", this.section);
+    this.note = make("p", this.section, "note");
+    this.scroll = make("div", this.section, "scroll");
+    this.list = make("ul", this.scroll);
+    this.cards = [];
+  }
+
+  fill(count) {
+    while (this.cards.length > count) this.cards.pop().remove();
+    while (this.cards.length < count) {
+      const card = make("li", this.list);
+      for (const part of ["place", "grade", "name", "arrow"]) make("span", card, part);
+      make("bdi", card.children[2]);
+      this.cards.push(card);
+    }
+    this.list.style.height = `${count * ROW}px`;
+  }
+
+  put(row, place) {
+    this.cards[row].style.transform = `translateY(${place * ROW}px)`;
+    this.cards[row].children[0].textContent = place + 1;
+  }
+
+  write(row, documents, moved, change) {
+    const card = this.cards[row];
+    const [, stars, name, far] = card.children;
+    stars.dataset.wide = grade(documents.labels[row]);
+    stars.dataset.narrow = graded(documents.labels[row]);
+    name.firstChild.textContent = documents.ids[row];
+    far.textContent = change;
+    card.classList.toggle("relevant", documents.labels[row] > 0);
+    card.classList.toggle("moved", moved);
+    card.title = `${documents.ids[row]}, grade ${documents.labels[row]}`;
+  }
+}
+
+// ------------------------------------------------------------------ the column of the order shown
+
+class Hand {
+  constructor(column, changed) {
+    this.column = column;
+    this.changed = changed;
+    this.order = [];
+    this.focused = 0;
+    const list = column.list;
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", "Documents as they are shown. Alt and an arrow key move one.");
+    list.addEventListener("pointerdown", (event) => this.take(event));
+    list.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  show(order, documents) {
+    this.order = [...order];
+    this.documents = documents;
+    this.place();
+  }
+
+  place(except = -1) {
+    this.order.forEach((row, place) => {
+      const card = this.column.cards[row];
+      const what = `${this.documents.ids[row]}, grade ${this.documents.labels[row]}`;
+      card.setAttribute("role", "option");
+      card.setAttribute("aria-selected", String(row === this.focused));
+      card.setAttribute("aria-label", `${what}, place ${place + 1} of ${this.order.length}`);
+      card.tabIndex = row === this.focused ? 0 : -1;
+      if (row !== except) this.column.put(row, place);
+      else card.children[0].textContent = place + 1;
+    });
+    if (!this.order.includes(this.focused)) {
+      this.focused = this.order[0];
+      this.column.cards[this.focused].tabIndex = 0;
+    }
+  }
+
+  move(row, to) {
+    const rest = this.order.filter((other) => other !== row);
+    rest.splice(Math.max(0, Math.min(rest.length, to)), 0, row);
+    this.order = rest;
+  }
+
+  take(event) {
+    const card = event.target.closest("li");
+    if (!card || event.button) return;
+    if (event.pointerType === "touch" && !event.target.closest(".place")) return; // it scrolls
+    event.preventDefault();
+    const row = this.column.cards.indexOf(card);
+    const before = this.order.join();
+    const grip = event.clientY - this.order.indexOf(row) * ROW + this.column.scroll.scrollTop;
+    this.focused = row;
+    this.place();
+    card.focus({ preventScroll: true });
+    card.classList.add("held");
+    card.setPointerCapture(event.pointerId);
+    const drag = (moved) => {
+      const top = moved.clientY - grip + this.column.scroll.scrollTop;
+      card.style.transform = `translateY(${top}px)`;
+      this.move(row, Math.round(top / ROW));
+      this.place(row);
+    };
+    const drop = () => {
+      card.classList.remove("held");
+      card.removeEventListener("pointermove", drag);
+      this.place();
+      if (this.order.join() !== before) this.changed(this.order);
+    };
+    card.addEventListener("pointermove", drag);
+    card.addEventListener("lostpointercapture", drop, { once: true });
+  }
+
+  press(event) {
+    const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const card = event.target.closest("li");
+    if (!step || !card) return;
+    this.focused = this.column.cards.indexOf(card);
+    event.preventDefault();
+    event.stopPropagation();
+    const at = this.order.indexOf(this.focused);
+    const to = at + step;
+    if (to < 0 || to >= this.order.length) return;
+    if (event.altKey) this.move(this.focused, to);
+    else this.focused = this.order[to];
+    this.place();
+    this.column.cards[this.focused].focus();
+    if (event.altKey) this.changed(this.order);
+  }
+}
+
+// ------------------------------------------------------------------ lines from order to answers
+
+const line = (svg, points, classes, color) => {
+  const drawn = document.createElementNS(SVG, "polyline");
+  drawn.setAttribute("points", points.map((point) => point.join()).join(" "));
+  drawn.setAttribute("class", classes);
+  if (color) drawn.style.setProperty("--own", color);
+  svg.append(drawn);
+  return drawn;
+};
+
+const lines = (parent, documents, shown, ranker) => {
+  const count = shown.length;
+  const step = Math.min(12, 400 / count);
+  const section = make("section", parent, "column");
+  make("h3", section, "", ranker.name);
+  make("p", section, "note", ranker.note);
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 340 ${count * step + 24}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", ranker.words);
+  ["shown", "answer", "answer before"].forEach((head, at) => {
+    const text = document.createElementNS(SVG, "text");
+    text.textContent = head;
+    text.setAttribute("x", 30 + at * 130);
+    text.setAttribute("y", 12);
+    text.setAttribute("text-anchor", "middle");
+    svg.append(text);
+  });
+  const y = (place) => 24 + (place + 0.5) * step;
+  const places = new Map(shown.map((row, place) => [row, place]));
+  documents.ids.forEach((id, row) => {
+    const now = ranker.answered[row];
+    const path = [[30, y(places.get(row))], [160, y(now)], [290, y(ranker.before[row])]];
+    const drawn = line(svg, path, ranker.moved[row] ? "moved" : "stayed", ranker.color);
+    if (documents.labels[row] > 0) drawn.classList.add("relevant");
+    const title = document.createElementNS(SVG, "title");
+    const grades = `${id}, grade ${documents.labels[row]}`;
+    title.textContent = `${grades}: shown at ${places.get(row) + 1}, answered at ${now + 1}`;
+    drawn.append(title);
+  });
+  section.append(svg);
+};
+
+// ------------------------------------------------------------------ the whole
+
+const build = (root, ask) => {
+  const bar = make("div", root, "bar");
+  const play = make("button", bar, "", `Play ${SHUFFLES} shuffles`);
+  const view = make("button", bar, "", "Show lines");
+  const hint = make("span", bar, "hint", "Drag a card, or focus one and press Alt with ↑ or ↓.");
+  const spoken = make("p", root, "spoken");
+  spoken.setAttribute("aria-live", "polite");
+  const body = make("div", root, "columns");
+  const graphs = make("div", root, "graphs");
+  graphs.hidden = true;
+  const shown = new Column(body);
+  shown.head.textContent = "Shown";
+  const state = { body, graphs, spoken, shown, rankers: [], left: 0, timer: 0 };
+  state.hand = new Hand(shown, (order) => ask("order", order));
+  const stop = () => {
+    state.left = 0;
+    clearTimeout(state.timer);
+    play.textContent = `Play ${SHUFFLES} shuffles`;
+    play.setAttribute("aria-pressed", "false");
+  };
+  state.next = () => {
+    if (!state.left) return;
+    state.left -= 1;
+    play.textContent = `Stop (${state.left} left)`;
+    state.timer = setTimeout(() => (state.left ? ask("shuffle", state.left) : stop()), PAUSE);
+  };
+  play.onclick = () => {
+    if (state.left) return stop();
+    state.left = SHUFFLES + 1;
+    play.setAttribute("aria-pressed", "true");
+    play.textContent = `Stop (${SHUFFLES} left)`;
+    state.left -= 1;
+    ask("shuffle", state.left);
+  };
+  view.onclick = () => {
+    graphs.hidden = !graphs.hidden;
+    body.hidden = hint.hidden = !graphs.hidden;
+    view.textContent = graphs.hidden ? "Show lines" : "Show cards";
+  };
+  state.stop = stop;
+  return state;
+};
+
+const draw = (state, data) => {
+  const { documents, shown, rankers } = data;
+  const count = shown.length;
+  const places = new Map(shown.map((row, place) => [row, place]));
+  state.shown.fill(count);
+  state.shown.note.textContent = data.words;
+  const earlier = data.before;
+  documents.ids.forEach((_, row) => {
+    state.shown.write(row, documents, false, arrow(earlier.indexOf(row), places.get(row)));
+  });
+  state.hand.show(shown, documents);
+  while (state.rankers.length > rankers.length) state.rankers.pop().section.remove();
+  while (state.rankers.length < rankers.length) state.rankers.push(new Column(state.body));
+  state.graphs.replaceChildren();
+  rankers.forEach((ranker, at) => {
+    const column = state.rankers[at];
+    column.fill(count);
+    column.head.textContent = ranker.name;
+    column.note.textContent = ranker.note;
+    column.section.style.setProperty("--own", ranker.color);
+    column.scroll.tabIndex = 0;
+    column.scroll.setAttribute("role", "region");
+    column.scroll.setAttribute("aria-label", ranker.words);
+    documents.ids.forEach((_, row) => {
+      const change = arrow(ranker.before[row], ranker.answered[row]);
+      column.write(row, documents, ranker.moved[row], ranker.moved[row] ? change : "");
+      column.put(row, ranker.answered[row]);
+    });
+    lines(state.graphs, documents, shown, ranker);
+  });
+  state.spoken.textContent = data.verdict;
+};
+
+const states = new WeakMap();
+
+export default function mount(component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const root = parentElement.querySelector(".cards");
+  if (!states.has(root)) states.set(root, build(root, (name, value) => root.ask(name, value)));
+  root.ask = setTriggerValue;
+  const state = states.get(root);
+  const drawn = JSON.stringify([data.query, data.shown]);
+  draw(state, data);
+  if (state.left && state.drawn !== drawn) state.next();
+  state.drawn = drawn;
+  return () => {
+    if (!root.isConnected) state.stop();
+  };
+}

@@ -1,0 +1,54 @@
+"""What a study found on the sample, greyed, where there is none of one's own data yet."""
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from shuffleproof.app import opened, pictures, services, state
+from shuffleproof.app.study import parts
+from shuffleproof.app.study.picture import chart
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Headline, Picture, View
+
+STILL = {"staticPlot": True}
+"""Of a picture that only shows."""
+
+
+def shipped(kind: str) -> Artefact | None:
+    """The study of a kind that ships with the sample; none where nothing ships."""
+    home = services.store().root
+    of_kind = (one for one in services.artefacts("study") if one.recipe["kind"] == kind)
+    return next((one for one in of_kind if not one.path.is_relative_to(home)), None)
+
+
+def headline(result: StudyResult) -> Headline:
+    """What a study of any kind answers."""
+    return STUDIES[result.recipe["kind"]].telling().headline(result, View())
+
+
+def picture(result: StudyResult) -> Picture | None:
+    """Its first picture; none of a kind that has none."""
+    sections = STUDIES[result.recipe["kind"]].telling().sections(result, View())
+    return next((section for section in sections if isinstance(section, Picture)), None)
+
+
+def beside(kind: str) -> DeltaGenerator:
+    """Draw the sample's result of a kind; the place beside it.
+
+    Where there is none, or the sample itself is in use, the place is all of the page.
+    """
+    artefact = None if state.data() == SAMPLE else shipped(kind)
+    if artefact is None:
+        return st.container()
+    left, right = st.columns([5, 3], gap="medium")
+    key = str(artefact.key)
+    with left:
+        st.markdown(":gray-badge[Example: the result on the sample. Yours will stand here.]")
+        parts.headline(opened.computed(key, headline))
+        shown = opened.computed(key, picture)
+    if shown is not None:
+        figure, alt = pictures.drawn(shown.name, shown.facts)
+        chart(figure, alt, "example", place=left.container(key="of_the_sample"), config=STILL)
+    return right
