@@ -413,12 +413,12 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
         question, scope = job.asked(store, parameters)
         question.check(scope)
     elif kind == "train":
-        from shuffleproof.core.studies import resolved_rankers  # noqa: PLC0415 (NumPy and numba: only at submission)
+        from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy: only at submission)
 
         initial = (parameters["lists"] or {}).get("initial", ())
         changes = parameters["changes"] or {}
-        asked = resolved_rankers.Names([parameters["ranker"]], changes, initial=initial)
-        resolved_rankers.check(asked, parameters["preset"], store)
+        asked = names.Names([parameters["ranker"]], changes, initial=initial)
+        names.check(asked, parameters["preset"], store)
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:

@@ -3,6 +3,7 @@
 from dataclasses import asdict, replace
 
 from shuffleproof.core.parameters import parameters
+from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
@@ -20,7 +21,6 @@ from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.study import levels_of, pairs_of
 from shuffleproof.core.studies.workbench import Workbench, finished
 from tests import app_tables as tables
 

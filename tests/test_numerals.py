@@ -11,6 +11,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import LetorError, ParameterError
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.parameters import parameters, parsed
+from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
 from shuffleproof.core.rankers.outside.file_ranker import FileScores
@@ -18,7 +19,6 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.question import syntax_of
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.training.recipe import TrainingRecipe
 
 ODD = [

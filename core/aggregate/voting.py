@@ -7,10 +7,10 @@ that a voter ties share the mean of their ranks.
 from itertools import pairwise
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.metrics.pairs import tied_ranks
 
@@ -78,7 +78,7 @@ def margins(votes: Float32[np.ndarray, "voters docs"]) -> Float64[np.ndarray, "d
     return _margins(np.ascontiguousarray(votes))
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _margins(votes: np.ndarray) -> np.ndarray:
     docs = votes.shape[1]
@@ -92,7 +92,7 @@ def _margins(votes: np.ndarray) -> np.ndarray:
     return found
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _improved(found: np.ndarray, start: np.ndarray) -> np.ndarray:
     order = start.copy()

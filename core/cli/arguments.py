@@ -4,7 +4,7 @@ import argparse
 import importlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,12 @@ def main(arguments: Sequence[str]) -> int:
     by Ctrl-C. A defect of ours prints its traceback.
     """
     chosen = parser().parse_args(list(arguments))
-    module, _, name = chosen.answer.partition(":")
     try:
         for own in getattr(chosen, "modules", None) or ():
             imported(own)
-        answers = importlib.import_module(f"shuffleproof.core.cli.{module}")
-        answer: Answer = getattr(answers, name)(chosen)
+        if "first" in chosen:
+            _function(chosen.first)(chosen)
+        answer: Answer = _function(chosen.answer)(chosen)
         show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
@@ -61,6 +61,15 @@ def main(arguments: Sequence[str]) -> int:
         warn("shuffleproof: this is a defect of ours; please report the lines above.")
         return 1
     return answer.exit_code
+
+
+def _function(place: str) -> Callable[[argparse.Namespace], Any]:
+    """The function of the command line that `module:function` names."""
+    module, _, name = place.partition(":")
+    found: Callable[[argparse.Namespace], Any] = getattr(
+        importlib.import_module(f"shuffleproof.core.cli.{module}"), name
+    )
+    return found
 
 
 def _count(text: str) -> int:
@@ -191,6 +200,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         "--all", action="store_true", help="of what is stored: parts of cross-fittings too"
     )
     train = _command(commands, "train", "rankers:train", "train a ranker, or find it trained")
+    train.set_defaults(first="open:look_over")
     train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
     train.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="recipe fields")
     train.add_argument("--seed", type=whole, help="of the ranker")
@@ -198,6 +208,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
     )
+    certify.set_defaults(first="open:look_over")
     certify.epilog = (
         "exit status: 0 invariant, 3 not invariant, 4 cannot be told. A function is "
         f"{SIGNATURE}; ranks count from 0, the best first. {MORE}"

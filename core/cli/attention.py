@@ -18,7 +18,6 @@ from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.attention import sections
-from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
 from shuffleproof.core.studies.table_text import records, terminal
 from shuffleproof.core.studies.workbench import Workbench
@@ -29,7 +28,7 @@ def study(arguments: argparse.Namespace) -> Answer:
 
     With `--query` one list's weights, before and after `--change`; the map itself with `--json`.
     """
-    question, scope = asked(Attention.kind, arguments)
+    question, scope = asked(arguments)
     if arguments.query is not None:
         if arguments.queries is not None or arguments.max_seconds is not None:
             raise UsageError(

@@ -9,7 +9,6 @@ from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
-from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
@@ -17,7 +16,7 @@ from shuffleproof.core.studies.sections import View
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds."""
-    question, scope = asked(benchmark.KIND, arguments)
+    question, scope = asked(arguments)
     view = view_of(arguments)
     benchmark_table.check_baselines(view.baselines or (), view.symbols)
     rows = benchmark_rows.rows_of(rankers_in(question), scope.usual, 1)

@@ -38,6 +38,7 @@ def add(
     """
     for kind, question in STUDIES.items():
         added = command(kind, ANSWERS.get(kind, ANY), question.summary)
+        added.set_defaults(first="open:look_over")
         for field in parameters(question):
             for flag in syntax_of(field).flags(field):
                 added.add_argument(

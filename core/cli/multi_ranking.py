@@ -17,7 +17,7 @@ RANKS = 40
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study initial-rankings`: none, one or many initial rankings, left out and exchanged."""
-    question, scope = asked("initial-rankings", arguments)
+    question, scope = asked(arguments)
     artefact = studied(question, scope, arguments)
     learnt = _geometry(StudyResult.open(artefact.path), scope.store)
     lines = [f"{table['ranker']}. {table['words']}" for table in learnt]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from shuffleproof.core.cli.answer import warn
 from shuffleproof.core.cli.flags_studies import question_of
@@ -15,18 +15,20 @@ from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.function_process import JOBS, jobs_allowed
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import resolved_rankers
+from shuffleproof.core.studies import names
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.workbench import Workbench, finished
+
+if TYPE_CHECKING:
+    from shuffleproof.core.studies.workbench import Workbench
 
 Value = TypeVar("Value")
 
@@ -102,14 +104,14 @@ def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
     """How lists are made, and the preset of rankers named without one.
 
     Raises:
-        UnknownNameError: a name among the flags that nothing has (see `resolved_rankers`).
+        UnknownNameError: a name among the flags that nothing has (see `names`).
     """
     preset = preset_of(arguments)
     recipe = scope_of(arguments).recipe()
     named = [arguments.ranker] if "ranker" in arguments else []
     changes = fields_of(arguments.set) if "set" in arguments else {}
-    asked = resolved_rankers.Names(named, changes, recipe.initial, from_outside=True)
-    resolved_rankers.check(asked, preset, store_of(arguments))
+    asked = names.Names(named, changes, recipe.initial, from_outside=True)
+    names.check(asked, preset, store_of(arguments))
     return recipe, preset
 
 
@@ -123,12 +125,26 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
     return Scope(store_of(arguments), arguments.data, lists, preset)
 
 
-def asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
-    """The question that a command of `study` asks, looked over before anything is made.
+def look_over(arguments: argparse.Namespace) -> None:
+    """Refuse names that nothing has, before anything is loaded that works with what has them.
 
     Raises:
         UnknownNameError, UsageError: what cannot be asked.
     """
+    group, _, kind = arguments.command.partition(" ")
+    if group == "study":
+        arguments.asked = _asked(kind, arguments)
+    else:
+        recipe_of(arguments)
+
+
+def asked(arguments: argparse.Namespace) -> tuple[Question, Scope]:
+    """The question that a command of `study` asks, as it was looked over."""
+    found: tuple[Question, Scope] = arguments.asked
+    return found
+
+
+def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     use_device(arguments)
     use_jobs(arguments)
     scope = scope_of(arguments)
@@ -166,8 +182,10 @@ def one_fold(data: str, store: Store) -> str:
     return names[0]
 
 
-def workbench_of(arguments: argparse.Namespace) -> Workbench:
+def workbench_of(arguments: argparse.Namespace) -> "Workbench":
     """The workbench that --data, --initial, --depth, --scores and --preset describe."""
+    from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works waits for it)
+
     use_device(arguments)
     store = store_of(arguments)
     recipe, preset = recipe_of(arguments)

@@ -17,8 +17,7 @@ from shuffleproof.core.studies.table_text import records, said
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND`: a study of any kind, its sections as text or its answer as JSON."""
-    kind = arguments.command.removeprefix("study ")
-    question, scope = asked(kind, arguments)
+    question, scope = asked(arguments)
     return answered(studied(question, scope, arguments), arguments)
 
 

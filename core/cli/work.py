@@ -19,11 +19,11 @@ from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import done, store_of
 from shuffleproof.core.cli.studies import answer_of, text_of
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.study import levels_of
 from shuffleproof.core.studies.workbench import Workbench
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")

@@ -22,7 +22,7 @@ DEAREST = 10
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
-    question, scope = asked("worst-case", arguments)
+    question, scope = asked(arguments)
     if arguments.map is None:
         return answered(studied(question, scope, arguments), arguments)
     worst_case_study.check_query(done("lists", scope.opened()), arguments.map)

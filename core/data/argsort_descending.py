@@ -4,11 +4,16 @@ NumPy's lexsort sorts the whole array at once; sorting every list alone is five 
 a list that is in order already costs one pass.
 """
 
+import sys
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Int64, Shaped
+
+from shuffleproof.core.compiled import compiled
+
+FEW = 200_000
+"""Elements that NumPy sorts sooner than Numba is loaded, where nothing has loaded it yet."""
 
 _RUN = 8  # elements that are sorted by insertion before merging starts
 
@@ -29,6 +34,9 @@ def falling_order(
     [1, 2, 0, 4, 3]
     """
     places = np.arange(len(scores), dtype=np.int64)
+    if _by_numpy(scores):
+        segments = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        return np.lexsort((places if ties is None else ties, -scores, segments))
     return _sorted(offsets, scores, places if ties is None else ties, places.copy())
 
 
@@ -42,10 +50,22 @@ def blocks_of(
     >>> blocks_of(np.array([0, 4]), np.array([1.0, 3.0, 3.0, 0.0]), np.array([1, 2, 0, 3])).tolist()
     [2, 0, 0, 3]
     """
+    if _by_numpy(scores):
+        ordered, places = scores[order], np.arange(len(order))
+        is_new = np.append(True, ordered[1:] != ordered[:-1])[: len(order)]
+        firsts = np.repeat(offsets[:-1], np.diff(offsets))
+        ranks = np.empty_like(order)
+        starts = np.maximum.accumulate(np.where(is_new | (places == firsts), places, 0))
+        ranks[order] = starts - firsts
+        return ranks
     return _ranked(offsets, scores, order)
 
 
-@numba.njit(cache=True)
+def _by_numpy(scores: Shaped[np.ndarray, " elements"]) -> bool:
+    return "numba" not in sys.modules and len(scores) <= FEW and scores.dtype.kind == "f"
+
+
+@compiled()
 @no_type_check
 def rising_order(values: np.ndarray) -> np.ndarray:
     """Indexes that put whole numbers in rising order, equal ones as they stood; for compiled code.
@@ -57,7 +77,7 @@ def rising_order(values: np.ndarray) -> np.ndarray:
     return _sorted(bounds, alike, values, np.arange(len(values)))
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _precedes(scores: np.ndarray, ties: np.ndarray, one: int, other: int) -> bool:
     ours, theirs = scores[one], scores[other]
@@ -68,7 +88,7 @@ def _precedes(scores: np.ndarray, ties: np.ndarray, one: int, other: int) -> boo
     return ours == ours and theirs != theirs  # noqa: PLR0124 (NaN test)
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _sorted(
     offsets: np.ndarray, scores: np.ndarray, ties: np.ndarray, order: np.ndarray
@@ -88,7 +108,7 @@ def _sorted(
     return order
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _insert_runs(
     scores: np.ndarray, ties: np.ndarray, order: np.ndarray, low: int, high: int
@@ -102,7 +122,7 @@ def _insert_runs(
             order[hole] = element
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _merge(
     scores: np.ndarray, ties: np.ndarray, order: np.ndarray, buffer: np.ndarray, bounds: tuple
@@ -124,7 +144,7 @@ def _merge(
         place += 1
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _ranked(offsets: np.ndarray, scores: np.ndarray, order: np.ndarray) -> np.ndarray:
     ranks = np.empty(len(order), dtype=np.int64)

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shuffleproof.core.data import archive, layout, source, stored, texts
+from shuffleproof.core.data import archive, layout, stored, texts
 from shuffleproof.core.data.dataset import Fold
-from shuffleproof.core.data.letor.read import Missing
-from shuffleproof.core.data.source import FRACTIONS, LoadedFold, Parts
+from shuffleproof.core.data.layout import FRACTIONS, Parts
+from shuffleproof.core.data.letor.sink import Missing
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.store import locks
@@ -122,10 +122,10 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
     if isinstance(place, Parts):
         yield [place]
     elif place.is_dir():
-        yield source.find(place)
+        yield layout.find(place)
     elif place.is_file() and len(archive.members(place)) > 1:
         with _unpacked(place, store) as folder:
-            found = source.find(folder)
+            found = layout.find(folder)
             yield [replace(found[0], name=place.stem)] if len(found) == 1 else found
     else:
         yield [layout.fold_at(place) or place]
@@ -163,7 +163,7 @@ def _key(parts: Path | Parts, reading: Reading) -> ArtefactKey:
     for part, files in _files(parts).items():
         for path in files:
             digests += [f"{part}:{_digest(path)}"]
-            beside = source.group_file(path)
+            beside = layout.group_file(path)
             digests += [] if beside is None else [f"groups:{_digest(beside)}"]
     if reading.texts is not None:
         digests.append(f"texts:{_digest(reading.texts)}")
@@ -190,18 +190,17 @@ def _storing(
         found = store.find(key)
         if found is not None:
             return found
-        loaded = yield from _loading(parts, reading)
-        fold, notes = loaded.fold, list(loaded.notes)
+        name, fold, notes = yield from _loading(parts, reading)
         if reading.texts is not None:
             fold, note = texts.with_texts(fold, reading.texts)
-            notes.append(note)
+            notes = (*notes, note)
         sizes = {
             part: {"queries": dataset.queries, "documents": dataset.documents}
             for part, dataset in (("train", fold.train), ("valid", fold.valid), ("test", fold.test))
         }
         facts = {
-            "name": loaded.name,
-            "notes": notes,
+            "name": name,
+            "notes": list(notes),
             "parts": sizes,
             "queries": sum(size["queries"] for size in sizes.values()),
             "documents": sum(size["documents"] for size in sizes.values()),
@@ -219,11 +218,16 @@ def _storing(
         return store.add(key, recipe, lambda target: stored.save_fold(fold, target), facts)
 
 
-def _loading(parts: Path | Parts, reading: Reading) -> Generator[Progress, None, LoadedFold]:
+def _loading(
+    parts: Path | Parts, reading: Reading
+) -> Generator[Progress, None, tuple[str, Fold, tuple[str, ...]]]:
+    """Read files: what they are called, their fold and notes."""
+    from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
+
+    missing, seed = reading.missing, reading.seed
     if isinstance(parts, Parts):
-        return (yield from source.loading_parts(parts, missing=reading.missing, seed=reading.seed))
-    return (
-        yield from source.splitting(
-            parts, missing=reading.missing, seed=reading.seed, fractions=reading.fractions
-        )
-    )
+        loaded = yield from source.loading_parts(parts, missing=missing, seed=seed)
+    else:
+        split = source.splitting(parts, missing=missing, seed=seed, fractions=reading.fractions)
+        loaded = yield from split
+    return loaded.name, loaded.fold, loaded.notes

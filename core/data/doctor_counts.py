@@ -2,11 +2,11 @@
 
 from typing import no_type_check
 
-import numba
 import numpy as np
+import scipy
 from jaxtyping import Float32, Float64, Int64, UInt64
-from scipy.special import ndtri, stdtrit
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 
@@ -39,8 +39,8 @@ def interval(
     [0.55, 0.345, 0.755, 15]
     """
     mean, deviation, count = float(shares.mean()), float(shares.std(ddof=1)), len(shares)
-    half = float(stdtrit(count - 1, 0.975)) * deviation / np.sqrt(count)
-    needed = (ndtri(0.975) + ndtri(0.8)) * deviation / distance
+    half = float(scipy.special.stdtrit(count - 1, 0.975)) * deviation / np.sqrt(count)
+    needed = (scipy.special.ndtri(0.975) + scipy.special.ndtri(0.8)) * deviation / distance
     return mean, float(mean - half), float(mean + half), int(np.ceil(needed**2)) + 1
 
 
@@ -109,7 +109,7 @@ def row_codes(features: Float32[np.ndarray, "docs features"]) -> UInt64[np.ndarr
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     shares = np.full(len(offsets) - 1, np.nan)
     for query in range(len(offsets) - 1):
@@ -124,7 +124,7 @@ def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _columns(features: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, ...]:
     width = features.shape[1]
     low, high = np.full(width, np.inf, np.float32), np.full(width, -np.inf, np.float32)
@@ -144,7 +144,7 @@ def _columns(features: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, ...
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _row_codes(features: np.ndarray) -> np.ndarray:
     codes = np.empty(len(features), dtype=np.uint64)
     single = np.zeros(1, dtype=np.float32)

@@ -13,6 +13,7 @@ from jaxtyping import Int64
 
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.layout import (
+    FRACTIONS,
     GROUP_SUFFIXES,
     PACKED,
     TEST,
@@ -44,7 +45,7 @@ __all__ = [
     "splitting",
 ]
 
-FRACTIONS, HELD_OUT = (0.6, 0.2, 0.2), (0.8, 0.2)
+HELD_OUT = (0.8, 0.2)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt32
+
+from shuffleproof.core.compiled import compiled
 
 Spans: TypeAlias = Int64[np.ndarray, " rows"] | UInt32[np.ndarray, " rows"]
 
@@ -75,7 +76,7 @@ class TextColumn:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _joined(blob: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The bytes of all spans, one behind the other."""
     text = np.empty((ends - starts).sum(), dtype=np.uint8)

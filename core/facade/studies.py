@@ -25,7 +25,7 @@ from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies import resolved_rankers, workbench
+from shuffleproof.core.studies import names, workbench
 from shuffleproof.core.studies.by_name import LEVELS, by_name, name_of
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
@@ -197,8 +197,8 @@ class Studies:
 
     def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         """Refuse names that nothing has, before lists are made."""
-        asked = resolved_rankers.Names(rankers, changes or {}, from_outside=True)
-        resolved_rankers.check(asked, self.scope.usual, self.scope.store)
+        asked = names.Names(rankers, changes or {}, from_outside=True)
+        names.check(asked, self.scope.usual, self.scope.store)
 
     def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
         with closing(bar(title, progress=self.progress)) as watch:
@@ -334,11 +334,9 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     scope = Scope(where, place, {"depth": depth, "scores": scores, **lists}, preset)
     if initial is not None:
         texts = by_name(INITIAL, initial)
-        names = [str(registry.at(RankerName.parse(text), scope.usual)) for text in texts]
-        scope = replace(scope, lists={**(scope.lists or {}), "initial": names})
-    resolved_rankers.check(
-        resolved_rankers.Names(initial=scope.recipe().initial), scope.usual, where
-    )
+        asked = [str(registry.at(RankerName.parse(text), scope.usual)) for text in texts]
+        scope = replace(scope, lists={**(scope.lists or {}), "initial": asked})
+    names.check(names.Names(initial=scope.recipe().initial), scope.usual, where)
     found = Studies(scope, progress)
     catalogue.find(found._fold, where)  # noqa: SLF001 (its own constructor)
     return found

@@ -10,13 +10,13 @@ a CPU, tensors in pieces do it elsewhere.
 import math
 from typing import Any, no_type_check
 
-import numba
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.losses.masked import exact
 from shuffleproof.core.losses.masked import unit_norm as normalised
 
@@ -148,7 +148,7 @@ def _piece(above: Tensor, discounts: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks; numba takes no wrapped function
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(nogil=True, fastmath={"reassoc", "contract"})
 def _kernel(
     above: np.ndarray, discounts: np.ndarray, expected: np.ndarray, gradient: np.ndarray
 ) -> None:

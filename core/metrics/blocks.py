@@ -21,8 +21,9 @@ does not notice changes of a function that it calls in another file).
 
 from typing import no_type_check
 
-import numba
 import numpy as np
+
+from shuffleproof.core.compiled import compiled
 
 NDCG, DCG, ERR, AP, RR, P, R, MEAN = range(8)
 NAMES = ("NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG")
@@ -40,7 +41,7 @@ _REST = np.uint64(0x7FFFFFFF)
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def sort_keys(
     bits: np.ndarray, rows: np.ndarray, offsets: np.ndarray, starts: np.ndarray, stops: np.ndarray
 ) -> tuple[np.ndarray, bool]:
@@ -69,7 +70,7 @@ def sort_keys(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _gain(label: float, exp2: int) -> float:
     if label <= 0.0:
         return 0.0
@@ -82,7 +83,7 @@ def _gain(label: float, exp2: int) -> float:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _dcg(
     labels: np.ndarray, bounds: np.ndarray, cutoff: int, exp2: int, discounts: np.ndarray
 ) -> float:
@@ -99,7 +100,7 @@ def _dcg(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _found(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
     """The expected number of relevant documents above the cut-off."""
     total = 0.0
@@ -115,7 +116,7 @@ def _found(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float)
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
     """The expected sum of the precisions at the relevant documents (AP before its division)."""
     total, before = 0.0, 0
@@ -135,7 +136,7 @@ def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _reciprocal(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
     for block in range(len(bounds) - 1):
         first, end = bounds[block], bounds[block + 1]
@@ -154,7 +155,7 @@ def _reciprocal(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _cascade(
     labels: np.ndarray, bounds: np.ndarray, cutoff: int, top: float, means: np.ndarray
 ) -> float:
@@ -178,7 +179,7 @@ def _cascade(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _mean_ndcg(
     labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, ideal: np.ndarray, sums: np.ndarray
 ) -> float:
@@ -199,7 +200,7 @@ def _mean_ndcg(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
     """The labels of the ideal ranking: of all judged documents, or of those shown."""
     if not shown:
@@ -211,7 +212,7 @@ def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _prefix(
     keys: np.ndarray, judged: np.ndarray, depth: int, labels: np.ndarray, bounds: np.ndarray
 ) -> int:
@@ -235,7 +236,7 @@ def _prefix(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _value(
     code: np.ndarray,
     labels: np.ndarray,
@@ -257,7 +258,7 @@ def _value(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def measured(
     codes: np.ndarray,
     lists: tuple[np.ndarray, np.ndarray],
@@ -307,7 +308,7 @@ def measured(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _counted(labels: np.ndarray, counts: np.ndarray) -> int:
     """Count whole grades; returns the highest, or −1 where a label is no whole grade < GRADES."""
     whole = True
@@ -324,7 +325,7 @@ def _counted(labels: np.ndarray, counts: np.ndarray) -> int:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _ideal(code: np.ndarray, counts: np.ndarray, highest: int, discounts: np.ndarray) -> float:
     total, place, cutoff = 0.0, 0, code[CUTOFF]
     for grade in range(highest, 0, -1):
@@ -337,7 +338,7 @@ def _ideal(code: np.ndarray, counts: np.ndarray, highest: int, discounts: np.nda
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def normalised_by(
     codes: np.ndarray,
     labels: np.ndarray,

@@ -7,9 +7,9 @@ pairs O(n log n).
 
 from typing import no_type_check
 
-import numba
 import numpy as np
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.argsort_descending import rising_order
 
 # `no_type_check`: jaxtyping's import hook wraps what it checks; numba takes no wrapped function.
@@ -19,7 +19,7 @@ FIRST, FIRST_SIZE, SECOND, SECOND_SIZE = range(4)
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def tied_ranks(
     offsets: np.ndarray, order: np.ndarray, scores: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ def tied_ranks(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def placed(
     offsets: np.ndarray, order: np.ndarray, scores: np.ndarray, ties: np.ndarray
 ) -> np.ndarray:
@@ -65,7 +65,7 @@ def placed(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _add(tree: np.ndarray, rank: int, amount: float) -> None:
     place = rank + 1
     while place < len(tree):
@@ -74,7 +74,7 @@ def _add(tree: np.ndarray, rank: int, amount: float) -> None:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _below(tree: np.ndarray, rank: int) -> float:
     """The sum of what was added at ranks < `rank`."""
     total, place = 0.0, rank
@@ -85,7 +85,7 @@ def _below(tree: np.ndarray, rank: int) -> float:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _by_rank(starts: np.ndarray) -> np.ndarray:
     """Documents of one list by rising rank: a counting sort, ranks being places already."""
     order = np.empty(len(starts), dtype=np.int64)
@@ -97,7 +97,7 @@ def _by_rank(starts: np.ndarray) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _hyperbolic(starts: np.ndarray, others: np.ndarray) -> np.ndarray:
     """1/(rank + 1), the rank being by `starts` and in its ties by `others`."""
     weights = np.empty(len(starts))
@@ -108,7 +108,7 @@ def _hyperbolic(starts: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _untied(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> float:
     """The weight of all pairs that the ranking orders; a pair weighs the sum of its documents."""
     total = 0.0
@@ -118,7 +118,7 @@ def _untied(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> float
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
     """Weighted τ-b of one list."""
     first, second, size = ranks[FIRST], ranks[SECOND], len(weights)
@@ -145,7 +145,7 @@ def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def correlations(offsets: np.ndarray, ranks: np.ndarray, weighted: bool) -> np.ndarray:  # noqa: FBT001 (numba takes no keyword-only argument)
     """τ-b of every list, or the mean of its two hyperbolically weighted kinds."""
     taus = np.ones(len(offsets) - 1)
@@ -164,7 +164,7 @@ def correlations(offsets: np.ndarray, ranks: np.ndarray, weighted: bool) -> np.n
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def precisions(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Expected τ_AP of every list, the second ranking being the estimate of the first.
 
@@ -195,7 +195,7 @@ def precisions(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _common(ranks: np.ndarray, depths: int) -> np.ndarray:
     """The expected number of documents in both rankings' first d places, d = 0 … depths.
 
@@ -213,7 +213,7 @@ def _common(ranks: np.ndarray, depths: int) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def overlaps(offsets: np.ndarray, ranks: np.ndarray, depth: int) -> np.ndarray:
     """The expected share of the first `depth` documents in both, of every list."""
     shares = np.ones(len(offsets) - 1)
@@ -226,7 +226,7 @@ def overlaps(offsets: np.ndarray, ranks: np.ndarray, depth: int) -> np.ndarray:
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def biased_overlaps(offsets: np.ndarray, ranks: np.ndarray, persistence: float) -> np.ndarray:
     """Extrapolated RBO of every list."""
     values = np.ones(len(offsets) - 1)

@@ -6,9 +6,10 @@ if it changed places with a document whose score lay further away than arithmeti
 
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64, Real
+
+from shuffleproof.core.compiled import compiled
 
 
 def documents_passed(
@@ -61,7 +62,7 @@ def smallest_gap(
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
-@numba.njit(cache=True)
+@compiled()
 def _passed(
     offsets: np.ndarray,
     before: np.ndarray,
@@ -85,7 +86,7 @@ def _passed(
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _within(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.ndarray:
     shares = np.full(len(offsets) - 1, np.nan)
     for segment in range(len(offsets) - 1):
@@ -102,7 +103,7 @@ def _within(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.nd
 
 
 @no_type_check
-@numba.njit(cache=True)
+@compiled()
 def _gaps(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     gaps = np.full(len(offsets) - 1, np.inf, dtype=np.float32)
     for segment in range(len(offsets) - 1):

@@ -7,9 +7,10 @@ the same when all scores of a list are multiplied by a positive number.
 from dataclasses import dataclass
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float64, Int64, Real
+
+from shuffleproof.core.compiled import compiled
 
 STEPS = 4.0
 """Neighbouring float32 numbers that two summations of the same few terms end apart."""
@@ -52,7 +53,7 @@ def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, 
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
-@numba.njit(cache=True)
+@compiled()
 def _scales(offsets: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     magnitude = np.zeros(len(offsets) - 1)
     spread = np.zeros(len(offsets) - 1)

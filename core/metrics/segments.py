@@ -7,9 +7,10 @@ kept for every reduction, whatever the values' own precision.
 from collections.abc import Iterator
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float64, Int64, Real, Shaped
+
+from shuffleproof.core.compiled import compiled
 
 _SUM, _MAXIMUM = 0, 1
 
@@ -121,7 +122,7 @@ def _reduced(
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
-@numba.njit(cache=True)
+@compiled()
 def _reduce(kind: int, offsets: np.ndarray, values: np.ndarray) -> np.ndarray:
     reduced = np.empty(len(offsets) - 1, dtype=np.float64)
     for segment in range(len(reduced)):

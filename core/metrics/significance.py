@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from jaxtyping import Float64, Real
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from shuffleproof.core.errors import ShapeError
 
@@ -53,7 +53,9 @@ def paired_t(first: Queries, second: Queries) -> PairedTest:
     differences = _differences(first, second)
     n, effect = len(differences), effect_size(differences)
     statistic = effect * np.sqrt(n)
-    p = np.nan if n < 2 else 1.0 if np.isnan(statistic) else 2 * stdtr(n - 1, -abs(statistic))
+    p = 1.0 if n >= 2 else np.nan
+    if n >= 2 and not np.isnan(statistic):
+        p = 2 * scipy.special.stdtr(n - 1, -abs(statistic))
     return PairedTest(_mean(differences), float(statistic), float(p), effect, n)
 
 
@@ -192,7 +194,7 @@ def student(
         freedom: degrees of freedom.
         confidence: of the interval.
     """
-    half = float(stdtrit(freedom, (1 + confidence) / 2) * error)
+    half = float(scipy.special.stdtrit(freedom, (1 + confidence) / 2) * error)
     return middle - half, middle + half
 
 
@@ -256,11 +258,12 @@ def _interval(
         mean = values.mean()
         # Half of the resamples that equal the mean count as below it.
         below = (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / 2
-        bias = ndtri(np.clip(below / len(means), 0.5 / len(means), 1 - 0.5 / len(means)))
+        least = 0.5 / len(means)
+        bias = scipy.special.ndtri(np.clip(below / len(means), least, 1 - least))
         deviations = values - mean  # proportional to the jackknife's
         acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
-        shifted = bias + ndtri(tails)
-        tails = ndtr(bias + shifted / (1 - acceleration * shifted))
+        shifted = bias + scipy.special.ndtri(tails)
+        tails = scipy.special.ndtr(bias + shifted / (1 - acceleration * shifted))
     low, high = np.quantile(means, tails)
     return float(low), float(high)
 

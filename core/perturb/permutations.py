@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 
@@ -125,7 +125,7 @@ def noisy(
     return falling_order(offsets, exact + level * noise)
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _transposed(
     offsets: np.ndarray, exchanges: int, generator: np.random.Generator, places: np.ndarray
@@ -144,7 +144,7 @@ def _transposed(
     return places
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _inverted(
     offsets: np.ndarray, inversions: int, generator: np.random.Generator, places: np.ndarray
@@ -179,7 +179,7 @@ def _inverted(
     return places
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _redrawn(
     offsets: np.ndarray,
@@ -209,7 +209,7 @@ def _redrawn(
     return places
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _inserted(offsets: np.ndarray, depths: np.ndarray, backwards: bool) -> np.ndarray:  # noqa: FBT001 (numba: positional)
     """Document i of a list is inserted `depths[i]` places above the end of those before it."""

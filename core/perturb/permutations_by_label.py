@@ -7,9 +7,10 @@ at place p, and place 0 is the best. A document is relevant from label 1 on.
 from collections.abc import Callable
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float32, Int64
+
+from shuffleproof.core.compiled import compiled
 
 JudgedArrangement = Callable[[np.ndarray, np.ndarray, float, np.random.Generator], np.ndarray]
 """(bounds, labels of the places, level, generator) → old place of each place."""
@@ -61,7 +62,7 @@ def demoted(
     return _demoted(offsets, labels, round(level), places)
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _pairs_reversed(
     offsets: np.ndarray,
@@ -98,7 +99,7 @@ def _pairs_reversed(
     return places
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _promoted(
     offsets: np.ndarray,
@@ -124,7 +125,7 @@ def _promoted(
     return places
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _demoted(offsets: np.ndarray, labels: np.ndarray, fall: int, places: np.ndarray) -> np.ndarray:
     for segment in range(len(offsets) - 1):

@@ -2,10 +2,10 @@
 
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float32, Int64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 
@@ -103,7 +103,7 @@ def standardised(
     return centred / np.where(spread, deviation, np.inf)[owner]
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _transposed_between(
     offsets: np.ndarray,

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float32, Int64, Shaped
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -181,7 +181,7 @@ def strictly_falling(
     return _untied(offsets, scores.copy())
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _untied(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     for segment in range(len(offsets) - 1):

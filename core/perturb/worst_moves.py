@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Int64, UInt64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 
 NONE = -1
@@ -148,7 +148,7 @@ def _mixed(values: UInt64[np.ndarray, "orders places"]) -> UInt64[np.ndarray, "o
     return values ^ (values >> np.uint64(31))
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _same_cycle(states: np.ndarray, at: np.ndarray, to: np.ndarray) -> np.ndarray:
     found = np.zeros(at.shape, np.bool_)
@@ -163,7 +163,7 @@ def _same_cycle(states: np.ndarray, at: np.ndarray, to: np.ndarray) -> np.ndarra
     return found
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _inversions(orders: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     found = np.zeros((len(orders), len(offsets) - 1), np.int64)
@@ -175,7 +175,7 @@ def _inversions(orders: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return found
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _cycle_of(order: np.ndarray) -> np.ndarray:
     """The smallest place of the cycle that each place lies on."""

@@ -9,10 +9,10 @@ what that order decides is then there to be measured (the family `train-order`).
 from dataclasses import dataclass, fields, replace
 from typing import Any, no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
@@ -138,14 +138,14 @@ _FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's 64-bit finaliser
 _SHIFT = np.uint64(32)
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _mixed(digest: np.uint64, bits: np.uint64) -> np.uint64:
     digest = (digest ^ bits) * _FACTOR
     return digest ^ (digest >> _SHIFT)
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _row_digests(features: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
     digests = np.empty(len(rows), np.uint64)
@@ -158,7 +158,7 @@ def _row_digests(features: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> 
     return digests
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _joined(digests: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     joined = np.empty(len(offsets) - 1, np.uint64)

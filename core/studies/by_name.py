@@ -13,9 +13,9 @@ import numpy as np
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, parts_of, plain_of, text_of, value_of
+from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.studies.question import flag_of, syntax_of
-from shuffleproof.core.studies.study import pairs_of
 
 DIGITS = 8
 """Of a stored ranker's key, in its name."""

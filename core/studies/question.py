@@ -30,7 +30,7 @@ from shuffleproof.core.studies import user_names
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
-    from shuffleproof.core.studies.resolved_rankers import Names
+    from shuffleproof.core.studies.names import Names
     from shuffleproof.core.studies.sections import Telling
     from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
@@ -212,7 +212,7 @@ class Question:
 
     def named(self) -> "Names":
         """Everything that it names, to be looked up before anything is made."""
-        from shuffleproof.core.studies.resolved_rankers import Names  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 
         found: dict[str, Any] = {}
         for field in parameters(self):
@@ -232,14 +232,14 @@ class Question:
             UnknownNameError: a name that nothing has.
             UsageError, ParameterError: what it asks cannot be, or no ranker is named.
         """
-        from shuffleproof.core.studies import resolved_rankers  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies import names  # noqa: PLC0415 (only who asks pays for it)
 
         for field in parameters(self):
             if field.names == "rankers" and getattr(self, field.name) == ():
                 raise UsageError("a study needs a ranker: name at least one")
         initial = scope.recipe(self.initial).initial
         asked = replace(self.named(), initial=initial, from_outside=from_outside)
-        resolved_rankers.check(asked, scope.usual, scope.store)
+        names.check(asked, scope.usual, scope.store)
         self.refuse(scope)
 
     def limited(self, scope: Scope) -> tuple["Question", Scope]:
@@ -415,7 +415,7 @@ class Levels:
         Raises:
             UnknownNameError: no such family.
         """
-        from shuffleproof.core.studies.study import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
+        from shuffleproof.core.perturb.levels import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
 
         del field, preset
         families = parts_of(given.get("families", self.families or ""))
@@ -451,7 +451,7 @@ def syntax_of(field: Parameter) -> FlagSyntax:
 
 def _reads_as(families: Sequence[str], levels: str | None, pairs: Sequence[Any]) -> bool:
     """Whether these flags give these pairs; no where a family does not take the levels."""
-    from shuffleproof.core.studies.study import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
+    from shuffleproof.core.perturb.levels import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
 
     try:
         return levels != "" and pairs_of(families, levels) == tuple(pairs)

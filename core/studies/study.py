@@ -1,6 +1,6 @@
 """What a study is: a frozen description, and the pure plan of trials that follows from it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -19,8 +19,6 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.numerals import number
-from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.perturb.registry import attacked, entry_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.result import StudyResult
@@ -278,32 +276,3 @@ def plan(study: Study) -> tuple[Trial, ...]:
         for label, _ in study.rankers
         for draw in range(entry_of(family).draws(level, study.draws))
     )
-
-
-def levels_of(family: str, given: str | None = None) -> list[float]:
-    """The levels of a family, those given or its own; the unchanged level first, then outwards.
-
-    >>> levels_of("mallows", "0.2,0.9")
-    [1.0, 0.9, 0.2]
-    """
-    entry = entry_of(family)
-    try:
-        levels = [number(level) for level in parts_of(given)] if given else entry.default_levels
-    except ValueError:
-        raise ParameterError("--levels", given, "numbers, comma-separated") from None
-    for level in levels:
-        entry.at(level)
-    return sorted({entry.unchanged, *levels}, key=lambda one: (abs(one - entry.unchanged), one))
-
-
-def pairs_of(families: Iterable[str], levels: str | None = None) -> tuple[tuple[str, float], ...]:
-    """Families at their own levels, or at those given; a family may be a chain or an attack.
-
-    Args:
-        families: names of the registry, chains (`transpositions:5+cut`), `gradient-sign@RANKER`.
-        levels: comma-separated; taken for every family.
-
-    >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
-    (('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0))
-    """
-    return tuple((family, level) for family in families for level in levels_of(family, levels))

@@ -6,7 +6,7 @@ generator of Progress; `finished` runs one to its end.
 
 import hashlib
 import secrets
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -257,7 +257,7 @@ class Workbench:
         study: Study,
         found: Mapping[str, Identified],
         step: Measured,
-        more: Mapping[str, Any] | None = None,
+        more: Callable[[Mapping[str, Ranker]], Mapping[str, Any]] | None = None,
     ) -> Generator[Progress, None, Artefact]:
         """Run a study whose trials are perturbations.
 
@@ -265,16 +265,16 @@ class Workbench:
             study: its plan.
             found: the rankers.
             step: what is measured of each disturbed list.
-            more: facts beside the usual ones.
+            more: facts of the rankers beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        records, ids = self.records(found), query_ids_of(base)
+        records, ids, rankers = self.records(found), query_ids_of(base), Opened(found)
         return (
             yield from self.run(
                 study,
                 ids,
-                lambda: self.facts(base, opened(found)) | dict(more or {}),
-                lambda facts: run_study(study, base, opened(found), records, step, facts=facts),
+                lambda: self.facts(base, rankers) | dict(more(rankers) if more else {}),
+                lambda facts: run_study(study, base, rankers, records, step, facts=facts),
                 records=records,
             )
         )
@@ -297,9 +297,26 @@ class Workbench:
         )
 
 
-def opened(found: Mapping[str, Identified]) -> dict[str, Ranker]:
-    """The rankers, ready to score."""
-    return {label: named.ranker for label, named in found.items()}
+class Opened(Mapping[str, Ranker]):
+    """Rankers ready to score, by label; each is opened when it is first asked for."""
+
+    def __init__(self, found: Mapping[str, Identified]) -> None:
+        """Open nothing yet."""
+        self._found, self._opened = found, dict[str, Ranker]()
+
+    def __getitem__(self, label: str) -> Ranker:
+        """The ranker of a label."""
+        if label not in self._opened:
+            self._opened[label] = self._found[label].ranker
+        return self._opened[label]
+
+    def __iter__(self) -> Iterator[str]:
+        """The labels, in order."""
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._found)
 
 
 def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:

@@ -19,6 +19,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.name import INITIAL
@@ -29,7 +30,7 @@ from shuffleproof.core.studies import conventions, run
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.study import Study, levels_of
+from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import finished
 from tests import app_folded as folded
 from tests import app_pages

@@ -15,7 +15,7 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.jobs import FILE, QRELS, RUNS
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies import resolved_rankers
+from shuffleproof.core.studies import names
 from tests import app_pages
 from tests import app_tables as tables
 from tests.app_pages import words
@@ -154,7 +154,7 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     assert f"Its name in every study: {name}" in words(test)
     assert proposals.imported(tables.DATA) == [name]
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
-    resolved_rankers.check(resolved_rankers.Names(rankers=(name,)), "small", store)
+    names.check(names.Names(rankers=(name,)), "small", store)
 
 
 def test_scores_that_do_not_fit_are_refused(store):

@@ -17,6 +17,7 @@ from shuffleproof.app.study.form import Asked, Form
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter
+from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked, entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections, study
@@ -24,7 +25,6 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import Picture
-from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table, inferred
 from shuffleproof.core.words import counted
 

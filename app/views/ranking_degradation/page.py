@@ -26,6 +26,7 @@ from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
+from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
@@ -36,7 +37,6 @@ from shuffleproof.core.studies.kinds.ranking_degradation.question import Ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import Picture
-from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, p_value, signed
 

@@ -19,7 +19,6 @@ is made: see `letor_room`.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +41,7 @@ from shuffleproof.core.data.letor.sink import (
     PATCHES_FULL,
     QUERY_LENGTH,
     RUN,
+    Missing,
     Rules,
     addresses,
 )
@@ -64,18 +64,6 @@ __all__ = [
     "read",
     "write",
 ]
-
-
-class Missing(StrEnum):
-    """What becomes of a NULL or NaN cell.
-
-    Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.
-    """
-
-    ERROR = "error"
-    ZERO = "zero"
-    MEAN = "mean"
-    LARGEST = "largest"
 
 
 @dataclass(frozen=True)

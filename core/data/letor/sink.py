@@ -1,5 +1,6 @@
 """What the LETOR parser fills, what it is told, and why it may stop."""
 
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,18 @@ class Sink(NamedTuple):
     places: np.ndarray  # i64, the column of its id
     patches: np.ndarray  # i64 [patches, 3]: cell (or −1 − row for labels), token start and end
     state: np.ndarray  # i64 by the names above
+
+
+class Missing(StrEnum):
+    """What becomes of a NULL or NaN cell.
+
+    Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.
+    """
+
+    ERROR = "error"
+    ZERO = "zero"
+    MEAN = "mean"
+    LARGEST = "largest"
 
 
 class Rules(NamedTuple):

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol, TypeAlias, cast, no_type_check, runtime_checkable
 
-import numba
 import numpy as np
 from jaxtyping import UInt8
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.errors import DataError, LetorError
 
 SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
@@ -251,7 +251,7 @@ def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decod
 
 
 @no_type_check
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def newlines(buffer: np.ndarray, end: int) -> int:
     """How many lines end before `end`."""
     count = 0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int64
-from scipy.cluster.hierarchy import leaves_list, linkage
 
 SORTINGS = ("shown", "label", "score", "cluster")
 Sorting = Literal["shown", "label", "score", "cluster"]
@@ -94,8 +94,8 @@ def clustered(profiles: Float[np.ndarray, "docs _width"]) -> Int64[np.ndarray, "
     """
     if len(profiles) < 3:
         return np.arange(len(profiles), dtype=np.int64)
-    tree = linkage(_distances(profiles.astype(np.float64)), "average")
-    return leaves_list(tree).astype(np.int64)
+    tree = scipy.cluster.hierarchy.linkage(_distances(profiles.astype(np.float64)), "average")
+    return scipy.cluster.hierarchy.leaves_list(tree).astype(np.int64)
 
 
 def _distances(profiles: Float[np.ndarray, "docs _width"]) -> Float[np.ndarray, " pairs"]:

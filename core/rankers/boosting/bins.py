@@ -8,9 +8,10 @@ threshold of a feature is one pass over its documents: a histogram, summed from 
 from dataclasses import dataclass
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64, UInt8
+
+from shuffleproof.core.compiled import compiled
 
 MOST_BINS = 256
 
@@ -81,7 +82,7 @@ def thresholds_of(
     return distinct[:-1]
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _strongest(
     bins: np.ndarray, splits: np.ndarray, weights: np.ndarray

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from math import atanh
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments
 from shuffleproof.core.rankers.linear.weights import grade_counts, graded, pairs_of
@@ -104,7 +104,7 @@ class GradedLists:
         return growing, 1.0 / growing
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _exponential(
     offsets: np.ndarray, grades: np.ndarray, scored: tuple, weights: np.ndarray, levels: int
@@ -128,7 +128,7 @@ def _exponential(
     return potentials, total
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _fidelity(
     offsets: np.ndarray, grades: np.ndarray, scored: tuple, weights: np.ndarray
@@ -147,7 +147,7 @@ def _fidelity(
     return slopes, total
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _agreement(lists: tuple, scored: tuple, weights: np.ndarray, above: np.ndarray) -> np.ndarray:
     offsets, grades = lists
@@ -165,7 +165,7 @@ def _agreement(lists: tuple, scored: tuple, weights: np.ndarray, above: np.ndarr
     return sums
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check
 def _fidelity_after(
     lists: tuple, scored: tuple, weights: np.ndarray, above: np.ndarray, shrunk: np.ndarray

@@ -12,10 +12,10 @@ product take O(n log n + n · grades).
 from dataclasses import dataclass
 from typing import no_type_check
 
-import numba
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.argsort_descending import falling_order
 
 
@@ -90,7 +90,7 @@ class HingePoint:
         return 2.0 * (self.degrees * direction - worse - better)
 
 
-@numba.njit(cache=True)
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _active_sums(
     shown: tuple,

@@ -6,11 +6,12 @@ threads on a busy machine, and sum a row in the same order wherever it stands.
 
 from typing import no_type_check
 
-import numba
 import numpy as np
 
+from shuffleproof.core.compiled import compiled
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+
+@compiled(fastmath={"reassoc", "contract"})
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def row_sums(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """One sum a row, of its values times the weights: `matrix @ weights`."""
@@ -23,7 +24,7 @@ def row_sums(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return sums
 
 
-@numba.njit(cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 @no_type_check
 def column_sums(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """One sum a column, of its values times the rows' weights: `weights @ matrix`."""

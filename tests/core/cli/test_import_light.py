@@ -1,4 +1,4 @@
-"""What shows a stored result loads neither torch nor LightGBM: a page opens at once."""
+"""What shows a stored result loads neither torch, LightGBM nor Numba: it is there at once."""
 
 import importlib.util
 import pkgutil
@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.registry import STUDIES
 
 HEAVY = ("torch", "lightgbm")
@@ -74,23 +76,46 @@ sys.exit(f"{loaded}" if loaded else code)
 """
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A store that has read the sample."""
+    root = tmp_path_factory.mktemp("store")
+    catalogue.find(catalogue.SAMPLE, Store(root))
+    return root
+
+
+WORK = "torch,lightgbm,numba,pandas,scipy.special"
+RESULT = "torch,lightgbm,numba,scipy.stats,plotly,streamlit"
+
+
 @pytest.mark.parametrize(
     ("absent", "words", "code"),
     [
         ("torch,lightgbm,numpy,pandas", "--help", 0),
         ("torch,lightgbm,numpy,pandas", "study worst-case --help", 0),
         ("torch,lightgbm,numpy,pandas", "study no-such", 2),
-        ("torch,lightgbm", "train dlcm", 0),
-        ("torch,lightgbm", "study initial-ranking --rankers {} --levels 0,1,2,5,10,20,40,80", 0),
-        ("torch,lightgbm", "study benchmark --rankers {} --seeds 2", 0),
+        (WORK, "train no-such", 2),
+        (WORK, "certify no-such", 2),
+        (WORK, "study card --rankers no-such", 2),
+        (WORK, "study benchmark --rankers dlcm --measures NDGC@10", 2),
+        (WORK, "study initial-ranking --rankers dlcm --levels none", 2),
+        (WORK, "study perturbations --rankers dlcm --families no-such", 2),
+        (f"{RESULT},scipy.special", "train dlcm", 0),
+        (RESULT, "study initial-ranking --rankers {} --levels 0,1,2,5,10,20,40,80", 0),
+        (RESULT, "study benchmark --rankers {} --seeds 2", 0),
+        (RESULT, "study card --rankers {} --families transpositions,shuffle-shown", 0),
+        (RESULT, "study invariance --rankers {}", 0),
+        (RESULT, "study attention --rankers {} --queries 150", 0),
+        (RESULT, "study worst-case --rankers {} --budgets 1,2,5 --queries 50", 0),
+        (RESULT, "study group-shuffles --orders 4 --queries 50", 0),
     ],
 )
-def test_a_command_loads_only_what_its_answer_takes(absent, words, code, tmp_path):
-    """Help and typing errors no NumPy; what the sample ships neither torch nor LightGBM."""
+def test_a_command_loads_only_what_its_answer_takes(absent, words, code, filled):
+    """Help no NumPy, a misspelt name no pandas, what the sample ships nothing that computes."""
     kind = words.split()[1] if words.startswith("study") else ""
     asked = dict(STUDIES[kind].sample) if kind in STUDIES else {}
     line = words.format(",".join(asked.get("rankers", ()))).split()
-    more = ["--store", str(tmp_path)] if code == 0 and "--help" not in line else []
+    more = ["--store", str(filled)] if code == 0 and "--help" not in line else []
     program = [sys.executable, "-c", COMMAND, absent, *line, *more]
     ended = subprocess.run(program, capture_output=True, text=True, check=False)
     assert ended.returncode == code, ended.stderr

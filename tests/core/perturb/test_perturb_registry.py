@@ -23,6 +23,7 @@ from shuffleproof.core.perturb.base import (
     sources,
 )
 from shuffleproof.core.perturb.features import SignAttack
+from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import (
     PERTURBATIONS,
     PerturbationEntry,
@@ -33,7 +34,6 @@ from shuffleproof.core.perturb.registry import (
     tau_shared,
 )
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.study import levels_of
 
 CHAINS = (
     "transpositions:5+shuffle-shown",

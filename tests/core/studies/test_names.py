@@ -13,7 +13,7 @@ from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import resolved_rankers, workbench
+from shuffleproof.core.studies import names, workbench
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.registry import STUDIES
@@ -166,7 +166,7 @@ def test_what_a_page_hands_in_names_no_file_and_no_function_of_this_machine(name
 def test_what_is_named_rightly_passes(tmp_path):
     store, mine = Store(tmp_path), tmp_path / "mine.txt"
     mine.write_text("1\n")
-    asked = resolved_rankers.Names(
+    asked = names.Names(
         rankers=("table2", "rrf:dlcm+mart@small", "feature:3", f"scores:{mine}", "module:function"),
         initial=ListRecipe(("feature:3",)).initial,
         measures=("NDCG(empty=skip)@10",),
@@ -175,22 +175,18 @@ def test_what_is_named_rightly_passes(tmp_path):
         swaps=("oracle", "ranksvm"),
         from_outside=True,
     )
-    resolved_rankers.check(asked, "small", store)
+    names.check(asked, "small", store)
     with pytest.raises(DataError, match="no such file"):
-        resolved_rankers.check(
-            resolved_rankers.Names(rankers=("scores:none",), from_outside=True), "small", store
-        )
+        names.check(names.Names(rankers=("scores:none",), from_outside=True), "small", store)
     with pytest.raises(ArtefactError):
-        resolved_rankers.check(
-            resolved_rankers.Names(rankers=("dlcm#0123456789abcdef",)), "small", store
-        )
+        names.check(names.Names(rankers=("dlcm#0123456789abcdef",)), "small", store)
 
 
 def test_functions_of_this_machine_are_named_only_where_that_is_said(tmp_path):
-    asked = resolved_rankers.Names(rankers=("os.path:join",))
+    asked = names.Names(rankers=("os.path:join",))
     with pytest.raises(ShuffleproofError, match=r"os\.path:join"):
-        resolved_rankers.check(asked, "small", Store(tmp_path))
-    resolved_rankers.check(replace(asked, from_outside=True), "small", Store(tmp_path))
+        names.check(asked, "small", Store(tmp_path))
+    names.check(replace(asked, from_outside=True), "small", Store(tmp_path))
 
 
 def test_what_studies_call_their_rankers_is_taken_by_every_command(every_study):
@@ -199,6 +195,4 @@ def test_what_studies_call_their_rankers_is_taken_by_every_command(every_study):
         called = study.facts["ranker"] if kind == "ablation" else None
         labels = [called] if called else rankers_of(study.recipe)
         named = [] if is_of_runs(study.recipe) else labels
-        resolved_rankers.check(
-            resolved_rankers.Names(rankers=named, from_outside=True), "small", store
-        )
+        names.check(names.Names(rankers=named, from_outside=True), "small", store)

@@ -10,11 +10,11 @@ from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameters
+from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.study import levels_of
 from tests import places
 
 LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.soak.faults.places import ROOT, Fault, files
+from tests.soak.faults.places import ROOT, Fault, files, is_compiled
 
 
 @dataclass
@@ -134,7 +134,7 @@ class Covering:
         What numba compiles is compiled anew first.
         """
         took = sum(self.took[test] for test in chosen)
-        took += 60 if "njit" in (ROOT / fault.file).read_text() else 0
+        took += 60 if is_compiled((ROOT / fault.file).read_text()) else 0
         return 30 + 4 * took, 120 + 12 * took
 
 
@@ -164,7 +164,7 @@ def mentions() -> dict[str, tuple[set[str], bool]]:
                 if isinstance(one, ast.FunctionDef):
                     said = {n.id for n in ast.walk(one) if isinstance(n, ast.Name)}
                     said |= {n.attr for n in ast.walk(one) if isinstance(n, ast.Attribute)}
-                    compiled = any("njit" in ast.unparse(deco) for deco in one.decorator_list)
+                    compiled = any(is_compiled(ast.unparse(deco)) for deco in one.decorator_list)
                     found[f"{file}|{owner}{one.name}"] = said, compiled
     return found
 

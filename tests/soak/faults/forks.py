@@ -17,7 +17,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tests.soak.faults import loading
-from tests.soak.faults.places import ROOT, Fault
+from tests.soak.faults.places import ROOT, Fault, is_compiled
 
 MEMORY = 6 << 30  # bytes that a fault may take more than the session has
 NOT_FOUND = 3  # exit status: the code of the fault is not there
@@ -120,7 +120,7 @@ def announce(fault: Fault, folder: Path) -> None:
     place = folder / "fault.json"
     place.write_text(json.dumps({"path": str(ROOT / fault.file), "source": fault.applied()}))
     os.environ[loading.FAULT] = str(place)
-    if "njit" in (ROOT / fault.file).read_text():
+    if is_compiled((ROOT / fault.file).read_text()):
         os.environ["NUMBA_CACHE_DIR"] = str(folder / "numba")
 
 

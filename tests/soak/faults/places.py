@@ -17,7 +17,8 @@ QUIET_KEYWORDS = {
     "ensure_ascii", "flush", "daemon", "allow_pickle", "kw_only",
 }  # fmt: skip
 QUIET_CALLS = {
-    "print", "ljust", "rjust", "center", "cast", "TypeVar", "njit", "info", "debug", "warning",
+    "print", "ljust", "rjust", "center", "cast", "TypeVar", "njit", "compiled", "info", "debug",
+    "warning",
 }  # fmt: skip
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -54,6 +55,11 @@ class Fault:
         """The whole text of the file with the fault in it, its lines where they were."""
         text = (ROOT / self.file).read_bytes()
         return (text[: self.start] + self.new.encode() + text[self.end :]).decode()
+
+
+def is_compiled(source: str) -> bool:
+    """Whether Numba compiles a function of it."""
+    return "njit(" in source or "compiled(" in source
 
 
 def files() -> list[str]:

@@ -92,7 +92,7 @@ class Ablation(Question):
 
     def refuse(self, scope: Scope) -> None:
         """Refuse a ranker without presets, presets that it has not, and levels that are none."""
-        from shuffleproof.core.studies.study import levels_of  # noqa: PLC0415 (NumPy)
+        from shuffleproof.core.perturb.levels import levels_of  # noqa: PLC0415 (NumPy)
 
         del scope
         levels_of("transpositions", text_of(self.levels))

@@ -46,7 +46,7 @@ from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Workbench, digests_of
+from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of
 
 NO_CHANGE = "initial"
 ORDERS = ("initial", "shuffled", "label", "id")
@@ -257,7 +257,7 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
     named = yield from workbench.identified_all(asked.rankers)
-    rankers = {label: one.ranker for label, one in named.items()}
+    rankers = Opened(named)
     base = workbench.test_lists(asked.queries)
     plan = Plan(
         rankers=digests_of(named),
@@ -278,8 +278,10 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
     def save(result: StudyResult, directory: Path) -> None:
         result.save(directory, summarised(result))
 
-    facts = workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-    return (yield from workbench.run(plan, ids, lambda: facts, work, save=save))
+    def facts() -> dict[str, Any]:
+        return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+
+    return (yield from workbench.run(plan, ids, facts, work, save=save))
 
 
 def summarised(result: StudyResult) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomp
 from shuffleproof.core.experiment.score_reuse import source_of
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
@@ -32,8 +33,8 @@ from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, measured_by, query_ids_of, run_study
-from shuffleproof.core.studies.study import Study, TrialRecords, pairs_of
-from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
+from shuffleproof.core.studies.study import Study, TrialRecords
+from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of, with_initial
 
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
 """Share of the first so many documents that are others."""
@@ -85,8 +86,7 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = workbench.prepared.test
-    records = workbench.records(found)
-    rankers = {label: named.ranker for label, named in entered.items()}
+    records, rankers = workbench.records(found), Opened(entered)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""

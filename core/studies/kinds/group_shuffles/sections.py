@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
-from scipy.stats import linregress
 
 from shuffleproof.core.metrics.significance import bootstrap_intervals, student
 from shuffleproof.core.rankers.name import RankerName
@@ -196,9 +195,11 @@ def fitted(
     """
     if len(errors) < LEAST_POINTS or not (errors > 0).all():
         return Slope(float("nan"), float("nan"), float("nan"))
-    line = linregress(np.log(shuffles), np.log(errors))
-    slope = float(line.slope)
-    return Slope(slope, *student(slope, float(line.stderr), len(errors) - 2))
+    spread_x, together, _, spread_y = np.cov(np.log(shuffles), np.log(errors), bias=True).flat
+    slope, freedom = float(together / spread_x), len(errors) - 2
+    agreement = np.clip(together / np.sqrt(spread_x * spread_y), -1, 1) if spread_y else 0.0
+    error = np.sqrt((1 - agreement**2) * spread_y / spread_x / freedom)
+    return Slope(slope, *student(slope, float(error), freedom))
 
 
 def finding(result: StudyResult, ranker: str) -> str:

@@ -22,6 +22,7 @@ from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -30,7 +31,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.studies.workbench import Identified, Opened, Workbench
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker
@@ -103,15 +104,16 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
         UsageError: a ranker that is no GSF, or none at all.
         ParameterError: a GSF of groups of one document.
     """
-    trained, ways = {}, {}
+    trained, ways = dict[str, Identified](), {}
     for name in asked.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
-        trained[name] = yield from workbench.trained(name)
-        ways[name] = group_config(trained[name].ranker)
-    rankers = {name: cached.ranker for name, cached in trained.items()}
+        cached = yield from workbench.trained(name)
+        trained[name] = Identified(cached, cached.artefact.key.digest)
+        ways[name] = _groups(NeuralSpec.of_recipe(cached.artefact.recipe["ranker"]).model, name)
+    rankers = Opened(trained)
     plan = Plan(
-        rankers=tuple((name, trained[name].artefact.key.digest) for name in asked.rankers),
+        rankers=tuple((name, trained[name].digest) for name in asked.rankers),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
@@ -184,8 +186,12 @@ def group_config(ranker: Ranker) -> GroupConfig:
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker  # noqa: PLC0415 (torch)
 
     model = ranker.spec.model if isinstance(ranker, NeuralRanker) else None
+    return _groups(model, ranker.name)
+
+
+def _groups(model: object, ranker: str) -> GroupConfig:
     if not isinstance(model, GroupConfig) or model.group < 2:
-        raise ParameterError("ranker", ranker.name, "a gsf of groups of two or more")
+        raise ParameterError("ranker", ranker, "a gsf of groups of two or more")
     return model
 
 

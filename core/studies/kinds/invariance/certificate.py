@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
+import scipy
 
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.invariance import verdict as invariance_verdict
@@ -211,7 +211,7 @@ def failure_bound(failures: int, orders: int) -> float:
     """
     if failures >= orders:
         return 1.0
-    return float(betaincinv(failures + 1, orders - failures, CONFIDENCE))
+    return float(scipy.special.betaincinv(failures + 1, orders - failures, CONFIDENCE))
 
 
 def certificates(result: StudyResult, reads: Mapping[str, frozenset[Any]]) -> list[Certificate]:

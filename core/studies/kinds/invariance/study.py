@@ -49,10 +49,13 @@ def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Ar
     refuse(asked.rankers)
     found = yield from workbench.identified_all(asked.rankers)
     study = planned(digests_of(found), asked.permutations, asked.seed, workbench.lists_digest)
-    proofs = {label: theorem_of(named.ranker) for label, named in found.items()}
-    more = {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturbed(study, found, measured, more))
+    return (yield from workbench.disturbed(study, found, measured, _theorems))
+
+
+def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
+    proofs = {label: theorem_of(ranker) for label, ranker in rankers.items()}
+    return {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
 
 
 def measured(

@@ -17,17 +17,13 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import order_within
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble import rankers as ensemble
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
-from shuffleproof.core.rankers.initial import initial_spec
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies.names import ANTI, ORACLE
 from shuffleproof.core.studies.workbench import Workbench
 
 TRAINED, NONE = "as trained", "without any"
-ORACLE, ANTI, RANDOM = "oracle", "anti-oracle", "random"
-"""What can always be put in an initial ranking's place: the judgments, upside down, and chance."""
 
 NOISE = 1e-3  # breaks the ties of grades in the oracle, so that its ranks are a ranking
 
@@ -69,27 +65,6 @@ def conditions(
     ]
     left_out = [] if fed else [*without, (NONE, (None,) * rankings)]
     return [(TRAINED, whole), *left_out, *exchanged]
-
-
-def swap_named(name: str, preset: str) -> str:
-    """A ranking to be put in another's place, its preset said.
-
-    Raises:
-        UnknownNameError: no such ranker.
-        UsageError: it reads an initial ranking or the order shown itself.
-
-    >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
-    ('ranksvm@small', 'oracle')
-    """
-    named = RankerName.parse(name)
-    if name in {ORACLE, ANTI} or any(leaf.digits for leaf in named.leaves):
-        return name
-    if named.options is not None:
-        parts = [RankerName.parse(swap_named(str(part), preset)) for part in named.parts]
-        return str(replace(named, parts=tuple(parts)))
-    full = str(registry.at(named, preset))
-    initial_spec(full)
-    return full
 
 
 def extended(

@@ -28,8 +28,8 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     answered,
     conditions,
     extended,
-    swap_named,
 )
+from shuffleproof.core.studies.names import swap_named
 from shuffleproof.core.studies.resolved_rankers import resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial

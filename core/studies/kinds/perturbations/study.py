@@ -42,7 +42,7 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
 from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan
-from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
+from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of, with_initial
 
 Pairs = Sequence[tuple[str, int | float]]
 PLAIN = ("transpositions", "shuffle-shown")
@@ -62,7 +62,7 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
     check(asked.rankers, dict(asked.perturbations))
     found = yield from workbench.identified_all(asked.rankers)
     entered = with_initial(found)
-    rankers = {label: one.ranker for label, one in entered.items()}
+    rankers = Opened(entered)
     pairs = _attacks(asked.perturbations, rankers)
     families = dict(pairs)
     known = applicability.left_out(
@@ -177,8 +177,8 @@ def _attacks(asked: Pairs, rankers: Mapping[str, Ranker]) -> Pairs:
     """The pairs with `gradient-sign` made an attack on every network of the study."""
     nets = [
         label
-        for label, ranker in rankers.items()
-        if isinstance(getattr(ranker, "spec", None), NeuralSpec)
+        for label in (rankers if ATTACK in dict(asked) else ())
+        if isinstance(getattr(rankers[label], "spec", None), NeuralSpec)
     ]
     pairs: list[tuple[str, int | float]] = []
     for family in dict.fromkeys(family for family, _ in asked):

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Described, Found, Trial
-from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
+from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of, with_initial
 
 RANDOM = "random"
 PART = 25
@@ -168,7 +168,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         seed=asked.seed,
         queries=asked.queries,
     )
-    rankers = {label: one.ranker for label, one in entered.items()}
+    rankers = Opened(entered)
     base, records = workbench.test_lists(plan.queries), workbench.records(found)
     ids = query_ids_of(base)
 
@@ -185,8 +185,10 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         result = plan.assembled(done, ids, facts)
         return result and replace(result, files={ORDERS: _orders(order, done)})
 
-    facts = workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
-    return (yield from workbench.run(plan, ids, lambda: facts, work, records=records))
+    def facts() -> dict[str, Any]:
+        return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
+
+    return (yield from workbench.run(plan, ids, facts, work, records=records))
 
 
 def swap_map(

@@ -206,6 +206,12 @@ def test_query_differences_are_sorted_and_complete(result):
     np.testing.assert_allclose(frame.difference, frame.ranker - frame.baseline)
 
 
+@pytest.mark.parametrize("count", [2, 3, 8, 20, 21])
+def test_quantiles_of_the_studentised_range_are_scipys(count):
+    exact = stats.studentized_range.ppf(0.95, count, np.inf)
+    assert published._spread(count) == exact
+
+
 def test_critical_difference_is_friedman_and_nemenyi(result):
     found = published.critical_difference(result, "NDCG@10", RANKERS)
     values = [

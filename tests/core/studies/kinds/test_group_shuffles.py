@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy
 
 from shuffleproof.app import report
 from shuffleproof.app.figures import group_shuffles as figure_of
@@ -14,6 +15,7 @@ from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.metrics.significance import student
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -194,6 +196,10 @@ def test_what_makes_no_study_is_refused(workbench):
 
 def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
     counts = np.array([1.0, 10.0, 100.0])
+    rough = np.array([0.4, 0.3, 0.1])
+    line, found = scipy.stats.linregress(np.log(counts), np.log(rough)), fitted(counts, rough)
+    middle = student(float(line.slope), float(line.stderr), 1)
+    assert (found.value, found.low, found.high) == (line.slope, *middle)
     found = fitted(counts, 3 * counts**-0.25)
     assert (found.value, found.low, found.high) == pytest.approx((-0.25, -0.25, -0.25))
     assert np.isnan(fitted(counts[:2], counts[:2]).value)

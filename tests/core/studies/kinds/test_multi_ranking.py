@@ -32,8 +32,8 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     conditions,
     extended,
     order_in,
-    swap_named,
 )
+from shuffleproof.core.studies.names import swap_named
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 

@@ -14,6 +14,7 @@ from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
@@ -35,7 +36,7 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.study import Memory, Study, Trial, levels_of, pairs_of, plan
+from shuffleproof.core.studies.study import Memory, Study, Trial, plan
 from shuffleproof.core.studies.workbench import Workbench
 from tests import small_set
 

@@ -7,6 +7,7 @@ import pytest
 
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
@@ -21,7 +22,6 @@ from shuffleproof.core.studies.kinds.perturbations.query import (
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import pairs_of
 from shuffleproof.core.studies.workbench import Workbench
 
 LISTS = ListRecipe(("feature:3",), depth=12, scores="in-sample")

@@ -17,6 +17,7 @@ from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError,
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import initial
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -32,7 +33,7 @@ from shuffleproof.core.studies.query_answers import replayed
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
-from shuffleproof.core.studies.study import Memory, Study, levels_of, plan
+from shuffleproof.core.studies.study import Memory, Study, plan
 from shuffleproof.core.studies.workbench import Workbench, finished
 
 FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)

@@ -1,0 +1,111 @@
+"""The names that a study was asked for, looked over before anything is made.
+
+Nothing here loads what studies work with, so that a misspelt name is told at once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.initial import initial_spec
+from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.outside import user_rankers
+from shuffleproof.core.store.artefacts import Store
+
+ORACLE, ANTI = "oracle", "anti-oracle"
+"""What can always be put in an initial ranking's place: the judgments, and upside down."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a study was asked for, by name.
+
+    Attributes:
+        rankers: as commands and jobs take them, sets and combinations included.
+        changes: fields of a single ranker's recipe, as text.
+        initial: the initial rankers of its lists.
+        measures: as text.
+        families: of perturbations.
+        perturbations: (family, level) pairs.
+        swaps: rankings put in another's place.
+        from_outside: files and functions of this machine may be named.
+    """
+
+    rankers: Sequence[str] = ()
+    changes: Mapping[str, str] = field(default_factory=dict)
+    initial: Sequence[str] = ()
+    measures: Iterable[str] = ()
+    families: Sequence[str] = ()
+    perturbations: Sequence[tuple[str, int | float]] = ()
+    swaps: Sequence[str] = ()
+    from_outside: bool = False
+
+
+def check(names: Names, preset: str, store: Store) -> None:
+    """Refuse the first name that nothing has.
+
+    Args:
+        names: what was asked for.
+        preset: of rankers named without one.
+        store: where stored rankers (`name#digits`) lie.
+
+    Raises:
+        UnknownNameError: no such ranker, preset, field, measure or family.
+        UsageError: what cannot be an initial ranking.
+        ParameterError: a level or a field out of its bounds.
+        ArtefactError: no stored ranker of that name.
+        DataError: no such file.
+    """
+    for measure in names.measures:
+        Measure.parse(measure)
+    for family in names.families:
+        entry_of(family)
+    for family, level in names.perturbations:
+        perturbation(family, level)
+    attacks = [*names.families, *(family for family, _ in names.perturbations)]
+    named = [*expanded(names.rankers), *filter(None, map(attacked, attacks))]
+    for leaf in [leaf for name in named for leaf in RankerName.parse(name).leaves]:
+        _check_ranker(leaf, preset, names, store)
+    for text in names.initial:
+        initial_spec(text)
+    for text in names.swaps:
+        swap_named(text, preset)
+
+
+def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> None:
+    if names.from_outside and name.kind is Kind.FILE:
+        path = Path(name.path).expanduser()
+        if not path.is_file():
+            raise DataError(str(path), "no such file", "Name a file that is there.")
+    elif name.digits:
+        store.resolve(f"ranker-{name.digits}", "ranker")
+    elif names.from_outside and name.kind is Kind.OBJECT:
+        user_rankers.found(str(name))
+    elif not (names.from_outside and name.kind is Kind.FUNCTION):
+        registry.spec(name, preset, **names.changes)
+
+
+def swap_named(name: str, preset: str) -> str:
+    """A ranking to be put in another's place, its preset said.
+
+    Raises:
+        UnknownNameError: no such ranker.
+        UsageError: it reads an initial ranking or the order shown itself.
+
+    >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
+    ('ranksvm@small', 'oracle')
+    """
+    named = RankerName.parse(name)
+    if name in {ORACLE, ANTI} or any(leaf.digits for leaf in named.leaves):
+        return name
+    if named.options is not None:
+        parts = [RankerName.parse(swap_named(str(part), preset)) for part in named.parts]
+        return str(replace(named, parts=tuple(parts)))
+    full = str(registry.at(named, preset))
+    initial_spec(full)
+    return full
