@@ -7,6 +7,7 @@ found so far.
 """
 
 import json
+import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,7 +42,8 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
 ) -> Generator[Progress, None, Artefact]:
     """Run a study, or find it; yields progress, returns the stored result.
 
-    Where its time is up (`core.progress.within`) it returns what was finished, under no key.
+    Where its time is up (`core.progress.within`) it returns what was finished, under no key; where
+    rows failed (FAILED), the others, under another key.
 
     Args:
         store: where results and finished trials are kept.
@@ -59,7 +61,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
     key = key_of("study", recipe)
     with store.lock(key):
         stored = store.find(key)
-        if stored is not None:
+        if stored is not None and not stored.facts.get(FAILED):
             return stored
         known = dict(facts())
         register(store, key, plan, query_ids, known)
@@ -78,8 +80,19 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
             raise UsageError(
                 "nothing to measure: name at least one ranker, and data with test queries"
             )
+        if lacking := result.facts.get(FAILED):
+            recipe, known_as = recipe | {FAILED: lacking}, key
+            key, result = key_of("study", recipe), replace(result, recipe=recipe)
+            shutil.rmtree(store.workspace(known_as), ignore_errors=True)  # it is not under way
+        elif stored is not None:  # as earlier versions stored what lacked rows
+            store.remove(key)
         return store.add(key, recipe, lambda place: save(result, place), dict(result.facts))
 
+
+FAILED = "failed"
+"""The fact that names rows that failed, with why. Such a result is stored under a key of its own,
+which names them too: whoever asks again for the whole does not find it, and they are tried again.
+"""
 
 PARTIAL = "partial"
 """The kind of key, and the folder in the workspace, of what a stopped study has found."""

@@ -4,11 +4,12 @@ A ranker is trained once a seed where its seed changes anything, else once. A co
 once a seed where a member is: every member, and the shuffles around one, at that seed.
 """
 
+import secrets
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import is_precomputed
 from shuffleproof.core.experiment.ranker_sets import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.experiment.ranker_sets import expanded
@@ -17,7 +18,8 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.fit_cache import combination
 from shuffleproof.core.rankers.fit_cache import CachedRanker
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
+from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.studies.resolved_rankers import FROM, is_given
 from shuffleproof.core.studies.workbench import Workbench
 
@@ -154,9 +156,26 @@ def pinned(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, 
             continue
         if is_precomputed(row.label) and len(workbenches) > 1:
             raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
-        digests = [finished(workbench.identified(row.label)).digest for workbench in workbenches]
+        digests = [_known_by(workbench, row.label) for workbench in workbenches]
         found.append(replace(row, ranker={FROM: row.label, "digests": digests}))
     return tuple(found)
+
+
+def _known_by(workbench: Workbench, label: str) -> str:
+    """The digest of a ranker from outside; another each time where its function fails.
+
+    Then it is a row that fails and is tried again, beside the others.
+
+    Raises:
+        DataError: no such file or function.
+    """
+    try:
+        return finished(workbench.identified(label)).digest
+    except DataError:
+        if RankerName.parse(label).kind is not Kind.FUNCTION:
+            raise
+        CallableRanker.named(label)  # what is not there is refused before anything is trained
+        return secrets.token_hex(32)
 
 
 def trained_at(

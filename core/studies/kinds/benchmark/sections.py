@@ -186,6 +186,9 @@ def _named(frame: pd.DataFrame) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+AGAIN = "failed: the same command tries them again"
+"""The heading of rows that failed."""
+
 CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
 
 
@@ -303,7 +306,8 @@ def remarks(result: StudyResult) -> list[str]:
     """Rows that failed, with why, that read more initial rankings, or that tie many documents."""
     facts, rankers = result.facts, rankers_of(result)
     lines = [
-        f"{label} failed and is left out. {why}" for label, why in facts.get("failed", {}).items()
+        f"{label} failed and is left out of all comparisons. {why}"
+        for label, why in facts.get("failed", {}).items()
     ]
     usual = set(facts.get("lists", {}).get("initial", ()))
     for label, initial in facts.get("wider", {}).items():
@@ -331,12 +335,17 @@ def table(result: StudyResult, view: View) -> Table:
     """The table as it is printed: best in bold, marks, groups, with what they mean below."""
     printed, measures = cells(result, view), view.measures
     labels, groups = rankers_of(result), groups_of(result.facts)
-    texts = {measure: [printed[label, measure] for label in labels] for measure in measures}
+    failed = dict.fromkeys(result.facts.get("failed", {}), AGAIN)
+    texts = {
+        measure: [printed.get((label, measure), Cell("failed")) for label in (*labels, *failed)]
+        for measure in measures
+    }
     headed = zip(measures, heads(measures), strict=True)
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
     notes = table_notes(result, view) + means_over_folds(result, view)
-    frame = pd.DataFrame({"ranker": labels, **texts})
-    return Table(frame, columns, "", notes, [groups[label] for label in labels])
+    frame = pd.DataFrame({"ranker": [*labels, *failed], **texts})
+    headings = [groups[label] for label in labels] + list(failed.values())
+    return Table(frame, columns, "", notes, headings)
 
 
 def markdown(result: StudyResult, measures: Sequence[str], baselines: Sequence[str]) -> str:

@@ -30,6 +30,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions
 from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.engine import FAILED
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
     GROUPS,
@@ -126,7 +127,7 @@ def run(
         if failed:
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
-            facts |= {"failed": {label: str(error) for label, error in failed.items()}}
+            facts |= {FAILED: {label: str(error) for label, error in failed.items()}}
         facts |= {"tied": _tied(workbenches, order, done)}
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
         return result and replace(result, files={RUNS: _runs(workbenches, order, done)})

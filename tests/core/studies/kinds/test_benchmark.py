@@ -1,5 +1,6 @@
 """Table 2: what is trained once, what the table says of stored values, and how it is written."""
 
+import re
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
@@ -15,12 +16,13 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.published import TABLES, table_for
-from shuffleproof.core.errors import DivergedError, UnknownNameError, UsageError
+from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError, UsageError
 from shuffleproof.core.experiment import ranker_sets
 from shuffleproof.core.metrics.significance import holm
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine, table_text
 from shuffleproof.core.studies.kinds.benchmark import published, retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
@@ -371,11 +373,63 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, m
     assert "feature:1" in set(found.trials.ranker)
     assert "file-order" not in set(found.trials.ranker)
     told = sections.markdown(found, measures, ())
-    assert "file-order failed and is left out. file-order: the training loss became" in told
+    assert "file-order failed and is left out of all comparisons. file-order: the training" in told
+    assert "failed: the same command tries them again" in told
+    assert re.search(r"file-order +\| +failed", told), told
     names = retrieved.write(artefact.path, [workbench.fold], store.root / "runs.zip")
     assert "feature-1.seed0.run" in names
     with pytest.raises(DivergedError):
         finished(benchmark.run([lists], Benchmark(("file-order",), 1, measures), "sample"))
+
+
+FLAKY = """import os
+def score(features, query):
+    if os.path.exists("down") and query[-1] == "7":
+        raise ConnectionError("the service is down")
+    return features[:, 2]
+"""
+
+
+def test_rows_that_failed_are_tried_again_by_the_same_question(workbench, tmp_path, monkeypatch):
+    """And are never found instead of the whole; what else was finished is not done again."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    (tmp_path / "down").touch()
+    asked = Benchmark(("flaky:score", "feature:3"), 1, ("NDCG@10",))
+    keys = []
+    for _ in range(2):
+        artefact = finished(benchmark.run([workbench], asked, "sample"))
+        found = StudyResult.open(artefact.path)
+        assert (
+            "the service is down (flaky.py:4 in score). Mend it."
+            in found.facts["failed"]["flaky:score"]
+        )
+        assert key_of("study", artefact.recipe) == artefact.key
+        assert engine.planned(artefact.recipe).rows[3].label == "flaky:score"
+        keys.append(artefact.key)
+    (tmp_path / "down").unlink()
+    whole = finished(benchmark.run([workbench], asked, "sample"))
+    assert whole.key not in keys
+    result = StudyResult.open(whole.path)
+    assert "failed" not in result.facts
+    assert {"flaky:score", "feature:3"} <= set(result.trials.ranker)
+    assert finished(benchmark.run([workbench], asked, "sample")).created == whole.created
+    running = engine.running_studies(workbench.store, "benchmark")
+    assert not [one for one in running if "flaky" in str(one.recipe)]
+    with pytest.raises(DataError, match="has no function lacking"):
+        finished(benchmark.run([workbench], Benchmark(("flaky:lacking",), 1), "sample"))
+
+
+def test_a_result_that_lacks_rows_and_has_the_whole_ones_key_is_replaced(workbench, monkeypatch):
+    """As earlier versions stored it."""
+    asked = Benchmark(("feature:2", "feature:3"), 1, ("P@1",))
+    plan = benchmark.planned([workbench], asked)
+    whole = finished(benchmark.run([workbench], asked, "sample"))
+    old, store = StudyResult.open(whole.path), workbench.store
+    lacking = replace(old, facts=dict(old.facts) | {"failed": {"feature:2": "why"}})
+    store.remove(whole.key)
+    store.add(whole.key, plan.recipe(), lacking.save, lacking.facts)
+    assert "failed" not in finished(benchmark.run([workbench], asked, "sample")).facts
 
 
 def test_columns_that_differ_each_say_their_convention_and_queries(result):
