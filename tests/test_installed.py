@@ -68,8 +68,11 @@ def test_the_wheel_holds_every_module_of_the_source(wheel):
     assert all((path.parent / "__init__.py").exists() for path in modules)
     found = {f"shuffleproof/{path.relative_to(ROOT).as_posix()}" for path in modules}
     facade = {name.replace("core/facade/", "") for name in found if "core/facade/" in name}
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
-    assert found | facade == inside
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert found | facade == {name for name in inside if name.endswith(".py")}
+    data = {f"shuffleproof/{path.relative_to(ROOT)}" for path in (ROOT / "core").rglob("*.json")}
+    assert data
+    assert data <= inside
 
 
 def test_the_wheel_puts_one_name_into_site_packages(wheel):

@@ -41,6 +41,14 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "tied": "share of each run's pairs of documents with equal scores",
     },
     **{f"study {kind}": {**_RESULT, **question.answers} for kind, question in STUDIES.items()},
+    "check": {
+        "verdict": "the worst tier found", "finding": "in words", "baseline": "the card's file",
+        "least": "the smallest loss that is a regression",
+        "tiers": "number of comparisons, by tier",
+        "comparisons": "a row a ranker, measure, family and level, the worst first: tier, because, "
+        "means before and after, their difference with Holm's p and interval, queries (n), noise",
+        "notes": "what else there is to know",
+    },
     "library list": {
         "rows": "an entry each: `imported` from where, `stale` why; damaged ones with name, "
         "damaged, found and bytes",

@@ -32,7 +32,8 @@ BENCH_JOBS = (
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code.
 
-    0 done · 1 wrong input or failed work · 2 wrong usage · 3 `doctor` found a problem · 130 stopped
+    0 done · 1 wrong input or failed work · 2 wrong usage · 3 `doctor` found a problem, `check` a
+    regression, `certify` an effect · 4 `check` or `certify` cannot tell · 130 stopped
     by Ctrl-C. A defect of ours prints its traceback.
     """
     chosen = parser().parse_args(list(arguments))
@@ -126,6 +127,7 @@ def parser() -> argparse.ArgumentParser:
     _ranker_commands(commands)
     _outside_commands(commands)
     _study_commands(commands)
+    _gate_command(commands)
     _library_commands(commands)
     _other_commands(commands)
     return root
@@ -253,6 +255,44 @@ def _study_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         return _command(studies, name, answer, summary)
 
     flags_studies.add(command, _workbench, _count)
+
+
+def _gate_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = _command(
+        commands, "check", "check:check", "is a ranker worse than its stored card? for builds"
+    )
+    check.epilog = (
+        "exit status: 0 no worse; 3 a regression (or what --fail-on names); 4 it cannot be told: "
+        "not comparable, or an unreliable baseline; 1 and 2 wrong input or usage. A regression is "
+        "a loss of --least or more that is beyond chance (paired t, Holm over all comparisons) "
+        "and beyond the ranker's own noise; soft is one that is smaller, or not told from chance."
+    )
+    check.add_argument(
+        "--baseline", type=Path, required=True, metavar="card.json",
+        help="what `study card --out card.json` wrote",
+    )  # fmt: skip
+    _with(check)
+    check.add_argument("--data", help="stored name, key, folder (default: the card's)")
+    check.add_argument(
+        "--rankers",
+        help="comma-separated, `new=old` where the card has another name (default: the card's; "
+        "functions and files are run only if named here)",
+    )
+    check.add_argument(
+        "--fail-on",
+        choices=("regression", "soft", "nothing"),
+        default="regression",
+        help="soft: regressions and soft losses; nothing: status 0 (default regression)",
+    )
+    check.add_argument(
+        "--least", type=number, help="the smallest loss that is a regression (default 0.01)"
+    )
+    check.add_argument("--junit", type=Path, metavar="out.xml", help="write JUnit XML")
+    check.add_argument(
+        "--markdown", type=Path, metavar="out.md", help="write a summary for a pull request"
+    )
+    check.add_argument("--device", help="cuda or cpu (default: cuda where there is one)")
+    flags_studies.jobs(check, _count)
 
 
 def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

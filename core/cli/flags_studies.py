@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from shuffleproof.core.cli import flags_measures
 from shuffleproof.core.numerals import number
@@ -13,6 +14,7 @@ ANSWERS = {
     "benchmark": "benchmark:study",
     "initial-rankings": "multi_ranking:study",
     "attention": "attention:study",
+    "card": "check:card",
     "worst-case": "worst_case:study",
 }
 """What answers a question whose answer takes more than its sections."""
@@ -132,9 +134,22 @@ def _of_worst_case(command: argparse.ArgumentParser, count: Callable[[str], int]
     )
 
 
+def _of_card(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+    del count
+    command.add_argument(
+        "--out", type=Path, metavar="card.json",
+        help="also write every query's values, for `shuffleproof check --baseline card.json`",
+    )  # fmt: skip
+    command.add_argument(
+        "--measures",
+        help="with --out: comma-separated, NDCG at 1, 3, 5 or 10 (default NDCG@10)",
+    )
+
+
 MORE: Mapping[str, Callable[[argparse.ArgumentParser, Callable[[str], int]], None]] = {
     "benchmark": _of_benchmark,
     "attention": _of_attention,
+    "card": _of_card,
     "worst-case": _of_worst_case,
 }
 """Flags of an answer that its question does not have."""

@@ -29,19 +29,19 @@ class Tier(StrEnum):
     """What became of a ranker under one condition, the worst first."""
 
     REGRESSION = "regression"
-    SOFT = "soft"
     INCOMPARABLE = "not comparable"
     UNRELIABLE = "unreliable baseline"
+    SOFT = "soft"
     IMPROVEMENT = "improvement"
     NOISE = "within noise"
 
 
 MEANINGS = {
     Tier.REGRESSION: "a loss of at least the stated size, beyond chance and beyond own noise",
-    Tier.SOFT: "a loss beyond own noise that is either smaller than the stated size though beyond "
-    "chance, or of that size though not told from chance",
     Tier.INCOMPARABLE: "other data, lists, draws or conventions, or nothing to compare with",
     Tier.UNRELIABLE: f"fewer than {FEWEST} queries, or own noise as large as the stated size",
+    Tier.SOFT: "a loss beyond own noise that is either smaller than the stated size though beyond "
+    "chance, or of that size though not told from chance",
     Tier.IMPROVEMENT: "a gain beyond chance and beyond own noise",
     Tier.NOISE: "none of these",
 }

@@ -34,6 +34,7 @@ class Card(Question):
         "cards": "by family, a card a ranker",
         "units": "what levels count, by family",
         "findings": "a sentence a family",
+        "out": "the file that --out wrote, else null",
     }
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")

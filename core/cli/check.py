@@ -1,0 +1,76 @@
+"""`study card --out card.json`, and `check`, which compares today's rankers with such a file."""
+
+import argparse
+from pathlib import Path
+
+from shuffleproof.core.cli.answer import Answer, warn
+from shuffleproof.core.cli.open import (
+    asked,
+    done,
+    one_fold,
+    store_of,
+    studied,
+    use_device,
+    use_jobs,
+)
+from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.gate import card_file, reports
+from shuffleproof.core.gate.check import card_of, checked
+from shuffleproof.core.gate.comparison import LEAST
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.studies.sections import STOPPED
+
+
+def card(arguments: argparse.Namespace) -> Answer:
+    """`study card`: as any study; with --out also the file that `check` takes."""
+    if arguments.measures and not arguments.out:
+        raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
+    question, scope = asked("card", arguments)
+    artefact = studied(question, scope, arguments)
+    if not arguments.out:
+        return answered(artefact, arguments, {"out": None})
+    if STOPPED in artefact.facts:
+        raise UsageError(
+            "a card that was stopped is no baseline: leave out --max-seconds, or --out"
+        )
+    workbench = done("lists", scope.opened())
+    measures = tuple(parts_of(arguments.measures or ""))
+    made = done("noise", card_of(workbench, artefact, measures))
+    _write(arguments.out, card_file.written(made))
+    unsteady = [name for name, one in made.rankers.items() if not one.steady]
+    for name in unsteady:
+        warn(f"{name} is not deterministic: it gave the same lists other scores.")
+    said = [f"written to {arguments.out}: `shuffleproof check --baseline {arguments.out}`"]
+    return answered(artefact, arguments, {"out": str(arguments.out)}, said)
+
+
+def check(arguments: argparse.Namespace) -> Answer:
+    """`check`: the same card again on today's rankers, told by tier and exit status."""
+    use_device(arguments)
+    use_jobs(arguments)
+    baseline, store = card_file.read(arguments.baseline), store_of(arguments)
+    data = one_fold(arguments.data or baseline.data["name"], store)
+    named = parts_of(arguments.rankers) if arguments.rankers else None
+    least = LEAST if arguments.least is None else arguments.least
+    gate = done("check", checked(baseline, store, data, named, least))
+    if arguments.junit:
+        _write(arguments.junit, reports.junit(gate, arguments.fail_on))
+    if arguments.markdown:
+        _write(arguments.markdown, reports.markdown(gate))
+    answer = {
+        "verdict": reports.verdict(gate).value,
+        "finding": reports.finding(gate),
+        "baseline": str(arguments.baseline),
+        "least": gate.least,
+        "tiers": {tier.value: count for tier, count in gate.tiers.items()},
+        "comparisons": [row.plain() for row in gate.rows],
+        "notes": list(gate.notes),
+    }
+    text = "" if arguments.json else reports.text(gate)
+    return Answer(answer, text, reports.status(gate, arguments.fail_on))
+
+
+def _write(out: Path, text: str) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")

@@ -1,0 +1,199 @@
+"""`card.json`: what a robustness card rests on, query by query, so that a later one can be paired.
+
+The schema that ships beside this module says what is in it. A line a ranker and a line a condition,
+so that a repository's history shows which of them changed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.errors import DataError, quoted
+from shuffleproof.core.store import plain_json
+
+SCHEMA, VERSION = "shuffleproof card.json", 1
+MOST_BYTES = 64 << 20
+"""Of a file: some 100 conditions of 60,000 queries."""
+
+REMEDY = "Write it anew with `shuffleproof study card … --out card.json`."
+
+Condition = tuple[str, str, str, float]
+"""Ranker, measure, family of perturbations, level."""
+
+
+@dataclass(frozen=True)
+class CardRanker:
+    """A ranker of a card.
+
+    Attributes:
+        name: as a study names it.
+        digest: of what it computes.
+        steady: whether it gave the lists as they are the same scores each time.
+        noise: by measure, how far the mean moved when nothing changed (`core.gate.noise`).
+    """
+
+    name: str
+    digest: str
+    steady: bool
+    noise: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class CardFile:
+    """What stands in a card.json.
+
+    Attributes:
+        made_with: versions, by package.
+        data: name and fingerprint.
+        lists: digest, recipe and preset.
+        draws: a level.
+        seed: of the draws.
+        measures: each with its conventions in words.
+        queries: ids, in the order of the values.
+        rankers: by name; the initial ranking is among them.
+        conditions: the values of each, the mean over the draws; NaN where a query does not count.
+    """
+
+    made_with: Mapping[str, str]
+    data: Mapping[str, str]
+    lists: Mapping[str, Any]
+    draws: int
+    seed: int
+    measures: Mapping[str, str]
+    queries: tuple[str, ...]
+    rankers: Mapping[str, CardRanker]
+    conditions: Mapping[Condition, Float32[np.ndarray, " queries"]]
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Of the conditions, in their order."""
+        return tuple(dict.fromkeys(family for _, _, family, _ in self.conditions))
+
+
+def written(card: CardFile) -> str:
+    """The text of a card; it says the same values when it is read, to the last bit."""
+    head = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "made_with": dict(card.made_with),
+        "data": dict(card.data),
+        "lists": dict(card.lists),
+        "draws": card.draws,
+        "seed": card.seed,
+        "measures": dict(card.measures),
+        "queries": list(card.queries),
+    }
+    rankers = [
+        {"name": one.name, "digest": one.digest, "steady": one.steady, "noise": dict(one.noise)}
+        for one in card.rankers.values()
+    ]
+    conditions = [
+        dict(zip(("ranker", "measure", "family", "level"), condition, strict=True))
+        | {"values": _plain(values)}
+        for condition, values in card.conditions.items()
+    ]
+    parts = [f"{_line(name)}: {_line(value)}" for name, value in head.items()]
+    for name, rows in (("rankers", rankers), ("conditions", conditions)):
+        parts.append(f"{_line(name)}: [\n" + ",\n".join(map(_line, rows)) + "\n]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def read(path: Path) -> CardFile:
+    """The card in a file that anybody may have written; nothing that it names is run or opened.
+
+    Raises:
+        DataError: it cannot be read, is no card, too large, of another version, or not whole.
+    """
+    try:
+        found = plain_json.read(path, MOST_BYTES)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}"
+        raise DataError(place, f"no JSON at column {error.colno} ({error.msg})", REMEDY) from None
+    except OSError as error:
+        remedy = "Name a card.json that is there, or write one: `shuffleproof study card --out`."
+        raise DataError(str(path), f"cannot be read ({error.strerror})", remedy) from None
+    except ValueError as error:  # too large, too deep, no UTF-8, NaN, an endless whole number
+        raise DataError(str(path), str(error), REMEDY) from None
+    _check(path, found)
+    rankers = {
+        one["name"]: CardRanker(one["name"], one["digest"], one["steady"], one["noise"])
+        for one in found["rankers"]
+    }
+    conditions = {
+        (one["ranker"], one["measure"], one["family"], float(one["level"])): np.array(
+            one["values"], np.float64
+        ).astype(np.float32)
+        for one in found["conditions"]
+    }
+    return CardFile(
+        made_with=found["made_with"],
+        data={name: found["data"][name] for name in ("name", "fingerprint")},
+        lists={name: found["lists"][name] for name in ("digest", "recipe", "preset")},
+        draws=int(found["draws"]),
+        seed=int(found["seed"]),
+        measures=found["measures"],
+        queries=tuple(found["queries"]),
+        rankers=rankers,
+        conditions=conditions,
+    )
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the file."""
+    text = (files(__package__) / "card.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _check(path: Path, found: Any) -> None:
+    """Refuse what is not as the schema says, and what its parts do not agree in.
+
+    Raises:
+        DataError: the first of it, with its place.
+    """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 (.15 s: only who reads waits for it)
+
+    version = found.get("version") if isinstance(found, Mapping) else None
+    if isinstance(version, int) and version > VERSION:
+        said = f"it is of version {version}, and this program reads {VERSION}"
+        raise DataError(str(path), said, "Install a newer shuffleproof, or write the card anew.")
+    error = next(Draft202012Validator(schema()).iter_errors(found), None)
+    if error is not None:
+        place = f"{path}: {error.json_path.removeprefix('$').lstrip('.') or 'the whole'}"
+        raise DataError(place, _short(error.message), REMEDY)
+    names = [one["name"] for one in found["rankers"]]
+    for at, one in enumerate(found["conditions"]):
+        wrong = ""
+        if one["ranker"] not in names:
+            wrong = f"its ranker {quoted(one['ranker'])} is not among the rankers"
+        elif one["measure"] not in found["measures"]:
+            wrong = f"its measure {quoted(one['measure'])} is not among the measures"
+        elif len(one["values"]) != len(found["queries"]):
+            wrong = f"{len(one['values'])} values for {len(found['queries'])} queries"
+        if wrong:
+            raise DataError(f"{path}: conditions[{at}]", wrong, REMEDY)
+    try:
+        for text in (*found["queries"], *names, *(one["family"] for one in found["conditions"])):
+            text.encode()
+    except UnicodeEncodeError:
+        raise DataError(str(path), "a name in it is half of a pair of code units", REMEDY) from None
+
+
+def _short(message: str) -> str:
+    """What a validator says, whose quotation of the value may be long."""
+    return message if len(message) <= 200 else f"{message[:80]} … {message[-100:]}"
+
+
+def _plain(values: Float32[np.ndarray, " queries"]) -> list[float | None]:
+    """The shortest decimals that are these float32 numbers."""
+    return [None if np.isnan(one) else float(str(one)) for one in values]
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

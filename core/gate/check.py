@@ -1,0 +1,305 @@
+"""A robustness card made file, and the same card asked of today's rankers and compared with it."""
+
+import platform
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.gate import noise
+from shuffleproof.core.gate.card_file import CardFile, CardRanker, Condition
+from shuffleproof.core.gate.comparison import (
+    LEAST,
+    ROUNDING,
+    Comparison,
+    Pair,
+    Tier,
+    compared,
+)
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.question import Scope, rankers_of
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.workbench import Workbench, with_initial
+from shuffleproof.core.words import listed
+
+PACKAGES = ("shuffleproof", "numpy", "torch", "lightgbm")
+"""Whose versions a card says, beside Python's."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ranker under one condition, against the card.
+
+    Attributes:
+        ranker: as it is named today.
+        against: as the card names it.
+        measure: as text.
+        family: of perturbations.
+        level: in the family's unit.
+        comparison: what it says.
+    """
+
+    ranker: str
+    against: str
+    measure: str
+    family: str
+    level: float
+    comparison: Comparison
+
+    @property
+    def tier(self) -> Tier:
+        """What became of it."""
+        return self.comparison.tier
+
+    def plain(self) -> dict[str, Any]:
+        """Its fields side by side."""
+        own = {name: value for name, value in asdict(self).items() if name != "comparison"}
+        return own | asdict(self.comparison) | {"tier": self.tier.value}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A build against its card.
+
+    Attributes:
+        rows: every ranker under every condition, the worst tier first.
+        least: the smallest loss that is worth stopping for.
+        notes: what else there is to know, a sentence each.
+    """
+
+    rows: tuple[Row, ...]
+    least: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tiers(self) -> dict[Tier, int]:
+        """How many rows each tier has, the worst first; those without any are left out."""
+        every = [row.tier for row in self.rows]
+        return {tier: every.count(tier) for tier in Tier if tier in every}
+
+
+def card_of(
+    workbench: Workbench, artefact: Artefact, measures: Sequence[str] = ()
+) -> Generator[Progress, None, CardFile]:
+    """A stored card with its rankers' noise: what card.json says.
+
+    Args:
+        workbench: that it was made on.
+        artefact: the study.
+        measures: by default those of the study; others where its stored values give them.
+
+    Raises:
+        DataError: a measure that they do not give.
+    """
+    result = StudyResult.open(artefact.path)
+    chosen = [Measure.parse(text) for text in measures or result.measures]
+    found = yield from workbench.identified_all(rankers_of(result.recipe))
+    digests, rankers = dict(result.recipe["rankers"]), {}
+    entered = with_initial(found)
+    for at, (name, named) in enumerate(entered.items()):
+        yield Progress(at, len(entered), "rankers' noise", {})
+        steady, floors = noise.floor(named.ranker, workbench.prepared.test, chosen)
+        by_measure = dict(zip(map(str, chosen), floors, strict=True))
+        rankers[name] = CardRanker(name, digests[name], steady, by_measure)
+    points = result.trials[["ranker", "family", "level"]].drop_duplicates()
+    conditions = {
+        (ranker, str(measure), family, float(level)): result.per_query(
+            ranker, family, level, str(measure)
+        )
+        for measure in chosen
+        for ranker, family, level in points.itertuples(index=False)
+    }
+    return CardFile(
+        made_with=versions(),
+        data={"name": workbench.name, "fingerprint": workbench.fold.fingerprint},
+        lists={
+            "digest": workbench.lists_digest,
+            "recipe": workbench.recipe.plain(),
+            "preset": workbench.preset,
+        },
+        draws=result.recipe["draws"],
+        seed=result.recipe["seed"],
+        measures={str(measure): measure.convention() for measure in chosen},
+        queries=result.query_ids,
+        rankers=rankers,
+        conditions=conditions,
+    )
+
+
+def checked(
+    card: CardFile,
+    store: Store,
+    data: str,
+    rankers: Sequence[str] | None = None,
+    least: float = LEAST,
+) -> Generator[Progress, None, Gate]:
+    """Ask a card of today's rankers and compare; on other data or lists nothing is asked.
+
+    Args:
+        card: what was.
+        store: where data and rankers are.
+        data: a stored name, a folder or `sample`.
+        rankers: `name`, or `new=old` where the card has another name; none: all of the card.
+        least: see `compared`.
+
+    Raises:
+        UnknownNameError: a ranker that the card does not have.
+        UsageError: the card names files or functions, and nobody else does.
+    """
+    names = names_of(card, rankers)
+    lists, preset = card.lists["recipe"], card.lists["preset"]
+    scope = Scope(store, data, lists, preset)
+    question = Card(tuple(names), card.families, card.draws, card.seed)
+    question.check(scope, from_outside=rankers is not None)
+    workbench = yield from scope.opened()
+    unlike = tuple(_unlike(card, workbench))
+    if unlike:
+        return gate(card, None, names, least, unlike)
+    artefact = yield from question.run(workbench)
+    today = yield from card_of(workbench, artefact, tuple(card.measures))
+    return gate(card, today, names, least)
+
+
+def names_of(card: CardFile, rankers: Sequence[str] | None) -> dict[str, str]:
+    """The card's name of each of today's rankers; see `checked`."""
+    known = [name for name in card.rankers if name != INITIAL]
+    if rankers is None:
+        outside = [
+            name for name in known
+            if any(leaf.is_from_outside for leaf in RankerName.parse(name).leaves)
+        ]  # fmt: skip
+        if outside:
+            raise UsageError(
+                f"the card is of {listed(outside)}, from outside, and nothing that a file names is "
+                f"run: name what is to be checked, --rankers {','.join(known)}"
+            )
+        return {name: name for name in known}
+    names = {}
+    for text in rankers:
+        new, _, old = text.rpartition("=")
+        if not new or old not in known:  # a path may have a sign of equality
+            new, old = (text, text) if text in known or not new else (new, old)
+        if old not in known:
+            raise UnknownNameError("ranker of the card (new=old where it is another)", old, known)
+        names[new] = old
+    return names
+
+
+def gate(
+    card: CardFile,
+    today: CardFile | None,
+    names: Mapping[str, str],
+    least: float = LEAST,
+    unlike: Sequence[str] = (),
+) -> Gate:
+    """Compare two cards.
+
+    Args:
+        card: what was.
+        today: what is; None: it was not asked.
+        names: today's rankers, each with its name in the card.
+        least: see `compared`.
+        unlike: why nothing can be compared.
+    """
+    places = [
+        (new, old, *condition[1:])
+        for new, old in names.items()
+        for condition in card.conditions
+        if condition[0] == old
+    ]
+    whys = [
+        "; ".join(unlike) or _lacking(card, today, (place[0], *place[2:]), (place[1], *place[2:]))
+        for place in places
+    ]
+    pairs = [
+        _pair(card, today, place)
+        for place, why in zip(places, whys, strict=True)
+        if today is not None and not why
+    ]
+    found = iter(compared(pairs, least))
+    rows = [
+        Row(*place, Comparison(Tier.INCOMPARABLE, why) if why else next(found))
+        for place, why in zip(places, whys, strict=True)
+    ]
+    order = list(Tier)
+    rows.sort(key=lambda row: order.index(row.tier))
+    return Gate(tuple(rows), least, tuple(_notes(card, today, names)))
+
+
+def versions() -> dict[str, str]:
+    """What decides numbers, by package."""
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def _unlike(card: CardFile, workbench: Workbench) -> Iterator[str]:
+    """Why a workbench gives nothing that the card can be compared with."""
+    fingerprint = workbench.fold.fingerprint
+    if card.data["fingerprint"] != fingerprint:
+        yield (
+            f"other data: the card is of {card.data['name']} ({card.data['fingerprint'][:12]}), "
+            f"{workbench.name} is {fingerprint[:12]}"
+        )
+    elif card.lists["digest"] != workbench.lists_digest:
+        yield "other candidate lists: an initial ranker's name stands for another recipe now"
+    for text, meant in card.measures.items():
+        if (now := Measure.parse(text).convention()) != meant:
+            yield f"other conventions: the card's {text} is “{meant}”, today's “{now}”"
+
+
+def _lacking(card: CardFile, today: CardFile | None, new: Condition, old: Condition) -> str:
+    """Why a condition cannot be compared; empty where it can."""
+    if today is None or new not in today.conditions:
+        return "today's card has no such condition"
+    if today.queries != card.queries:
+        return "other queries"
+    initial = (INITIAL, *old[1:])
+    was, now = (one.conditions.get(initial) for one in (card, today))
+    if was is None or now is None or not np.allclose(was, now, 0, ROUNDING, equal_nan=True):
+        return (
+            "the initial ranking itself has other values here: lists or draws were made otherwise"
+        )
+    return ""
+
+
+def _pair(card: CardFile, today: CardFile, place: tuple[str, str, str, str, float]) -> Pair:
+    new, old, measure, family, level = place
+    was, now = card.rankers[old], today.rankers[new]
+    floors = [one.noise.get(measure, 0.0) for one in (was, now)]
+    return Pair(
+        card.conditions[old, measure, family, level],
+        today.conditions[new, measure, family, level],
+        max(floors),
+        was.steady and now.steady,
+    )
+
+
+def _notes(card: CardFile, today: CardFile | None, names: Mapping[str, str]) -> Iterator[str]:
+    now = versions()
+    others = [
+        f"{name} {was} (now {now.get(name, 'none')})"
+        for name, was in card.made_with.items()
+        if now.get(name) != was
+    ]
+    if others:
+        yield f"The card was made with {listed(others)}."
+    left = [name for name in card.rankers if name not in {INITIAL, *names.values()}]
+    if left:
+        yield f"Of the card, not checked: {listed(left)}."
+    if today is None:
+        return
+    same = [
+        new for new, old in names.items() if today.rankers[new].digest == card.rankers[old].digest
+    ]
+    if same:
+        yield f"Unchanged since the card: {listed(same)}."
+    unsteady = [new for new in names if not today.rankers[new].steady]
+    if unsteady:
+        yield f"Not deterministic, the same lists had other scores: {listed(unsteady)}."

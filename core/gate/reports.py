@@ -1,0 +1,179 @@
+"""What a gate found, for people and machines: a table, Markdown for a pull request, JUnit XML."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pandas as pd
+
+from shuffleproof.core.gate.check import Gate, Row
+from shuffleproof.core.gate.comparison import MEANINGS, Tier
+from shuffleproof.core.studies import table_text, tables
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted, interval, number, one_line, p_value, signed
+
+STATUS_FAILED, STATUS_UNTOLD = 3, 4
+"""Exit statuses: what fails was found; it cannot be told."""
+
+UNTOLD = frozenset({Tier.INCOMPARABLE, Tier.UNRELIABLE})
+FAILING = {
+    "regression": frozenset({Tier.REGRESSION}),
+    "soft": frozenset({Tier.REGRESSION, Tier.SOFT}),
+    "nothing": frozenset[Tier](),
+}
+"""What `--fail-on` takes, and the tiers that fail then."""
+
+MOST_ROWS, MOST_NOTES = 20, 4
+"""Of a Markdown summary, which has at most 40 lines."""
+
+COLUMNS = (
+    tables.Column("tier", "Tier"),
+    tables.RANKER,
+    tables.Column("measure", "Measure"),
+    tables.Column("condition", "Condition"),
+    tables.Column("before", "Card", tables.VALUE, "Mean over queries."),
+    tables.Column("after", "Now", tables.VALUE, "Likewise."),
+    tables.Column("difference", "Difference", tables.CHANGE, "Now − card, paired by query."),
+    *tables.bounds(spec=tables.CHANGE, words="95 % interval of the difference, adjusted as p."),
+    tables.Column("p", "p", tables.P, f"{tables.HOLM}"),
+)
+
+NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot say."""
+
+
+def status(gate: Gate, fail_on: str = "regression") -> int:
+    """The exit status: 3 where a tier of `--fail-on` was found, 4 where it cannot be told, else 0.
+
+    Nothing compared is nothing told; with `nothing` the status is always 0.
+    """
+    if fail_on == "nothing":
+        return 0
+    if FAILING[fail_on] & set(gate.tiers):
+        return STATUS_FAILED
+    return STATUS_UNTOLD if UNTOLD & set(gate.tiers) or not gate.rows else 0
+
+
+def verdict(gate: Gate) -> Tier:
+    """The worst tier found; of nothing compared, not comparable."""
+    return next(iter(gate.tiers), Tier.INCOMPARABLE)
+
+
+def finding(gate: Gate) -> str:
+    """The verdict with its numbers, in a sentence or two."""
+    count = counted(len(gate.rows), "comparison")
+    tiers = ", ".join(f"{tier} {times}" for tier, times in gate.tiers.items())
+    worst = f" The first: {described(gate.rows[0])}." if verdict(gate) != Tier.NOISE else ""
+    return f"{verdict(gate).capitalize()}. Of {count}: {tiers or 'none'}.{worst}"
+
+
+def described(row: Row) -> str:
+    """A row in words."""
+    found = row.comparison
+    values = f", {number(found.before)} → {number(found.after)}" if found.n else ""
+    return f"{row.ranker}, {condition(row)}{values}: {found.because}"
+
+
+def condition(row: Row) -> str:
+    """Measure, family and level."""
+    return f"{row.measure} under {row.family} {row.level:g}"
+
+
+def table(gate: Gate, most: int | None = None) -> Table:
+    """The rows, or the worst of them."""
+    rows = [row.plain() | {"condition": f"{row.family} {row.level:g}"} for row in gate.rows[:most]]
+    found = Table(pd.DataFrame(rows, columns=tables.keys(COLUMNS)), COLUMNS, "", _notes(gate))
+    return found if len({row.measure for row in gate.rows}) > 1 else found.without("measure")
+
+
+def text(gate: Gate, digits: int = tables.DIGITS) -> str:
+    """For the terminal."""
+    return f"{finding(gate)}\n\n{table_text.terminal(table(gate), digits)}"
+
+
+def markdown(gate: Gate, digits: int = tables.DIGITS) -> str:
+    """For a pull request: the verdict first, a table of the worst, at most 40 lines."""
+    shown, more = replace(table(gate, MOST_ROWS), notes=()), len(gate.rows) - MOST_ROWS
+    notes = [one_line(line).translate(table_text.MARKDOWN) for line in _notes(gate)]
+    rest = [f"and {more} more, none of a worse tier"] if more > 0 else []
+    parts = [
+        f"### Shuffleproof: {verdict(gate)}",
+        "",
+        one_line(finding(gate)).translate(table_text.MARKDOWN),
+        "",
+        table_text.markdown(shown, digits),
+        *(f"{line}  " for line in [*rest, *notes]),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def junit(gate: Gate, fail_on: str = "regression") -> str:
+    """A test case a ranker, measure and condition, as JUnit's XML has it.
+
+    Tiers of `fail_on` are failures, what cannot be told is an error, a soft loss that fails nothing
+    is said in the case's output.
+    """
+    failing, tiers = FAILING[fail_on], gate.tiers
+    failures, errors = (sum(tiers.get(tier, 0) for tier in chosen) for chosen in (failing, UNTOLD))
+    counts = {
+        "name": "shuffleproof check",
+        "tests": str(len(gate.rows)),
+        "failures": str(failures),
+        "errors": str(errors),
+    }
+    root = ET.Element("testsuites", counts)
+    suite = ET.SubElement(root, "testsuite", counts | {"skipped": "0", "time": "0"})
+    for row in gate.rows:
+        names = {"classname": _xml(row.ranker), "name": _xml(condition(row)), "time": "0"}
+        case = ET.SubElement(suite, "testcase", names)
+        kind = "failure" if row.tier in failing else "error" if row.tier in UNTOLD else ""
+        if kind:
+            message = _xml(f"{row.tier}: {described(row)}")
+            ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _told(row)
+        elif row.tier != Tier.NOISE:
+            ET.SubElement(case, "system-out").text = _told(row)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _notes(gate: Gate) -> list[str]:
+    """What the tiers found mean, and the gate's own notes."""
+    meant = [
+        f"{tier}: {MEANINGS[tier]}." for tier in gate.tiers if tier not in UNTOLD | {Tier.NOISE}
+    ]
+    size = f"Stated size: {gate.least:g}. Chance: paired t at 5 %, adjusted by Holm over all rows."
+    floors = {(row.ranker, row.measure): row.comparison.noise for row in gate.rows}
+    own = ", ".join(
+        f"{who} {number(floor, '.2g')} {measure}"
+        for (who, measure), floor in floors.items()
+        if floor == floor  # noqa: PLR0124 (NaN where nothing was compared)
+    )
+    kept = gate.notes[:MOST_NOTES]
+    more = len(gate.notes) - len(kept)
+    return [
+        *meant,
+        size,
+        *([f"Own noise: {own}."] if own else []),
+        *kept,
+        *([f"and {counted(more, 'note')} more"] if more else []),
+    ]
+
+
+def _told(row: Row) -> str:
+    """All numbers of a row, a line each."""
+    found = row.comparison
+    lines = [
+        f"{row.ranker} against {row.against} of the card, {condition(row)}",
+        f"{row.tier}: {found.because}",
+        f"card {number(found.before, '.6f')}, now {number(found.after, '.6f')}",
+        (
+            f"difference {signed(found.difference, 6)} {interval(found.low, found.high, '+.6f')}, "
+            f"{p_value(found.p)} (paired t, Holm), n = {found.n}, "
+            f"own noise {number(found.noise, '.2g')}"
+        ),
+    ]
+    return _xml("\n".join(lines))
+
+
+def _xml(words: str) -> str:
+    return NOT_XML.sub("\ufffd", words)
