@@ -10,6 +10,7 @@ from typing import Any
 
 from shuffleproof.core.cli import flags_measures, flags_studies
 from shuffleproof.core.cli.answer import Answer, show, warn
+from shuffleproof.core.cli.wrong_usage import Parser
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
@@ -112,7 +113,7 @@ class _Version(argparse.Action):
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    root = argparse.ArgumentParser(
+    root: argparse.ArgumentParser = Parser(
         prog="shuffleproof",
         description="Will my ranker survive? Robustness studies for learning to rank.",
         epilog=(

@@ -128,6 +128,8 @@ def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> No
         raise UsageError("every query's value: give a file that ends in .csv, .parquet or .json")
     if arguments.per_query and is_data(arguments.what, store):
         raise UsageError("a data set has no values of queries: leave out --per-query")
+    if chosen in {*FIGURES, "html"} and is_data(arguments.what, store):
+        raise UsageError("a data set has no figures: name a study, or a file that ends in .csv")
 
 
 def _has_form(chosen: str, arguments: argparse.Namespace) -> bool:

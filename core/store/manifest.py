@@ -194,11 +194,16 @@ def explained(key: str, place: Path) -> Iterator[None]:
         raise
 
 
+TAKEN = "Name another path: a file stands where a folder is needed, or the other way round."
+
+
 def remedy_of(error: Exception) -> str:
-    """What to do about a full or read-only disk; nothing to say of other errors."""
+    """What to do about a full or read-only disk or a taken path; nothing to say of others."""
     number = error.errno if isinstance(error, OSError) else None
     if number in DISK_FULL or os.strerror(errno.ENOSPC) in str(error):
         return SPACE
+    if number in {errno.EEXIST, errno.ENOTDIR, errno.EISDIR}:
+        return TAKEN
     return PLACE if number in NOT_WRITABLE else ""
 
 

@@ -1,0 +1,55 @@
+"""What argparse says of wrong words, in ours: the culprit, what was meant, where it is told."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
+VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
+KINDS = {"whole": "a whole number", "number": "a decimal number"}
+MOST_CHOICES = 30
+
+
+class Parser(argparse.ArgumentParser):
+    """A command's parser, whose errors name what was meant and where to read on."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse; words that a command does not know are told by itself, which knows its flags."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and self._subparsers is None:
+            flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
+            meant = _meant(flags[0], self._option_string_actions) if flags else ""
+            self.error(f"not known here: {' '.join(rest)}{meant}")
+        return found, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and end with 2."""
+        super().error(f"{plain(message)}. `{self.prog} --help` tells what it takes")
+
+
+def plain(message: str) -> str:
+    """A message of argparse with what was meant.
+
+    >>> plain("argument STUDY: invalid choice: 'crad' (choose from 'card', 'attention')")
+    "STUDY: no 'crad' (did you mean card?); known: card, attention"
+    >>> plain("argument --seed: invalid whole value: 'one'")
+    "--seed: 'one' is not a whole number"
+    """
+    if told := CHOICE.fullmatch(message):
+        known = [one.strip("'") for one in told[3].split(", ")]
+        if len(known) > MOST_CHOICES:
+            return f"{told[1]}: no {told[2]!r}; it must be {known[0]} to {known[-1]}"
+        return f"{told[1]}: no {told[2]!r}{_meant(told[2], known)}; known: {', '.join(known)}"
+    if told := VALUE.fullmatch(message):
+        return f"{told[1]}: {told[3]} is not {KINDS.get(told[2], f'a {told[2]}')}"
+    return message.removeprefix("argument ")
+
+
+def _meant(word: str, known: Any) -> str:
+    near = get_close_matches(word.casefold(), list(known), n=1)
+    begun = [one for one in known if len(word) > 1 and one.startswith(word.casefold())]
+    return f" (did you mean {(near or begun)[0]}?)" if near or begun else ""

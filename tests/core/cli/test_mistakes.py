@@ -1,0 +1,177 @@
+"""Mistakes made on purpose: each is told with its culprit, a remedy and the right exit status."""
+
+import shlex
+
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.store.artefacts import Store
+
+FILES = {
+    "empty.txt": b"", "binary.bin": bytes(range(256)) * 8, "words.txt": b"hello world\n",
+    "nolabel.txt": b"x qid:1 1:2\n", "noqid.txt": b"1 1:0.5 2:0.3\n", "bad.run": b"q1 Q0 d1\n",
+    "a.run": b"q1 Q0 d1 1 2.0 x\n", "a.qrels": b"q1 0 d1 1\n", "bad.qrels": b"q1 d1\n",
+    "scores.txt": b"0.5\nabc\n", "broken.zip": b"PK\x03\x04junk", "taken": b"a file\n",
+    "mine.py": b"def raises(features, ranks):\n    raise ValueError('no luck')\n",
+}  # fmt: skip
+
+MISTAKES = """
+2 | dance | 'dance' | known: ingest
+2 | trian dlcm | 'trian' | did you mean train
+2 | study crad | 'crad' | did you mean card
+2 | study ini | 'ini' | did you mean initial-ranking
+2 | library shwo x | 'shwo' | did you mean show
+2 | list rankerz | 'rankerz' | did you mean rankers
+2 | list | kind | list --help
+2 | train | ranker | train --help
+2 | train dlcm --sed 3 | --sed | did you mean --seed
+2 | study card --rankers dlcm --famly cut | --famly | did you mean --families
+2 | train dlmc | 'dlmc' | did you mean dlcm
+2 | train DLCM | 'DLCM' | did you mean dlcm
+2 | train dlcm@papr | 'papr' | did you mean paper
+2 | train dlcm --set epoch=3 | 'epoch' | epochs
+2 | train dlcm --set epochs | 'epochs' | FIELD=VALUE
+2 | train dlcm --set epochs=many | 'many' | a whole number
+2 | train dlcm --set epochs=-1 | '-1' | at least 1
+2 | train dlcm --seed one | 'one' | whole number
+1 | train dlcm --data no-such-data | no-such-data | list stored
+1 | train dlcm --data empty.txt | empty.txt | LETOR text is expected
+1 | train dlcm --data binary.bin | binary.bin | LETOR text is expected
+1 | train dlcm --data words.txt | words.txt:1 | A row reads
+1 | train dlcm --data folder | folder | train.txt, vali.txt and test.txt
+2 | train dlcm --depth 0 | '0' | from 1 on
+2 | train dlcm --depth many | 'many' | whole number
+2 | train dlcm --initial dlcm | dlcm@small | such as lambdamart
+2 | train dlcm --initial lamdbamart | 'lamdbamart' | did you mean lambdamart
+1 | train dlcm --initial feature:999 | 999 | Expected ids 1
+2 | train dlcm --scores crossfitted | 'crossfitted' | did you mean cross-fitted
+2 | train dlcm --preset big | 'big' | known: paper
+2 | train dlcm --device gpu | 'gpu' | cpu, cuda
+1 | train feature:0 | id 0 | Expected ids 1
+2 | train feature:x | 'feature:x' | feature:<id>
+2 | train mine:raises | mine:raises | name it in certify
+2 | train scores:scores.txt | scores.txt | name it in certify
+2 | train rrf:dlcm | rrf:dlcm | two or more
+2 | train rrf:dlcm+nosuch | 'nosuch' | known: dlcm
+2 | train shuffled-0:dlcm | '0' | between 1 and
+1 | train dlcm#12 | ranker-12 | list stored
+2 | train dlcm#zzzz | 'dlcm#zzzz' | dlcm#3f2a91
+2 | certify dlcm --permutations 0 | '0' | from 1 on
+2 | certify dlcm --permutations ten | 'ten' | whole number
+2 | certify dlcm --queries 0 | '0' | from 1 on
+2 | certify dlcm --lists half | 'half' | known: whole, duplicates
+2 | certify mine | 'mine' | known: dlcm
+1 | certify nomodule:score --initial feature:1 | nomodule | Run from the folder
+1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Mend it
+1 | certify scores:scores.txt | scores.txt | Bring the ranker itself
+1 | certify lightgbm:no.txt | no.txt | Name a file that is there
+2 | ingest words.txt | --name | ingest --help
+1 | ingest empty.txt --name x | empty.txt | LETOR text is expected
+1 | ingest binary.bin --name x | binary.bin | LETOR text is expected
+1 | ingest nolabel.txt --name x | nolabel.txt:1 | A row reads
+1 | ingest noqid.txt --name x | noqid.txt:1 | A row reads
+1 | ingest broken.zip --name x | broken.zip | Fetch the file again
+1 | ingest folder --name x | folder | train.txt
+1 | ingest nowhere.txt --name x | nowhere.txt | Check the path
+2 | ingest words.txt --name sample | sample | choose another
+2 | ingest words.txt --name x --split 0.6,0.4 | '0.6,0.4' | like 0.6,0.2,0.2
+2 | ingest words.txt --name x --split 2,1,1 | 2.0, 1.0, 1.0 | at most 1
+2 | ingest words.txt --name x --fold 9 | '9' | the folds that there are
+2 | ingest words.txt --name x --nulls ignore | 'ignore' | known: error
+2 | ingest words.txt --name x --train words.txt | --train | leave one out
+2 | ingest --name x --train words.txt | --test | name a file or folder
+2 | ingest words.txt --name x --seed 1.5 | '1.5' | whole number
+1 | doctor nowhere | nowhere | list stored
+2 | doctor sample --part trian | 'trian' | did you mean train
+1 | bring scores scores.txt | scores.txt:2 | Give one decimal number a line
+1 | bring scores empty.txt | empty.txt | one score a line
+2 | bring score scores.txt | 'score' | did you mean scores
+1 | bring scores nowhere.txt | nowhere.txt | Check the path
+2 | runs a.run | --qrels | runs --help
+1 | runs bad.run --qrels a.qrels | bad.run:1 | A line reads
+1 | runs a.run --qrels bad.qrels | bad.qrels:1 | A line reads
+1 | runs nowhere.run --qrels a.qrels | nowhere.run | Check the path
+2 | runs a.run --qrels a.qrels --measures NDGC | 'NDGC' | did you mean NDCG
+1 | runs empty.txt --qrels a.qrels | empty.txt | A line reads
+2 | study initial-ranking --rankers | --rankers | initial-ranking --help
+2 | study initial-ranking --rankers , | ranker | name at least one
+2 | study initial-ranking --rankers dlcm,nosuch | 'nosuch' | known: dlcm
+2 | study initial-ranking --rankers dlcm --levels five | 'five' | comma-separated
+2 | study initial-ranking --rankers dlcm --levels -1 | '-1.0' | at least 0
+2 | study initial-ranking --rankers dlcm --families transposition | 'transposition' | did you mean
+2 | study initial-ranking --rankers dlcm --families cut --levels 2 | '2.0' | between 0 and 1
+2 | study initial-ranking --rankers dlcm --draws 0 | '0' | at least 1
+2 | study initial-ranking --rankers dlcm --measures NDGC@10 | 'NDGC' | did you mean NDCG
+2 | study initial-ranking --rankers dlcm --measures NDCG@0 | '0' | at least 1
+2 | study initial-ranking --rankers dlcm --measures NDCG(ties=odd)@10 | 'odd' | averaged
+2 | study initial-ranking --rankers dlcm --conventions trec | 'trec' | did you mean trec_eval
+2 | study initial-ranking --rankers dlcm --digits 0 | '0' | known: 1
+2 | study initial-ranking --rankers dlcm --max-seconds 2min | '2min' | seconds
+2 | study perturbations --rankers dlcm --families cut:0.5+nosuch | 'nosuch' | known: adjacent
+2 | study set-size --trained-on 0,10 | '0,10' | at least 1
+2 | study set-size --sizes ten | 'ten' | whole numbers
+2 | study worst-case --rankers dlcm --budgets 0 | '0' | at least 1
+2 | study worst-case --rankers dlcm --target shwon | 'shwon' | did you mean shown
+2 | study group-shuffles --rankers mlp | mlp | choose a gsf
+2 | study attention --rankers lambdamart | lambdamart | choose a SetRank
+2 | study benchmark --rankers dlcm --against nosuch | 'nosuch' | known: dlcm
+2 | study benchmark --rankers dlcm --marks stars | 'stars' | known: letters
+2 | study ablation --ranker lambdamart | 'lambdamart' | known: dlcm
+2 | study card --families cut --rankers dlcm | cut | leave it out of a card
+1 | export nosuch x.csv | nosuch | list stored
+1 | export study- x.csv | study- | could be any of
+2 | export sample x.docx | '.docx' | add --format
+2 | export sample x.csv --figure 1 | --figure | .pdf
+2 | export sample x.pdf | data set | name a study
+1 | export sample taken/x.csv | taken | Name another path
+2 | export sample x.txt --part all | x.txt | name one
+2 | export dlcm x.run --part all | --part | train, valid or test
+2 | export sample x.csv --size 10x10 | '10x10' | WIDTHxHEIGHT
+1 | library show nosuch | nosuch | list stored
+1 | library import words.txt | words.txt | Give a file that the library exported
+2 | app --port 0 | '0' | 1 to 65535
+2 | worker --idle soon | 'soon' | decimal number
+"""
+ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in MISTAKES.strip().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder of wrong files, and a store that has read the sample."""
+    folder = tmp_path_factory.mktemp("mistakes")
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder").mkdir()
+    catalogue.find(catalogue.SAMPLE, Store(folder / "store"))
+    return folder
+
+
+@pytest.fixture
+def told(place, monkeypatch, capsys):
+    """What a command line ends with, and what it printed."""
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(place / "store"))
+
+    def answer(line):
+        try:
+            ended = main(shlex.split(line.replace("(", "\\(").replace(")", "\\)")))
+        except SystemExit as error:
+            ended = error.code
+        return ended, capsys.readouterr()
+
+    return answer
+
+
+@pytest.mark.parametrize(("status", "line", "culprit", "remedy"), ROWS, ids=[r[1] for r in ROWS])
+def test_a_mistake_is_told(told, status, line, culprit, remedy):
+    ended, printed = told(line)
+    assert ended == int(status), printed.err
+    assert culprit in printed.err
+    assert remedy in printed.err
+    assert "Traceback" not in printed.err
+    assert not printed.out
+
+
+def test_there_are_enough_of_them():
+    assert len({line for _, line, *_ in ROWS}) == len(ROWS) >= 90
