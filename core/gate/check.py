@@ -153,7 +153,9 @@ def checked(
     Raises:
         UnknownNameError: a ranker that the card does not have.
         UsageError: the card names files or functions, and nobody else does.
+        ParameterError: `least` is not above 0.
     """
+    compared([], least)  # refused before anything is asked
     names = names_of(card, rankers)
     lists, preset = card.lists["recipe"], card.lists["preset"]
     scope = Scope(store, data, lists, preset)

@@ -14,12 +14,13 @@ from pre_commit.clientlib import load_config
 
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.gate import noise
-from shuffleproof.core.gate.check import gate, names_of
+from shuffleproof.core.gate.check import checked, gate, names_of
 from shuffleproof.core.gate.comparison import Tier
 from shuffleproof.core.gate.reports import STATUS_FAILED, STATUS_UNTOLD, junit, markdown, status
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.store.artefacts import Store
 from tests.core.gate.test_card_file import QUERIES, VALUES, card
 
 SAME = {"mine": "mine"}
@@ -134,6 +135,12 @@ def test_a_card_names_nothing_that_is_run_and_new_names_stand_for_old_ones():
     for wrong in ("other", "other=no", "initial ranking"):
         with pytest.raises(UnknownNameError, match="ranker of the card"):
             names_of(card(), [wrong])
+
+
+def test_a_size_that_is_none_is_refused_before_anything_is_opened(tmp_path):
+    for least in (0.0, -1.0, float("nan")):
+        with pytest.raises(ParameterError, match="least loss"):
+            next(checked(card(), Store(tmp_path), "no data of this name", ["mine"], least))
 
 
 class Shaky:
