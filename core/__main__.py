@@ -13,9 +13,12 @@ def run() -> int:
     """
     gc.set_threshold(100_000, 20, 20)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    from shuffleproof.core.cli.arguments import main  # noqa: PLC0415 (after the environment is set)
+    try:
+        from shuffleproof.core.cli.arguments import main  # noqa: PLC0415 (after the environment is set)
 
-    return main(sys.argv[1:])
+        return main(sys.argv[1:])
+    except KeyboardInterrupt:  # before there was anything to stop
+        return 130
 
 
 if __name__ == "__main__":

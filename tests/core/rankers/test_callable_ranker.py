@@ -4,7 +4,9 @@ import functools
 import io
 import os
 import re
+import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -155,8 +157,9 @@ def ends_at(query, features):
 def hangs_at(query, features):
     return hangs(features, features) if query == os.environ["MINE_QUERY"] else features[:, 2]
 
-def sleeps(features, ranks):
-    time.sleep(60)
+def slowly(features, query):
+    time.sleep(60 * os.path.exists("slow"))
+    return features[:, 2]
 """
 
 
@@ -497,6 +500,26 @@ def test_of_calls_at_the_same_time_the_first_that_failed_is_told(test, monkeypat
     ranker = in_jobs(name, monkeypatch, seconds=1.5)
     with pytest.raises(DataError, match=words.format(wrong[0])):
         ranker.score(test.dataset, test.lists)
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_an_interrupted_call_ends_its_processes_and_the_next_one_is_answered_anew(
+    test, folder, monkeypatch, jobs
+):
+    ranker = in_jobs("slowly", monkeypatch, jobs)
+    expected = ranker.score(test.dataset, test.lists)
+    running = [one._process for one in ranker.processes.processes]
+    (folder / "slow").touch()
+    here = threading.main_thread().ident
+    timer = threading.Timer(0.5, signal.pthread_kill, (here, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        ranker.score(test.dataset, test.lists)
+    timer.join()
+    assert len(running) == jobs
+    assert all(process.wait(20) == -signal.SIGKILL for process in running)
+    (folder / "slow").unlink()
+    np.testing.assert_array_equal(ranker.score(test.dataset, test.lists), expected)
 
 
 def test_jobs_are_a_whole_number(monkeypatch):

@@ -1,0 +1,55 @@
+"""Ctrl-C, as a terminal sends it: status 130, a sentence, and nothing that was started is left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+ASLEEP = """import pathlib, time
+def score(features, ranks):
+    pathlib.Path("called").touch()
+    time.sleep(600)
+"""
+ENDS = 60.0  # seconds; far more than it takes, on a machine that does much else
+WORK = {
+    "calls of a function": "certify asleep:score --jobs 3",
+    "a training": "train lambdamart --set trees=1000000",
+    "a study": "study card --rankers dlcm-without-init@paper",
+}
+
+
+def begun(folder, process):
+    """Wait until the work has begun: a function was called, or a key is locked."""
+    limit = time.monotonic() + ENDS
+    while time.monotonic() < limit and process.poll() is None:
+        if (folder / "called").exists() or (folder / "other" / "locks").exists():
+            return
+        time.sleep(0.1)
+    pytest.fail(f"it has not begun: {process.communicate()[1]}")
+
+
+@pytest.mark.parametrize("what", WORK)
+def test_an_interrupted_command_ends_with_130_and_leaves_nobody(tmp_path, what):
+    (tmp_path / "asleep.py").write_text(ASLEEP)
+    store = "own" if "asleep" in WORK[what] else "other"
+    words = [*WORK[what].split(), "--data", "sample", "--initial", "feature:3", "--store", store]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shuffleproof", *words],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    begun(tmp_path, process)
+    time.sleep(1.0)
+    started = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=ENDS)[1]
+    assert process.returncode == 130, said
+    assert "stopped. What was finished is stored" in said
+    assert "Traceback" not in said
+    assert bool(started) == ("asleep" in WORK[what]), "a function runs in processes of its own"
+    _, left = psutil.wait_procs(started, timeout=ENDS)
+    assert not left
