@@ -26,7 +26,7 @@ def card(arguments: argparse.Namespace) -> Answer:
     """`study card`: as any study; with --out also the file that `check` takes."""
     if arguments.measures and not arguments.out:
         raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
-    question, scope = asked("card", arguments)
+    question, scope = asked(arguments)
     artefact = studied(question, scope, arguments)
     if not arguments.out:
         return answered(artefact, arguments, {"out": None})
