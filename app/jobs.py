@@ -24,6 +24,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import duration
 
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
@@ -241,28 +242,6 @@ def remaining(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | No
         for before, after in pairwise(latest)
     ]
     return max(0.0, (latest[-1].total - latest[-1].done - part) * median(paces))
-
-
-def duration(seconds: float) -> str:
-    """A length of time in words, as exact as is of use.
-
-    >>> [duration(seconds) for seconds in (0.2, 48, 75, 1000, 9000, 200_000)]
-    ['1 s', '48 s', '1 min 15 s', '17 min', '2 h 30 min', '2 d 7 h']
-    """
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 600:
-        return _two(whole, 60, "min", "s")
-    minutes = round(whole / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    return _two(minutes, 60, "h", "min") if minutes < 1440 else _two(minutes // 60, 24, "d", "h")
-
-
-def _two(amount: int, size: int, large: str, small: str) -> str:
-    rest = f" {amount % size} {small}" if amount % size else ""
-    return f"{amount // size} {large}{rest}"
 
 
 def took(job: Job) -> float | None:

@@ -3,32 +3,28 @@
 Only manifests, offsets and recipes are read: no ranker is opened, nothing is fitted.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
 from shuffleproof.core.answers.trained import trained_on
-from shuffleproof.core.data import stored
-from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.experiment import cost
-from shuffleproof.core.experiment.cost import Cost, Measured, Sizes
+from shuffleproof.core.experiment.cost import Cost, Measured
+from shuffleproof.core.experiment.forecast import Fitting, Forecast, Planned
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
-from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, scores_key
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.question import preset_of
@@ -72,53 +68,6 @@ def usual_preset(data: str) -> str:
     return preset_of(data)
 
 
-@dataclass(frozen=True, eq=False)
-class Fitting:
-    """A data set as far as training on it is concerned.
-
-    Attributes:
-        data: its name.
-        fingerprints: of the training, validation and test part.
-        train: documents of each training query.
-        valid: documents of each validation query.
-        features: ids of the features.
-    """
-
-    data: str
-    fingerprints: tuple[str, str, str]
-    train: np.ndarray
-    valid: np.ndarray
-    features: tuple[int, ...]
-
-    def sizes(self, depth: int | None) -> Sizes:
-        """Of its lists, cut to so many documents; None: not cut."""
-        longest = depth or int(max(self.train.max(initial=0), self.valid.max(initial=0)))
-        rows = int(np.minimum(self.train, longest).sum())
-        valid = int(np.minimum(self.valid, longest).sum())
-        return Sizes(len(self.train), rows, valid, len(self.features))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One ranker that somebody wants.
-
-    Attributes:
-        name: the registry's name.
-        preset: its preset.
-        changes: fields that differ from the preset, as text.
-        key: what it is (to be) filed under.
-        there: it is trained already.
-        cost: what it will take, where it is not.
-    """
-
-    name: str
-    preset: str
-    changes: Mapping[str, str]
-    key: str
-    there: bool
-    cost: Cost
-
-
 def fitting(data: str) -> Fitting:
     """What training on a data set needs to know of it.
 
@@ -132,19 +81,10 @@ def fitting(data: str) -> Fitting:
 @st.cache_resource(max_entries=16, show_spinner="Opening the data set …")
 def _fitting(data: str, root: str, named: str) -> Fitting:
     del root, named  # part of the memory's key alone
-    place = find(data, services.store()).path
     try:
-        parts = json.loads((place / "fold.json").read_text(encoding="utf-8"))["parts"]
-        fold = stored.open_fold(place)
+        return Fitting.of(data, resolve(data, services.store()))
     except OSError as error:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
-    return Fitting(
-        data,
-        (parts["train"], parts["valid"], parts["test"]),
-        np.diff(fold.train.offsets),
-        np.diff(fold.valid.offsets),
-        tuple(int(feature) for feature in fold.train.feature_ids),
-    )
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -201,7 +141,7 @@ def planned(
     name: str | RankerName,
     preset: str,
     changes: Mapping[str, str],
-) -> Plan:
+) -> Planned:
     """A ranker as it would be trained: whether it is there already, and what it costs if not.
 
     A ranker with ordinal embeddings reads all initial rankings that the lists carry.
@@ -209,21 +149,11 @@ def planned(
     Raises:
         ParameterError: a value that a field does not take.
     """
-    named = RankerName.parse(str(name)).at(preset)
-    if rankings_of(named.base) and len(lists.initial) > 1:
-        changes = {"rankings": str(len(lists.initial)), **changes}
-    spec = registry.spec(named, **changes)
-    on_lists: Any = ALL_DOCUMENTS if spec.fits_documents else lists.of_today().learnt()
-    key = ranker_key(spec, on_lists, *data.fingerprints[:2])
-    sizes = data.sizes(None if spec.fits_documents else lists.depth)
-    return Plan(
-        named.base,
-        named.preset,
-        changes,
-        str(key),
-        services.store().find(key) is not None,
-        cost.estimate(spec, sizes, _known(services.now())),
-    )
+    return _forecast(data).planned(lists, name, preset, changes)
+
+
+def _forecast(data: Fitting) -> Forecast:
+    return Forecast(data, services.store(), _known(services.now()))
 
 
 def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
@@ -232,21 +162,10 @@ def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
     Raises:
         ShuffleproofError: a ranker that cannot be the initial one.
     """
-    fits: list[Cost] = []
-    for text in lists.initial:
-        spec: RankerSpec = initial_spec(text, lists.seed)
-        if cost.family(spec) is None:
-            continue
-        if services.store().find(scores_key(spec, lists, data.fingerprints)) is None:
-            folds = lists.folds if lists.scores == "cross-fitted" else 0
-            fits += [cost.estimate(spec, data.sizes(None))] * (1 + folds)
-    if not fits:
-        return None
-    low, high = cost.added(fits)
-    return replace(fits[0], steps=len(fits), low=low, high=high)
+    return _forecast(data).preparing(lists)
 
 
-def parameters(data: Fitting, lists: ListRecipe, plan: Plan) -> dict[str, Any]:
+def parameters(data: Fitting, lists: ListRecipe, plan: Planned) -> dict[str, Any]:
     """The parameters of the job that trains it; what is usual is left out."""
     name = plan.name if plan.preset == usual_preset(data.data) else f"{plan.name}@{plan.preset}"
     return {

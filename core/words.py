@@ -93,3 +93,25 @@ def listed(values: Sequence[Any]) -> str:
     """
     texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
     return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else "".join(texts)
+
+
+def duration(seconds: int | float) -> str:
+    """A length of time in words, as exact as is of use.
+
+    >>> [duration(seconds) for seconds in (0.2, 48, 75, 1000, 9000, 200_000)]
+    ['1 s', '48 s', '1 min 15 s', '17 min', '2 h 30 min', '2 d 7 h']
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return _two(whole, 60, "min", "s")
+    minutes = round(whole / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return _two(minutes, 60, "h", "min") if minutes < 1440 else _two(minutes // 60, 24, "d", "h")
+
+
+def _two(amount: int, size: int, large: str, small: str) -> str:
+    rest = f" {amount % size} {small}" if amount % size else ""
+    return f"{amount // size} {large}{rest}"

@@ -1,7 +1,5 @@
 """A data set, a benchmark and an ablation of it, as their pages find them in a store."""
 
-from dataclasses import asdict
-
 import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
@@ -23,7 +21,7 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.result import StudyResult
 
 DATA = "my_set"
-LISTS = asdict(ListRecipe(("lambdamart@small",)))
+LISTS = ListRecipe(("lambdamart@small",)).plain()
 NOISE = {"ideal": 0.0, INITIAL: 1.2, "random": 9.0, "lambdamart": 1.2, "dlcm": 0.6, "gsf": 0.62}
 GROUPS = dict(zip(NOISE, [benchmark.GROUPS[0]] * 3 + list(benchmark.GROUPS[1:4]), strict=True))
 SEEDS = {"random": 2, "dlcm": 2, "gsf": 2}

@@ -3,18 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from shuffleproof.app import disturbed, opened, proposals, training
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.form import Asked
-from shuffleproof.app.training import Plan
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.experiment.cost import Cost
+from shuffleproof.core.experiment.forecast import Planned
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, duration
 
 COUNTED = " (the initial ranking is one of the rankers; undisturbed lists are drawn once)"
 """Why trials are not simply levels × draws × the rankers chosen."""
@@ -96,7 +95,7 @@ def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]
                 yield leaf, 1 if named.parts else seeds
 
 
-def in_words(plans: Sequence[Plan], first: Cost | None, *, fits: bool = False) -> str:
+def in_words(plans: Sequence[Planned], first: Cost | None, *, fits: bool = False) -> str:
     """How many trainings there are and how long they take, in words.
 
     Args:

@@ -1,6 +1,9 @@
 """What the keys of every command's --json mean; `list answers` prints it.
 
-Beside `schema` ("shuffleproof" and the command) and `version`. A key may be added at any time;
+Beside `schema` ("shuffleproof" and the command) and `version`. With --dry-run `train` and `study`
+answer instead `lists`, `rankers` and `trials` (what, count, stored, seconds from low to high of
+each), `seconds` of all that is not stored, and `result`, the key of a study that is stored.
+ A key may be added at any time;
 `core.cli.answer.VERSION` is counted up where one goes or changes its meaning. NaN is null.
 """
 

@@ -207,6 +207,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
     train.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="recipe fields")
     train.add_argument("--seed", type=whole, help="of the ranker")
+    flags_studies.dry_run(train, "train")
     _workbench(train)
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"

@@ -58,6 +58,7 @@ def add(
             added.add_argument(
                 f"--{QUERIES}", type=count, help="only the first so many test queries, of each fold"
             )
+        dry_run(added, "study")
         added.add_argument(
             "--max-seconds",
             type=_seconds,
@@ -66,6 +67,20 @@ def add(
         )
         jobs(added, count)
         workbench(added, ",".join(question.initial))
+
+
+def dry_run(command: argparse.ArgumentParser, what: str) -> None:
+    """Add `--dry-run`, which another function answers.
+
+    Args:
+        command: it is added to.
+        what: that function of `core.cli.dry_run`.
+    """
+    command.add_argument(
+        "--dry-run", action="store_const", dest="answer", const=f"dry_run:{what}",
+        help="say what would be trained and run, what of it is stored and how long the rest takes "
+        "here; make nothing",
+    )  # fmt: skip
 
 
 def _seconds(text: str) -> float:

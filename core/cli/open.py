@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from shuffleproof.core.cli.answer import warn
 from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
@@ -26,8 +27,10 @@ from shuffleproof.core.studies import names
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
+    from shuffleproof.core.studies.rehearsal import Dry
     from shuffleproof.core.studies.workbench import Workbench
 
 Value = TypeVar("Value")
@@ -68,13 +71,40 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
     return [under(text, arguments.conventions) for text in parts_of(arguments.measures, OLD)]
 
 
-def done(title: str, work: Generator[Progress, None, Value]) -> Value:
-    """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says."""
+def done(
+    title: str, work: Generator[Progress, None, Value], rehearse: Callable[[], "Dry"] | None = None
+) -> Value:
+    """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says.
+
+    Args:
+        title: before the progress.
+        work: what is done.
+        rehearse: what that will make; said before the first report, so not of what is stored.
+    """
     line = (SHOWN_BY.get() or ProgressLine)(title)
+    if rehearse is not None:
+        work = _announced(work, rehearse)
     try:
         return finished(work, line)
     finally:
         line.close()
+
+
+def _announced(
+    work: Generator[Progress, None, Value], rehearse: Callable[[], "Dry"]
+) -> Generator[Progress, None, Value]:
+    """The work, which lists are made for it said first, and what takes long."""
+    try:
+        first = next(work)
+    except StopIteration as stop:
+        return stop.value
+    try:
+        for text in rehearse().notes():
+            warn(f"shuffleproof: {text}")
+    except ShuffleproofError:  # data that is read on the way, or what the work itself will say
+        pass
+    yield first
+    return (yield from work)
 
 
 def use_device(arguments: argparse.Namespace) -> None:
@@ -165,8 +195,10 @@ def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
 
 def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> Artefact:
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
+    from shuffleproof.core.studies.rehearsal import rehearsed  # noqa: PLC0415 (who has work to do)
+
     work = question.answered(scope, arguments.max_seconds)
-    return done(question.kind.replace("-", " "), work)
+    return done(question.kind.replace("-", " "), work, lambda: rehearsed(question, scope))
 
 
 def rankers_in(question: Question) -> list[str]:
@@ -182,7 +214,9 @@ def one_fold(data: str, store: Store) -> str:
     return names[0]
 
 
-def workbench_of(arguments: argparse.Namespace) -> "Workbench":
+def workbench_of(
+    arguments: argparse.Namespace, rehearse: Callable[[], "Dry"] | None = None
+) -> "Workbench":
     """The workbench that --data, --initial, --depth, --scores and --preset describe."""
     from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works waits for it)
 
@@ -190,7 +224,7 @@ def workbench_of(arguments: argparse.Namespace) -> "Workbench":
     store = store_of(arguments)
     recipe, preset = recipe_of(arguments)
     data = one_fold(arguments.data, store)
-    return done("lists", Workbench.opened(data, recipe, store, preset))
+    return done("lists", Workbench.opened(data, recipe, store, preset), rehearse)
 
 
 EVERY = 0.2
@@ -251,15 +285,3 @@ def _rate(rate: float) -> str:
     ('12.3/s', '50 s each')
     """
     return f"{rate:.1f}/s" if rate >= 0.1 else f"{duration(1 / rate)} each"
-
-
-def duration(seconds: int | float) -> str:
-    """Seconds for people.
-
-    >>> duration(75)
-    '1 min 15 s'
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -3,10 +3,12 @@
 import argparse
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
+from shuffleproof.core.cli.dry_run import changes_of
 from shuffleproof.core.cli.open import (
     done,
     one_fold,
@@ -17,20 +19,25 @@ from shuffleproof.core.cli.open import (
     use_jobs,
     workbench_of,
 )
+from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
-from shuffleproof.core.parameters import fields_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
+from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import certificate_of
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.workbench import trained
+
+if TYPE_CHECKING:
+    from shuffleproof.core.studies.rehearsal import Dry
 
 
 def names(arguments: argparse.Namespace) -> Answer:
@@ -122,14 +129,18 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 
 def train(arguments: argparse.Namespace) -> Answer:
     """`train`: fit a ranker, or find the one fitted before."""
-    changes = fields_of(arguments.set)
-    if arguments.seed is not None:
-        changes["seed"] = str(arguments.seed)
+    changes = changes_of(arguments)
     use_device(arguments)
     recipe_of(arguments)  # which refuses names that nothing has
     scope = scope_of(arguments)
     scope = replace(scope, data=one_fold(scope.data, scope.store))
-    found = done(arguments.ranker, trained(scope, arguments.ranker, changes))
+    from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (who has work to do)
+
+    found = done(
+        arguments.ranker,
+        trained(scope, arguments.ranker, changes),
+        lambda: rehearsed_training(scope, arguments.ranker, changes),
+    )
     facts = found.artefact.facts
     return Answer(
         {
@@ -147,14 +158,23 @@ def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     refuse([arguments.ranker])
     use_jobs(arguments)
+    asked = Invariance((arguments.ranker,), arguments.permutations, arguments.seed or 0)
+    scope = scope_of(arguments)
+    rehearse = partial(_rehearsed, asked, replace(scope, data=folds_of(scope.data, scope.store)[0]))
     work = certificate_of(
-        workbench_of(arguments),
+        workbench_of(arguments, rehearse),
         arguments.ranker,
         arguments.permutations,
         arguments.seed or 0,
         queries=arguments.queries,
         lists=arguments.lists,
     )
-    card = done(arguments.ranker, work)
+    card = done(arguments.ranker, work, rehearse)
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
+
+
+def _rehearsed(question: Invariance, scope: Scope) -> "Dry":
+    from shuffleproof.core.studies.rehearsal import rehearsed  # noqa: PLC0415 (who has work to do)
+
+    return rehearsed(question, scope)

@@ -92,6 +92,9 @@ POSITION_SECONDS = 0.00025
 CELL_SECONDS, TREE_SECONDS = 2e-9, 0.002
 """Of one feature of a row in one level of a tree; of a tree beside that."""
 
+SPLIT_SECONDS = 4e-9
+"""Of a row at one split of a tree when it is scored."""
+
 START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "groups": 4.0, "univariate": 4.0} | dict.fromkeys(
     ("trees", "linear", "boosting"), 1.0
 )
@@ -238,6 +241,23 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
     if isinstance(spec.model, DLCMConfig):
         a_step += size.layers(spec.model) * POSITION_SECONDS * sizes.rows / max(1, sizes.lists)
     return _epoch_flops(spec, sizes) / rate + _batches(spec, sizes) * a_step
+
+
+def scoring_seconds(spec: RankerSpec, lists: int, rows: int, features: int) -> float:
+    """The modelled seconds of scoring lists once; of what takes next to nothing 0.
+
+    Args:
+        spec: the recipe.
+        lists: how many.
+        rows: documents in them.
+        features: of a document.
+    """
+    if isinstance(spec, LambdaMARTSpec):
+        return spec.trees * rows * (spec.leaves - 1).bit_length() * SPLIT_SECONDS
+    if not isinstance(spec, NeuralSpec):
+        return 0.0
+    rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
+    return lists * size.forward_flops(spec.model, features, rows / max(1, lists)) / rate
 
 
 def family(spec: RankerSpec) -> str | None:

@@ -5,7 +5,7 @@ cell's queries stand side by side along the last axis, in the folds' order.
 """
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -52,6 +52,13 @@ class CellPlan(Described):
     ) -> StudyResult | None:
         """The rows of which every part is there; None where there is none yet."""
         return assembled(self.recipe(), self.cells(), found, query_ids, facts)
+
+
+def missing(plan: CellPlan, records: TrialRecords) -> Iterator[Cell]:
+    """The cells that are not stored yet, looked up one by one."""
+    for cell in plan.cells():
+        if records.get(cell.digest) is None:
+            yield cell
 
 
 Compute = Callable[[Cell], Generator[Progress, None, Found]]

@@ -95,12 +95,12 @@ class Scope:
         made |= dict(self.lists or {})
         return ListRecipe(**made | {"initial": tuple(made["initial"])})
 
-    def opened(self) -> Generator[Progress, None, "Workbench"]:
-        """The workbench of the data set."""
+    def opened(self, recipe: "ListRecipe | None" = None) -> Generator[Progress, None, "Workbench"]:
+        """The workbench of the data set, with the lists of a recipe or of the scope."""
         from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
         data = self.pinned or self.data
-        found = yield from Workbench.opened(data, self.recipe(), self.store, self.usual)
+        found = yield from Workbench.opened(data, recipe or self.recipe(), self.store, self.usual)
         return replace(found, name=self.data)
 
 

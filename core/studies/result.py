@@ -210,6 +210,13 @@ def stored_summary(directory: Path) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(numbers, float))  # an undefined mean is null in JSON
 
 
+def seconds_of(directory: Path) -> float:
+    """What the trials of a stored result took in all, trainings left out."""
+    trials = _frame(directory / "trials.json")
+    trained = trials.get("training_seconds", 0.0)
+    return float((trials["seconds"] - trained).clip(lower=0.0).sum())
+
+
 def _frame(path: Path) -> pd.DataFrame:
     parts = json.loads(path.read_text())
     return pd.DataFrame(parts["data"], columns=parts["columns"])

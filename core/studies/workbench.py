@@ -20,7 +20,8 @@ from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageEr
 from shuffleproof.core.progress import Progress, finished, saying
 from shuffleproof.core.rankers import initial, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.ensemble.fit_cache import combination, options_of
+from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.ensemble.fit_cache import Trained, combination, options_of
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
 from shuffleproof.core.rankers.name import INITIAL, OBJECT, Kind, RankerName
@@ -36,6 +37,9 @@ from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
 
 __all__ = ["Workbench", "finished"]
+
+Lessons = tuple[JudgedLists, JudgedLists, Any]
+"""Training lists, validation lists, and how they were made, as plain JSON."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +131,7 @@ class Workbench:
         named = RankerName.parse(name)
         options = options_of(named, self.store, changes)
         if options is not None:
-            valid, parts = self.prepared.valid, named.parts
-            return (yield from combination(parts, options, self.trained, valid, self.store))
+            return (yield from self.combined(named.parts, options, self.trained))
         if named.last_digits:
             return self._stored_ranker(named)
         if named.is_from_outside and not user_rankers.is_fitted(name):
@@ -137,14 +140,38 @@ class Workbench:
         spec = registry.spec(named, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
-        if spec.fits_documents:
-            fitting = initial.fit_on_documents(spec, self.fold, self.store)
-        else:
-            train, valid, made = self.prepared.train, self.prepared.valid, self.recipe.learnt()
-            fitting = fit_or_load(spec, train, valid, made, self.store)
-        found = yield from fitting
+        found = yield from self.fitted(spec)
         fresh = found.artefact.key in self.prepared.fitted
         return replace(found, cached=False) if fresh else found
+
+    def fitted(
+        self, spec: RankerSpec, lessons: Callable[[], Lessons] | None = None
+    ) -> Generator[Progress, None, CachedRanker]:
+        """Fit a recipe, or find it.
+
+        Args:
+            spec: the recipe.
+            lessons: what it is fitted on; by default all documents or the lists, as it wants it.
+        """
+        if lessons is not None:
+            train, valid, made = lessons()
+        elif spec.fits_documents:
+            return (yield from initial.fit_on_documents(spec, self.fold, self.store))
+        else:
+            train, valid, made = self.prepared.train, self.prepared.valid, self.recipe.learnt()
+        return (yield from fit_or_load(spec, train, valid, made, self.store))
+
+    def combined(
+        self, parts: Sequence[RankerName], options: Fusion | Shuffling, trained: Trained
+    ) -> Generator[Progress, None, CachedRanker]:
+        """The combination of rankers that `trained` gives by name, or find it."""
+        return (yield from combination(parts, options, trained, self.prepared.valid, self.store))
+
+    def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, "Workbench"]:
+        """The same data with lists that are made by another recipe."""
+        prepared = yield from prepare(self.fold, recipe, self.store)
+        fitted = self.prepared.fitted | prepared.fitted
+        return replace(self, recipe=recipe, prepared=replace(prepared, fitted=fitted))
 
     @property
     def lists_digest(self) -> str:
@@ -288,8 +315,13 @@ class Workbench:
         *,
         save: Callable[[StudyResult, Path], None] = StudyResult.save,
         records: TrialRecords | None = None,
+        trains: Iterable[Generator[Progress, None, Any]] = (),
     ) -> Generator[Progress, None, Artefact]:
-        """Run a study of any kind, or find it: `engine.run` on this store."""
+        """Run a study of any kind, or find it: `engine.run` on this store.
+
+        `trains` is what work trains on its way, for who asks beforehand (`core.studies.rehearsal`).
+        """
+        del trains
         return (
             yield from engine.run(
                 self.store, plan, query_ids, facts, work, save=save, records=records

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -281,7 +281,7 @@ def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sam
     short = {"epochs": "1", "steps_per_epoch": "3"}
     plan = training.planned(data, workbench.recipe, "dlcm", "small", short)
     parts = workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint
-    made = asdict(workbench.recipe)
+    made = workbench.recipe.plain()
     assert plan.key == str(ranker_key(registry.spec("dlcm", "small", **short), made, *parts))
     assert plan.there
     trees = training.planned(data, workbench.recipe, "mart", "small", {})

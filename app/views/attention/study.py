@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, exports, jobs, opened, training
+from shuffleproof.app import address, exports, opened, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.figures.style import on_paper
@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.attention.one_list import list_command, lis
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.reproduce import command_of
 from shuffleproof.core.studies.tables import Table, inferred
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, duration
 
 KIND = "attention"
 PANEL = job_panel.Panel(KIND, "look at all queries")
@@ -67,7 +67,7 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
         PANEL,
         "Look at all test queries",
         f"{lists:,} lists at about {1000 * each:.0f} ms each, in the background: "
-        f"{jobs.duration(lists * each + START_SECONDS)}.",
+        f"{duration(lists * each + START_SECONDS)}.",
         {
             "data": data.data, "rankers": [asked],
             "lists": training.lists_asked(data.data, one.recipe) or None,

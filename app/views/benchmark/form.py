@@ -8,7 +8,6 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import combination
@@ -16,6 +15,7 @@ from shuffleproof.app.study.form import Asked, Form, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.experiment import cost
+from shuffleproof.core.experiment.forecast import Fitting, Planned
 from shuffleproof.core.experiment.ranker_sets import NAMED, expanded
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
@@ -28,7 +28,7 @@ from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, duration
 
 MADE = "new combinations"
 SETS = tuple(name for name, own in NAMED.items() if set(own) <= set(registry.RANKERS))
@@ -162,7 +162,7 @@ def costs(asked: Asked) -> str:
     return text
 
 
-def _longest(fitting: training.Fitting, lists: ListRecipe) -> int:
+def _longest(fitting: Fitting, lists: ListRecipe) -> int:
     """Candidates of the longest list of a fold."""
     test = services.fold(str(services.data_set(fitting.data).key)).test
     parts = (fitting.train, fitting.valid, np.diff(test.offsets))
@@ -171,8 +171,8 @@ def _longest(fitting: training.Fitting, lists: ListRecipe) -> int:
 
 
 def _plans(
-    fitting: training.Fitting, lists: ListRecipe, row: benchmark.Row, preset: str
-) -> Iterator[training.Plan]:
+    fitting: Fitting, lists: ListRecipe, row: benchmark.Row, preset: str
+) -> Iterator[Planned]:
     """The trainings of a row's rankers on a fold: once a seed where its seed changes anything."""
     wider = replace(lists, initial=_initial(row, lists))
     for leaf in RankerName.parse(row.label).leaves:

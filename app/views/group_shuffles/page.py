@@ -7,7 +7,6 @@ import streamlit as st
 from shuffleproof.app import disturbed, proposals
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import group_shuffles as figure
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.opened import computed, dated
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, trial_cost
@@ -21,7 +20,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, duration
 
 
 def page() -> None:

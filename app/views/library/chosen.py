@@ -10,7 +10,6 @@ import streamlit as st
 from shuffleproof.app import exports, jobs, library, report, services, state, uploads
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import examination
@@ -21,7 +20,7 @@ from shuffleproof.core.library import entries as shelf
 from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.tables import Column, inferred
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, duration
 
 
 def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:

@@ -11,15 +11,14 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import address, forms, jobs, proposals, state, training
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import combination, parts
-from shuffleproof.app.training import Fitting, Plan
+from shuffleproof.core.experiment.forecast import Fitting, Planned
 from shuffleproof.core.parameters import parsed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, duration
 
 OPENED = "settings opened"
 RUNS, DIGITS = "runs", 16
@@ -99,7 +98,7 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
 
 
 def _members_cost(
-    data: Fitting, lists: ListRecipe, plans: Sequence[Plan], wanted: Sequence[Plan]
+    data: Fitting, lists: ListRecipe, plans: Sequence[Planned], wanted: Sequence[Planned]
 ) -> str:
     """Which members are trained first, and what that takes."""
     if not wanted:
@@ -212,7 +211,7 @@ def _fields(name: str, preset: str) -> dict[str, str]:
     return changes
 
 
-def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:
+def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
     """What the button will cost, before it is pressed."""
     lines = [f"- **{plan.name}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
     wanted = [plan.cost for plan in plans if not plan.there]
@@ -242,7 +241,7 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Plan]) -> None:
     st.caption(f"{together}{basis}")
 
 
-def _takes(plan: Plan) -> str:
+def _takes(plan: Planned) -> str:
     if plan.there:
         return f":green[Trained already] as {plan.key}."
     cost = plan.cost

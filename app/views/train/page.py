@@ -9,18 +9,18 @@ import streamlit as st
 from shuffleproof.app import address, jobs, proposals, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.training import Fitting
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.experiment.forecast import Fitting
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.studies.tables import COUNT, VALUE, Column, Table, keys
+from shuffleproof.core.words import duration
 
 QUESTION = "Which rankers should learn from this data set, and how do they come along?"
 CONVENTION = Measure("NDCG", 10).convention()

@@ -9,7 +9,6 @@ import streamlit as st
 from shuffleproof.app import disturbed, forms, opened
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.jobs import duration
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import (
     choice,
@@ -34,7 +33,7 @@ from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps, told
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import Picture
-from shuffleproof.core.words import counted, number
+from shuffleproof.core.words import counted, duration, number
 
 
 def page() -> None:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
@@ -39,6 +41,14 @@ def options_of(
     return None if stored.recipe.get("family") == FAMILY else name.options
 
 
+def recipe_of(ranker: Ranker, options: Fusion | Shuffling) -> dict[str, Any]:
+    """The recipe that a combination is filed under, beside its members' digests."""
+    return {
+        "ranker": {"name": ranker.name, "kind": options.kind, **asdict(options)},
+        "family": FAMILY,
+    }
+
+
 def combination(
     parts: Sequence[RankerName],
     options: Fusion | Shuffling,
@@ -62,12 +72,8 @@ def combination(
     for name in parts:
         members += [(yield from trained(str(name)))]
     ranker = combined([member.ranker for member in members], options)
-    recipe = {
-        "ranker": {"name": ranker.name, "kind": options.kind, **asdict(options)},
-        "family": FAMILY,
-    }
-    digests = [member.artefact.key.digest for member in members]
-    key = key_of("ranker", recipe, digests)
+    recipe = recipe_of(ranker, options)
+    key = key_of("ranker", recipe, [member.artefact.key.digest for member in members])
     with store.lock(key):
         found = store.find(key)
         if found is not None:

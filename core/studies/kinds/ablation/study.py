@@ -8,6 +8,7 @@ the differences can be seen on a small machine; learning rate and all else stay 
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from shuffleproof.core.data.lists import JudgedLists
@@ -15,7 +16,7 @@ from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.models import size
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load, ranker_key
+from shuffleproof.core.rankers.fit_cache import CachedRanker, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
@@ -123,22 +124,16 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
         whole = run_study(study, base, rankers, workbench.store.records, step, facts=facts)
         return (yield from whole)
 
-    ids = query_ids_of(base)
-    return (yield from workbench.run(study, ids, lambda: _facts(workbench, made), work))
+    ids, facts = query_ids_of(base), partial(_facts, workbench, made)
+    trains = (_trained(workbench, variant) for variant in made)
+    return (yield from workbench.run(study, ids, facts, work, trains=trains))
 
 
 def _trained(workbench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
     have = workbench.prepared.test.lists.rankings
     if variant.spec.rankings > have:
         raise MissingRankingError(variant.label, variant.spec.rankings, have)
-    fitting = fit_or_load(
-        variant.spec,
-        workbench.prepared.train,
-        workbench.prepared.valid,
-        workbench.recipe.learnt(),
-        workbench.store,
-    )
-    return (yield from saying(fitting, f"of {variant.label}"))
+    return (yield from saying(workbench.fitted(variant.spec), f"of {variant.label}"))
 
 
 def _facts(workbench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:

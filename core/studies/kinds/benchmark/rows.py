@@ -16,7 +16,6 @@ from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
-from shuffleproof.core.rankers.ensemble.fit_cache import combination
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
@@ -190,12 +189,10 @@ def trained_at(
         return (yield from workbench.trained(label))
     if name.options is not None:
         return (
-            yield from combination(
+            yield from (wide or workbench).combined(
                 name.parts,
                 name.options.at(seed),
                 lambda part: trained_at(workbench, part, seed, wide),
-                (wide or workbench).prepared.valid,
-                workbench.store,
             )
         )
     spec = registry.spec(name, workbench.preset)

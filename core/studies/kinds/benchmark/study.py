@@ -23,7 +23,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.initial import InitialRanking, prepare
+from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.store.keys import key_of
@@ -132,8 +132,10 @@ def run(
         result = cells.assembled(plan.recipe(), order, done, ids, facts)
         return result and replace(result, files={RUNS: _runs(workbenches, order, done)})
 
+    missing = cells.missing(plan, records)
+    trains = (_compute(workbenches, plan, cell) for cell in missing)
     facts = {"data": data} | _facts(workbenches, plan)
-    return (yield from first.run(plan, ids, lambda: facts, work, records=records))
+    return (yield from first.run(plan, ids, lambda: facts, work, records=records, trains=trains))
 
 
 def _compute(
@@ -278,10 +280,7 @@ def widened(workbench: Workbench, row: Row) -> Generator[Progress, None, Workben
     if not initial:
         return workbench
     recipe = replace(workbench.recipe, initial=tuple(initial))
-    prepared = yield from saying(
-        prepare(workbench.fold, recipe, workbench.store), f"for {row.label}"
-    )
-    return replace(workbench, recipe=recipe, prepared=prepared)
+    return (yield from saying(workbench.relisted(recipe), f"for {row.label}"))
 
 
 def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:

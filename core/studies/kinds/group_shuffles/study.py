@@ -183,9 +183,7 @@ def group_config(ranker: Ranker) -> GroupConfig:
     Raises:
         ParameterError: it is no GSF that reads its neighbours.
     """
-    from shuffleproof.core.rankers.neural.ranker import NeuralRanker  # noqa: PLC0415 (torch)
-
-    model = ranker.spec.model if isinstance(ranker, NeuralRanker) else None
+    model = getattr(getattr(ranker, "spec", None), "model", None)
     return _groups(model, ranker.name)
 
 

@@ -1,7 +1,7 @@
 """What the study of several initial rankings is asked."""
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
@@ -52,12 +52,8 @@ class MultiRanking(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the lists of the first ranking; the others are fitted when they are needed."""
-        recipe, data = scope.recipe(self.initial), scope.pinned or scope.data
-        opening = self.beside("study").open_cells(
-            data, recipe, scope.store, scope.usual, self.rankers
-        )
-        workbench = replace((yield from opening), name=scope.data)
-        return (yield from self.run(workbench))
+        opening = self.beside("study").open_cells(scope, scope.recipe(self.initial), self.rankers)
+        return (yield from self.run((yield from opening)))
 
     def printed(self) -> str:
         """What is found under the first measure."""

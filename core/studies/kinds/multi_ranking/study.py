@@ -15,13 +15,12 @@ from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress, saying
-from shuffleproof.core.rankers.initial import ListRecipe, initial_spec, prepare
+from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     TRAINED,
@@ -30,6 +29,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     extended,
 )
 from shuffleproof.core.studies.names import swap_named
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.resolved_rankers import resolved, trained
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
@@ -100,7 +100,7 @@ class Plan(CellPlan):
 
 
 def open_cells(
-    data: str, recipe: ListRecipe, store: Store, preset: str, names: Sequence[str]
+    scope: Scope, recipe: ListRecipe, names: Sequence[str]
 ) -> Generator[Progress, None, Workbench]:
     """The data with the candidate lists of its first initial ranking, which cuts them.
 
@@ -109,10 +109,8 @@ def open_cells(
     of the time: that is left to `run` too, before anything is trained on the lists.
 
     Args:
-        data: a stored name, a key, a folder or `sample`.
+        scope: the data set.
         recipe: how lists are made, with all initial rankings of training.
-        store: where everything is kept.
-        preset: of rankers named without one.
         names: the rankers to be studied; stored ones (`name#digits`) are held against the lists
             before anything is trained, so that with them all rankings are fitted here.
 
@@ -126,10 +124,8 @@ def open_cells(
     for name in recipe.initial:
         initial_spec(name, recipe.seed)
     if any(leaf.digits for name in names for leaf in RankerName.parse(name).leaves):
-        return (yield from Workbench.opened(data, recipe, store, preset))
-    first = yield from Workbench.opened(
-        data, replace(recipe, initial=recipe.initial[:1], scores=EARLY), store, preset
-    )
+        return (yield from scope.opened(recipe))
+    first = yield from scope.opened(replace(recipe, initial=recipe.initial[:1], scores=EARLY))
     return replace(first, recipe=recipe.within(first.fold))
 
 
@@ -182,10 +178,12 @@ def run(workbench: Workbench, asked: MultiRanking) -> Generator[Progress, None, 
     records = workbench.records_of(row.label for row in plan.rows)
     work = by_cells(plan, records, ids, lambda cell: _compute(plan, lists, cell))
 
+    trains = (_compute(plan, lists, cell) for cell in missing(plan, records))
+
     def facts() -> dict[str, Any]:
         return workbench.facts(workbench.prepared.test) | {"initial": list(plan.initial)}
 
-    return (yield from workbench.run(plan, ids, facts, work, records=records))
+    return (yield from workbench.run(plan, ids, facts, work, records=records, trains=trains))
 
 
 class _Lists:
@@ -222,10 +220,8 @@ class _Lists:
 
     def made(self, recipe: ListRecipe) -> Generator[Progress, None, None]:
         """Make the lists by this recipe; what was fitted for earlier ones stays noted."""
-        workbench = self.workbench
-        prepared = yield from prepare(workbench.fold, recipe, workbench.store)
-        fitted = workbench.prepared.fitted | prepared.fitted
-        self.workbench = replace(workbench, prepared=replace(prepared, fitted=fitted))
+        made = yield from self.workbench.relisted(recipe)
+        self.workbench = replace(made, recipe=self.workbench.recipe)
 
 
 def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:

@@ -92,8 +92,22 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
         result = so_far(study, records, ids, facts)
         return result and _asked(result, facts["left_out"])
 
+    trains = _retrainings(workbench, study, records)
     facts = partial(_facts, workbench, study, rankers)
-    return (yield from workbench.run(study, ids, facts, work, records=records))
+    return (yield from workbench.run(study, ids, facts, work, records=records, trains=trains))
+
+
+def _retrainings(
+    workbench: Workbench, study: Study, records: TrialRecords
+) -> Iterator[Generator[Progress, None, Any]]:
+    """The trainings of trials that are not stored yet."""
+    told, training = _left_out(workbench, study), Retraining(workbench, study.seed)
+    for trial in plan(study):
+        entry = entry_of(trial.family)
+        learnt = entry.retrains and trial.ranker != INITIAL and trial.level != entry.unchanged
+        asked = learnt and trial.ranker not in told[trial.family]
+        if asked and records.get(study.digest_of(trial)) is None:
+            yield training.trained(trial)
 
 
 def check(names: Sequence[str], families: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
-from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.seeds import generator
@@ -37,7 +37,7 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.resolved_rankers import is_given
 from shuffleproof.core.studies.run import Measured, values_of, with_answers
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.studies.workbench import Lessons, Workbench
 
 OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
 """Kendall's τ-b of the two answers, the expected share of the first 1 and 10 that are still
@@ -120,13 +120,16 @@ class Retraining:
                 "or leave the families that change labels, rows or the seed of the training out"
             )
         spec = self.spec_of(trial)
+        return (yield from self.workbench.fitted(spec, lambda: self.lessons(spec, trial)))
+
+    def lessons(self, spec: RankerSpec, trial: Trial) -> Lessons:
+        """What the recipe of a trial learns from."""
         train, valid = self.train_lists(trial), self.workbench.prepared.valid
-        made: Any = self.workbench.recipe.learnt()
-        if spec.fits_documents:
-            train = replace(train, lists=CandidateLists.everything(train.dataset))
-            valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
-            made = ALL_DOCUMENTS
-        return (yield from fit_or_load(spec, train, valid, made, self.workbench.store))
+        if not spec.fits_documents:
+            return train, valid, self.workbench.recipe.learnt()
+        train = replace(train, lists=CandidateLists.everything(train.dataset))
+        valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
+        return train, valid, ALL_DOCUMENTS
 
     def spec_of(self, trial: Trial) -> RankerSpec:
         """The recipe of a trial: with the next seeds after its own where the seed is changed.

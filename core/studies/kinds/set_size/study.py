@@ -8,6 +8,7 @@ order of the same candidates reaches, and how stable the shared documents' order
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.question import Scope
@@ -186,9 +187,9 @@ def run(
     ids = query_ids_of(first.prepared.test)
     records = first.records_of(row.label for row in plan.rows)
     work = by_cells(plan, records, ids, lambda cell: _compute(workbenches, plan, cell))
-    return (
-        yield from first.run(plan, ids, lambda: _facts(workbenches, plan), work, records=records)
-    )
+    facts = partial(_facts, workbenches, plan)
+    trains = (_compute(workbenches, plan, cell) for cell in missing(plan, records))
+    return (yield from first.run(plan, ids, facts, work, records=records, trains=trains))
 
 
 def _compute(

@@ -1,7 +1,5 @@
 """Table 4: conditions, what is exchanged at test time, the verdict, and the ordinals' geometry."""
 
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -34,6 +32,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     order_in,
 )
 from shuffleproof.core.studies.names import swap_named
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
 
@@ -73,7 +72,9 @@ def monkeypatch_module():
 def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
     recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, folds=2)
     store = Store(tmp_path)
-    opened = finished(multi_ranking.open_cells("sample", recipe, store, "small", ("file-order",)))
+    opened = finished(
+        multi_ranking.open_cells(Scope(store, preset="small"), recipe, ("file-order",))
+    )
     asked = MultiRanking(("file-order",), (ORACLE,))
     plan = multi_ranking.planned(opened, asked)
     work = asked.run(opened)
@@ -177,7 +178,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
     ranker = finished(workbench.trained("setrank-imsab-init"))
     query = workbench.fold.test.query_ids[3]
     item = {
-        "store": str(workbench.store.root), "data": "sample", "recipe": asdict(workbench.recipe),
+        "store": str(workbench.store.root), "data": "sample", "recipe": workbench.recipe.plain(),
         "lists": plan.lists, "preset": "small", "initial": list(plan.initial), "query": query,
         "ranker": str(ranker.artefact.key), "before": None, "now": [4], "features": [2],
     }  # fmt: skip
@@ -208,7 +209,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
 
 def test_one_query_at_two_sizes(made, workbench):
     recipe, features = (
-        asdict(workbench.recipe),
+        workbench.recipe.plain(),
         [finished(workbench.trained(f"feature:{at}")) for at in (1, 2)],
     )
     digests = {

@@ -285,7 +285,7 @@ def test_the_command_parses_back_to_the_same_study(changes, facts, tmp_path):
     arguments = parser().parse_args([*words[1:], "--store", str(tmp_path)])
     scope = scope_of(arguments)
     assert (scope.data, scope.usual) == (told["data"], preset)
-    assert dataclasses.asdict(scope.recipe()) == lists | {"initial": tuple(lists["initial"])}
+    assert scope.recipe().plain() == lists | {"initial": tuple(lists["initial"])}
     asked = flags_studies.question_of(RankingDegradation, arguments, preset)
     assert asked == RankingDegradation.of(recipe, told)
     assert [list(pair) for pair in asked.perturbations] == recipe["perturbations"]
@@ -299,7 +299,7 @@ def test_what_no_flag_says_is_said_by_python():
     }  # fmt: skip
     with pytest.raises(UsageError, match="these levels"):
         study_command(recipe, {"data": "sample"})
-    lists = dataclasses.asdict(ListRecipe(initial=("feature:1",), depth=None))
+    lists = ListRecipe(initial=("feature:1",), depth=None).plain()
     whole = recipe | {"perturbations": [["shuffle", 0.0], ["shuffle", 0.5]]}
     with pytest.raises(UsageError, match="all documents"):
         study_command(whole, {"data": "sample", "lists": lists})

@@ -1,0 +1,34 @@
+"""`--dry-run`: what `train` and every `study` would make, and how long that takes here."""
+
+import argparse
+from dataclasses import replace
+
+from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.cli.open import asked, one_fold, recipe_of, scope_of, use_device
+from shuffleproof.core.parameters import fields_of
+from shuffleproof.core.studies.rehearsal import Dry, rehearsed, rehearsed_training
+
+
+def study(arguments: argparse.Namespace) -> Answer:
+    """`study KIND --dry-run`: lists, trainings and trials, stored or to be made."""
+    question, scope = asked(arguments)
+    return _told(rehearsed(question, scope))
+
+
+def train(arguments: argparse.Namespace) -> Answer:
+    """`train --dry-run`: the ranker, and the lists that it learns from."""
+    use_device(arguments)
+    recipe_of(arguments)  # which refuses names that nothing has
+    scope = scope_of(arguments)
+    scope = replace(scope, data=one_fold(scope.data, scope.store))
+    return _told(rehearsed_training(scope, arguments.ranker, changes_of(arguments)))
+
+
+def changes_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """What --set and --seed change of a ranker's recipe."""
+    changes = fields_of(arguments.set)
+    return changes if arguments.seed is None else changes | {"seed": str(arguments.seed)}
+
+
+def _told(dry: Dry) -> Answer:
+    return Answer(dry.plain(), dry.text())

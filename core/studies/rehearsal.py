@@ -1,0 +1,466 @@
+"""What a command would do and how long that takes here, told before anything is made.
+
+A rehearsal asks a question of a workbench that reads what is stored and writes nothing: a ranker
+that is not trained is noted with its cost, and whoever asks it for scores is stopped there; a
+study is looked up trial by trial. So every kind of study is rehearsed by its own code.
+"""
+
+import secrets
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import fsum, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.data.catalogue import SAMPLE, resolve
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment import cost, list_sources
+from shuffleproof.core.experiment.cost import Cost, Measured
+from shuffleproof.core.experiment.forecast import Fitting, Forecast
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
+from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.ensemble.fit_cache import Trained, recipe_of
+from shuffleproof.core.rankers.ensemble.rankers import combined
+from shuffleproof.core.rankers.fit_cache import CachedRanker
+from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.differences import from_preset
+from shuffleproof.core.studies.differences import in_words as fields_in_words
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.result import StudyResult, seconds_of
+from shuffleproof.core.studies.study import Plan, TrialRecords
+from shuffleproof.core.studies.workbench import Identified, Lessons, Workbench
+from shuffleproof.core.words import duration
+
+LONG = 600.0
+"""Seconds from which on work is announced with what it takes."""
+
+FEW = 2
+"""Changed fields of a recipe that are named."""
+
+SEEN = 20
+"""Stored trials of a study that say what the others take."""
+
+Span = tuple[float, float]
+"""Seconds, from and to."""
+
+
+class Unscored(BaseException):
+    """Scores were asked of a ranker that is only rehearsed."""
+
+
+@dataclass(frozen=True)
+class Untrained:
+    """A ranker as far as its recipe tells."""
+
+    spec: RankerSpec | None
+    reads: frozenset[Input]
+    name: str
+    rankings: int
+
+    @classmethod
+    def of(cls, spec: RankerSpec) -> "Untrained":
+        """The ranker of a recipe."""
+        return cls(spec, spec.reads, spec.name, spec.rankings)
+
+    @classmethod
+    def like(cls, ranker: Ranker) -> "Untrained":
+        """What a ranker is, without its scores."""
+        return cls(getattr(ranker, "spec", None), ranker.reads, ranker.name, ranker.rankings)
+
+    def score(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Nothing has been trained that could score."""
+        del dataset, lists
+        raise Unscored
+
+    def save(self, directory: Path) -> None:
+        """Nothing has been trained that could be written."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something that would be made.
+
+    Attributes:
+        what: in words.
+        stored: whether it is there already.
+        count: how many of it.
+        low: seconds of all, at least.
+        high: seconds of all, at most.
+    """
+
+    what: str
+    stored: bool = False
+    count: int = 1
+    low: float = 0.0
+    high: float = 0.0
+
+    def line(self) -> str:
+        """For the terminal."""
+        times = f"{self.count} × " if self.count > 1 else ""
+        return f"{times}{self.what}: " + ("stored" if self.stored else span((self.low, self.high)))
+
+
+@dataclass
+class Ledger:
+    """What a rehearsal came across, in its order.
+
+    Attributes:
+        lists: by data set and initial ranker: its words, and what fitting it takes.
+        initial: digests of the rankers that are fitted for the lists.
+        rankers: by digest: the recipe in words, whether it is there, and its cost.
+        again: trainings on other lessons than the lists.
+        pace: of the rankers, seconds of a pass over the test lists, modelled.
+        study: key, whether it is stored, trials, how many of them are, seconds of one.
+    """
+
+    lists: dict[tuple[str, str], tuple[str, Cost | None]] = field(default_factory=dict)
+    initial: set[str] = field(default_factory=set)
+    rankers: dict[str, tuple[str, bool, Cost]] = field(default_factory=dict)
+    again: list[tuple[str, Cost]] = field(default_factory=list)
+    pace: dict[str, float] = field(default_factory=dict)
+    study: tuple[ArtefactKey, bool, int, int, Span] | None = None
+
+
+@dataclass(frozen=True)
+class Rehearsal(Workbench):
+    """A workbench that notes what would be made.
+
+    Attributes:
+        forecast: what trainings take.
+        ledger: the notes.
+    """
+
+    forecast: Forecast
+    ledger: Ledger
+
+    def fitted(
+        self, spec: RankerSpec, lessons: Callable[[], Lessons] | None = None
+    ) -> Generator[Progress, None, CachedRanker]:
+        """The ranker of a recipe, as far as that tells."""
+        yield from ()
+        words, key = in_words(spec), self.forecast.key(self.recipe, spec)
+        if not spec.fits_documents:
+            self.listed()
+        test = self.prepared.test
+        sizes = (len(test.lists), len(test.lists.rows), len(test.dataset.feature_ids))
+        self.ledger.pace[words] = cost.scoring_seconds(spec, *sizes)
+        planned = self.forecast.fit(self.recipe, spec)
+        if cost.family(spec) is not None and lessons is None:
+            self.ledger.rankers[key.digest] = (words, planned.there, planned.cost)
+        elif lessons is not None:
+            self.ledger.again.append((words, planned.cost))
+        made = replace(_noted(key), recipe={"ranker": spec.recipe()})
+        return CachedRanker(made, planned.there, Untrained.of(spec))
+
+    def combined(
+        self, parts: Sequence[RankerName], options: Fusion | Shuffling, trained: Trained
+    ) -> Generator[Progress, None, CachedRanker]:
+        """The combination of rehearsed members."""
+        members: list[CachedRanker] = []
+        for part in parts:
+            members += [(yield from trained(str(part)))]
+        whole = combined([member.ranker for member in members], options)
+        digests = [member.artefact.key.digest for member in members]
+        return CachedRanker(
+            _noted(key_of("ranker", recipe_of(whole, options), digests)), cached=True, fitted=whole
+        )
+
+    def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, Workbench]:
+        """The same data with other lists."""
+        yield from ()
+        other = replace(self, recipe=recipe, prepared=_stand_in(self.fold, recipe))
+        other.listed()
+        return other
+
+    def identified(self, name: str) -> Generator[Progress, None, Identified]:
+        """A ranker to be studied, which nobody asks for scores."""
+        found = yield from super().identified(name)
+        return replace(found, held=Untrained.like(found.ranker))
+
+    def _stored_ranker(self, name: RankerName) -> CachedRanker:
+        found = super()._stored_ranker(name)
+        return replace(found, fitted=Untrained.like(found.ranker))
+
+    def _asked(self, ranker: Ranker, what: Mapping[str, Any], source: str) -> Identified:
+        """A function or an object: its answers are part of its key, so its trials are not known."""
+        del what, source
+        return Identified(ranker, secrets.token_hex(32), lasting=False)
+
+    def run(  # noqa: PLR0913 (as `Workbench.run`)
+        self,
+        plan: Plan,
+        query_ids: Sequence[str],
+        facts: Callable[[], Mapping[str, Any]],
+        work: engine.Work,
+        *,
+        save: Callable[[StudyResult, Path], None] = StudyResult.save,
+        records: TrialRecords | None = None,
+        trains: Iterable[Generator[Progress, None, Any]] = (),
+    ) -> Generator[Progress, None, Artefact]:
+        """Look the study and its trials up, and note what is trained on its way."""
+        del facts, work, save
+        yield from ()
+        key = key_of("study", plan.recipe())
+        stored, kept = self.store.find(key), self.store.records if records is None else records
+        digests = plan.digests(len(query_ids))
+        there = [digest for digest in digests if kept.get(digest) is not None]
+        if stored is None:
+            self.listed()
+            for one in trains:
+                try:
+                    finished(one)
+                except Unscored:
+                    continue
+        seen = [kept.get(digest) for digest in there[:SEEN]]
+        known = [float(one[0]["seconds"]) for one in seen if one and "seconds" in one[0]]
+        each = (
+            (min(known), max(known)) if known else self._pace(plan.recipe()["kind"], len(query_ids))
+        )
+        self.ledger.study = (key, stored is not None, len(digests), len(there), each)
+        return _noted(key)
+
+    def listed(self) -> None:
+        """Note that the lists are read."""
+        for text in self.recipe.initial:
+            one = replace(self.recipe, initial=(text,))
+            place, costs = (self.fold.fingerprint, text), self.forecast.preparing(one)
+            fits = list_sources.sources(one, self.forecast.data.fingerprints) if costs else ()
+            self.ledger.initial |= {fit.ranker.digest for fit in fits}
+            before = self.ledger.lists.get(place)
+            if before is None or (costs and (not before[1] or before[1].high < costs.high)):
+                self.ledger.lists[place] = (_lists_in_words(one), costs)
+
+    def _pace(self, kind: str, queries: int) -> Span:
+        """Seconds of a trial: as stored studies of the kind took by query, or as is modelled."""
+        scored = float(np.mean([*self.ledger.pace.values()] or [0.0]))
+        for artefact in sorted(self.store.artefacts("study"), key=lambda one: one.created)[::-1]:
+            facts = artefact.facts
+            of_kind = artefact.recipe.get("kind") == kind and not is_of_runs(artefact.recipe)
+            if not of_kind or not facts.get("queries"):
+                continue
+            count = len(engine.planned(artefact.recipe).digests(int(facts["queries"])))
+            taken = seconds_of(artefact.path) / max(1, count) * queries / int(facts["queries"])
+            doubt = cost.KNOWN if facts.get("data") == self.name else cost.ROUGH
+            return taken / doubt, max(taken, scored) * doubt
+        return scored / cost.ROUGH, scored * cost.ROUGH
+
+
+def _step(words: str, stored: bool, costs: Sequence[Cost | None]) -> Step:  # noqa: FBT001
+    """Several alike as one."""
+    known = [one for one in costs if one is not None and not stored]
+    low, high = fsum(one.low for one in known), fsum(one.high for one in known)
+    return Step(words, stored, len(costs), low, high)
+
+
+def _noted(key: ArtefactKey) -> Artefact:
+    """What is not made."""
+    return Artefact(key, Path(), {}, {"seconds": 0.0}, "", 0)
+
+
+def _stand_in(fold: Fold, recipe: ListRecipe) -> PreparedFold:
+    """Lists as long as those to be made; which documents they hold is not known yet."""
+    parts: dict[str, Any] = {}
+    for part in PARTS:
+        dataset: RankingDataset = getattr(fold, part)
+        prior = np.zeros((dataset.documents, len(recipe.initial)), dtype=np.float32)
+        lists = CandidateLists.ranked_by(dataset, prior, depth=recipe.depth)
+        if part == "test" and recipe.queries is not None:
+            lists = lists.select(np.arange(min(recipe.queries, len(lists))))
+        parts[part] = JudgedLists(dataset, lists)
+    return PreparedFold(**parts)
+
+
+@dataclass(frozen=True)
+class RehearsedScope(Scope):
+    """A scope whose workbenches write nothing.
+
+    Attributes:
+        known: the trainings that this machine did.
+        ledger: the notes of all its workbenches.
+    """
+
+    known: Sequence[Measured] = ()
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @classmethod
+    def of(cls, scope: Scope) -> "RehearsedScope":
+        """That of a scope.
+
+        Raises:
+            UsageError: data that would have to be read in.
+        """
+        for name in folds_of(scope.data, scope.store):
+            if name != SAMPLE and name not in scope.store.names() and Path(name).exists():
+                raise UsageError(
+                    f"{name} is not stored yet and a dry run writes nothing: "
+                    f"`shuffleproof ingest {name} --name mine` first"
+                )
+        known = cost.measured(scope.store)
+        return cls(scope.store, scope.data, scope.lists, scope.preset, scope.pinned, known)
+
+    def opened(self, recipe: ListRecipe | None = None) -> Generator[Progress, None, Workbench]:
+        """The rehearsal's workbench of the data set."""
+        yield from ()
+        fold = resolve(self.pinned or self.data, self.store)
+        made = (recipe or self.recipe()).of_today().within(fold)
+        return Rehearsal(
+            self.data,
+            fold,
+            made,
+            _stand_in(fold, made),
+            self.store,
+            self.usual,
+            Forecast(Fitting.of(self.data, fold), self.store, self.known),
+            self.ledger,
+        )
+
+
+@dataclass(frozen=True)
+class Dry:
+    """What a command would make.
+
+    Attributes:
+        lists: fits for candidate lists.
+        rankers: trainings.
+        trials: of the study; none where nothing is studied.
+        study: the study's key where it is stored.
+    """
+
+    lists: tuple[Step, ...]
+    rankers: tuple[Step, ...]
+    trials: tuple[Step, ...] = ()
+    study: str | None = None
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> "Dry":
+        """What a rehearsal came to."""
+        lists = [_step(words, costs is None, [costs]) for words, costs in ledger.lists.values()]
+        alike: dict[tuple[str, bool], list[Cost | None]] = {}
+        for digest, (words, there, costs) in ledger.rankers.items():
+            if there or digest not in ledger.initial:
+                alike.setdefault((words, there), []).append(costs)
+        for words, costs in ledger.again:
+            alike.setdefault((f"{words}, trained again", False), []).append(costs)
+        rankers = [_step(*what, every) for what, every in alike.items()]
+        if ledger.study is None:
+            return cls(tuple(lists), tuple(rankers))
+        key, stored, count, done, each = ledger.study
+        left = 0 if stored else count - done
+        low, high = (left * one for one in each)
+        trials = [Step("trials", stored=True, count=done)] if done and left else []
+        trials += [Step("trials", stored=not left, count=left or count, low=low, high=high)]
+        return cls(tuple(lists), tuple(rankers), tuple(trials), str(key) if stored else None)
+
+    @property
+    def span(self) -> Span:
+        """Seconds of all that is not stored, from and to."""
+        left = [one for one in self.steps if not one.stored]
+        return fsum(one.low for one in left), fsum(one.high for one in left)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All of it, in the order in which it is made."""
+        return (*self.lists, *self.rankers, *self.trials)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is likely to take more than ten minutes: by the middle of its span."""
+        low, high = self.span
+        return sqrt(max(low, 1e-9) * high) > LONG
+
+    def text(self) -> str:
+        """For the terminal."""
+        titles = {"lists": self.lists, "rankers": self.rankers, "study": self.trials}
+        lines = [f"{title:<8} {one.line()}" for title, steps in titles.items() for one in steps]
+        made = f"stored as {self.study}" if self.study else f"{span(self.span)} on this machine"
+        return "\n".join([*lines, f"{'in all':<8} {made}; nothing was made"])
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        rows = {
+            name: [vars(one) for one in steps]
+            for name, steps in (
+                ("lists", self.lists), ("rankers", self.rankers), ("trials", self.trials)
+            )
+        }  # fmt: skip
+        low, high = self.span
+        return {"result": self.study, **rows, "seconds": {"low": low, "high": high}}
+
+    def notes(self) -> list[str]:
+        """What is said before work: the lists that are made for it, and what takes long."""
+        made = [one.what for one in self.lists if not one.stored]
+        found = []
+        if made:
+            whom = ", ".join(one.what for one in self.rankers if not one.stored)
+            readers = whom if whom and not self.trials else "the study"
+            found.append(f"lists: {'; '.join(made)}, are made first because {readers} reads them")
+        return [*found, self._warning()] if self.is_long else found
+
+    def _warning(self) -> str:
+        """What takes how long, and how to make it shorter."""
+        longest = sorted((one for one in self.steps if not one.stored), key=lambda one: -one.high)
+        told = "; ".join(one.line() for one in longest[:3])
+        return (
+            f"this takes {span(self.span)} on this machine ({told}). Shorter: --preset small or "
+            "tuned, --queries N; --dry-run tells more. What is finished is kept when it is stopped."
+        )
+
+
+def rehearsed(question: Question, scope: Scope) -> Dry:
+    """What answering a question would make.
+
+    Raises:
+        ShuffleproofError: as the study itself would before its first trial.
+    """
+    dry = RehearsedScope.of(scope)
+    finished(question.study(dry))
+    return Dry.of(dry.ledger)
+
+
+def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> Dry:
+    """What training a ranker would make.
+
+    Raises:
+        ShuffleproofError: as the training itself would before it begins.
+    """
+    dry = RehearsedScope.of(scope)
+    opened = finished(dry.opened())
+    finished(opened.trained(name, changes))
+    return Dry.of(dry.ledger)
+
+
+def in_words(spec: RankerSpec) -> str:
+    """A recipe by its preset and what differs from that."""
+    preset, changed = from_preset(spec.recipe())
+    several = f"{len(changed)} fields changed" if len(changed) > FEW else fields_in_words(changed)
+    more = f", {several}" if changed else ""
+    return f"{spec.name}@{preset}{more}" if preset else spec.name
+
+
+def _lists_in_words(recipe: ListRecipe) -> str:
+    (text,) = recipe.initial
+    return f"candidates by {text}, {recipe.scores}"
+
+
+def span(seconds: Span) -> str:
+    """From and to, in words.
+
+    >>> span((30.0, 300.0)), span((2.0, 2.2))
+    ('30 s to 5 min', 'about 2 s')
+    """
+    low, high = map(duration, seconds)
+    return f"about {low}" if low == high else f"{low} to {high}"
