@@ -12,7 +12,7 @@ from shuffleproof.core.experiment.list_sources import recipe_of, replacing, sour
 from shuffleproof.core.rankers import preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
-from shuffleproof.core.rankers.name import FILES, INITIAL
+from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import Damaged
@@ -130,7 +130,11 @@ def data_of(entry: Entry, found: Iterable[Entry]) -> str:
 
 
 def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
-    """These artefacts and all that they need, so that another machine can open them."""
+    """These artefacts and all that they need, so that another machine can open them.
+
+    Rankers of user code are left out, which nothing there could open; what is stored of their
+    studies needs none.
+    """
     by_key = {entry.key: entry for entry in found}
     reached: set[ArtefactKey] = set()
     waiting = [key for key in keys if key in by_key]
@@ -138,7 +142,8 @@ def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]
         key = waiting.pop()
         if key not in reached:
             reached.add(key)
-            waiting += [needed for needed in by_key[key].needs if needed in by_key]
+            needs = [by_key[needed] for needed in by_key[key].needs if needed in by_key]
+            waiting += [one.key for one in needs if not _is_user_code(one.artefact)]
     return [entry for entry in by_key.values() if entry.key in reached]
 
 
@@ -182,13 +187,20 @@ def summary_of(artefact: Artefact) -> str:
         preset, changed = from_preset(recipe["ranker"])
         if recipe["ranker"]["name"] in FILES:
             return _of_file(artefact)
-        said = f"{preset} preset" + (f", {in_words(changed)}" if changed else "")
+        kind = "user code" if _is_user_code(artefact) else f"{preset} preset"
+        said = kind + (f", {in_words(changed)}" if changed else "")
         said += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
         return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
     if artefact.key.kind == "study":
         return f"on {facts.get('data', '?')}: {', '.join(rankers_of(recipe))}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
+
+
+def _is_user_code(artefact: Artefact) -> bool:
+    """Whether it is a ranker that only a process can open which has registered its class."""
+    name = str(artefact.recipe.get("ranker", {}).get("name", ""))
+    return artefact.key.kind == "ranker" and RankerName.of(name).kind is Kind.OBJECT
 
 
 def _of_file(artefact: Artefact) -> str:

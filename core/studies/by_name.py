@@ -1,8 +1,8 @@
 """What somebody gave a study in Python, as the names that its question takes.
 
 A question holds names: they are what keys, commands and stored results are made of. A person may
-write one text instead of a list, and give things instead of their names: a trained ranker, a
-measure, families with levels as a mapping.
+write one text instead of a list, and give things instead of their names: a trained ranker, an
+object or function of user code (`user_names`), a measure, families with levels as a mapping.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter, parts_of, plain_of, text_of, value_of
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.rankers.fit_cache import CachedRanker
+from shuffleproof.core.studies import user_names
 from shuffleproof.core.studies.question import flag_of, syntax_of
 
 DIGITS = 8
@@ -22,12 +22,6 @@ DIGITS = 8
 
 LEVELS = "perturbations"
 """What fields of families with levels are names of."""
-
-TAKES: Mapping[str, str] = {
-    "rankers": "a name such as 'dlcm', or what `train` returned",
-    "measures": "a name such as 'NDCG@10', or a Measure",
-}
-"""What stands for a name, by what it is a name of."""
 
 
 def by_name(field: Parameter, value: Any) -> Any:
@@ -45,7 +39,7 @@ def by_name(field: Parameter, value: Any) -> Any:
     >>> from shuffleproof.core.studies.registry import STUDIES
     >>> from shuffleproof.core.parameters import parameters
     >>> fields = {field.name: field for field in parameters(STUDIES["initial-ranking"])}
-    >>> by_name(fields["rankers"], "dlcm, mart"), by_name(fields["measures"], Measure.parse("RR"))
+    >>> by_name(fields["rankers"], "dlcm, mart"), by_name(fields["measures"], ["RR"])
     (('dlcm', 'mart'), ('RR',))
     >>> by_name(fields["perturbations"], {"cut": [0, 0.5]})
     (('cut', 0.0), ('cut', 0.5))
@@ -71,13 +65,13 @@ def name_of(field: Parameter, thing: Any) -> str:
     """
     if isinstance(thing, str):
         return thing
-    if isinstance(thing, Measure) and field.names == "measures":
-        return str(thing)
     if isinstance(thing, CachedRanker) and field.names == "rankers":
         name, digest = thing.ranker.name, thing.artefact.key.digest
         return f"{name}#{digest[:DIGITS]}"
+    if field.names in user_names.NAMED:
+        return str(user_names.of(field.names, thing))
     found = f"a {type(thing).__name__}"
-    raise ParameterError(field.name, found, TAKES.get(field.names, "a name"))
+    raise ParameterError(field.name, found, "a name")
 
 
 def _of_text(field: Parameter, text: str) -> Any:

@@ -7,7 +7,10 @@ from typing import Any
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName
+
+KNOWN_BY = "known_by"
+"""What a ranker of user code is known by, in its recipe."""
 
 
 def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -20,6 +23,8 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     ('small', {'epochs': 3})
     """
     name, fields = str(recipe["name"]), _flat(recipe)
+    if RankerName.of(name).kind is Kind.OBJECT:  # the digest of its code is nobody's choice
+        return "", {field: value for field, value in fields.items() if field != KNOWN_BY}
     if name in FILES:  # a file has no preset
         return "", {}
     try:

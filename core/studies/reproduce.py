@@ -9,7 +9,7 @@ from typing import Any
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of, syntax_of
@@ -125,6 +125,9 @@ def ranker_command(recipe: Facts, data: str) -> str:
         return shlex.join(words + ([] if data == SAMPLE else ["--data", data]))
     preset, changed = from_preset(recipe["ranker"])
     words = ["shuffleproof", "train", f"{name}@{preset}" if preset else name]
+    if RankerName.of(name).kind is Kind.OBJECT:
+        words += ["--with", "MODULE"]  # that registers it
+        changed = {field: value for field, value in changed.items() if field == "seed" and value}
     words += [] if data == SAMPLE else ["--data", data]
     lists = recipe.get("lists")
     if isinstance(lists, Mapping):

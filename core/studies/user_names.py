@@ -4,10 +4,11 @@ Names of user code become those that keys and stored results hold.
 """
 
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from shuffleproof.core import user_code
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import ParameterError, UsageError
 
 
 def of(names: str | None, value: Any) -> Any:
@@ -23,7 +24,7 @@ def of(names: str | None, value: Any) -> Any:
     >>> of("rankers", ("dlcm", "mart")), of(None, 3)
     (('dlcm', 'mart'), 3)
     """
-    named = _NAMED.get(names or "")
+    named = NAMED.get(names or "")
     if named is None or value is None:
         return value
     if not isinstance(value, tuple):
@@ -44,7 +45,7 @@ def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
             )
 
 
-def _ranker(thing: Any) -> Any:
+def _ranker(thing: Any) -> str:
     if isinstance(thing, str):
         return thing
     from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (only who brings objects pays for it)
@@ -52,23 +53,27 @@ def _ranker(thing: Any) -> Any:
     return user_rankers.named(thing)
 
 
-def _measure(thing: Any) -> Any:
-    if isinstance(thing, str) or not callable(thing):
-        return str(thing)  # or a Measure
-    from shuffleproof.core.metrics import user_measures  # noqa: PLC0415 (likewise)
+def _measure(thing: Any) -> str:
+    if isinstance(thing, str):
+        return thing
+    from shuffleproof.core.metrics import measure, user_measures  # noqa: PLC0415 (likewise)
 
+    if isinstance(thing, measure.Measure):
+        return str(thing)
+    if not isinstance(thing, FunctionType):
+        found = f"a {type(thing).__name__}"
+        raise ParameterError("measures", found, "a name such as 'NDCG@10', a Measure or a function")
     user_measures.measure(thing)
     return thing.__name__
 
 
-def _family(family: Any) -> Any:
-    return user_code.full_family(family) if isinstance(family, str) else family
+def _pair(pair: tuple[str, float]) -> tuple[str, float]:
+    return user_code.full_family(pair[0]), pair[1]
 
 
-def _pair(pair: Any) -> Any:
-    return (_family(pair[0]), *pair[1:]) if isinstance(pair, tuple) and pair else pair
-
-
-_NAMED: Mapping[str, Callable[[Any], Any]] = {
-    "rankers": _ranker, "measures": _measure, "families": _family, "perturbations": _pair,
-}  # fmt: skip
+NAMED: Mapping[str, Callable[[Any], Any]] = {
+    "rankers": _ranker,
+    "measures": _measure,
+    "families": user_code.full_family,
+    "perturbations": _pair,
+}

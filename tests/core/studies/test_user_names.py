@@ -10,10 +10,12 @@ import pytest
 import shuffleproof
 from shuffleproof.core import user_code
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.outside.user_rankers import named
 from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.by_name import by_name
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
@@ -51,6 +53,15 @@ class Means:
     def score(self, features):
         drawn = self.noise * np.sin(np.arange(len(features)))
         return np.array([self.means.get(one, 0.0) for one in features[:, 1]]) + self.shift + drawn
+
+
+class Kept(Means):
+    def save(self, directory):
+        (directory / "means.json").write_text(repr(self.shift))
+
+    @classmethod
+    def load(cls, directory):
+        return cls(float((directory / "means.json").read_text()))
 
 
 def by_rank(features, ranks):
@@ -153,6 +164,23 @@ def test_trials_of_what_cannot_be_told_are_not_stored(store):
     assert records() == before
 
 
+def test_things_stand_for_names_in_python():
+    fields = {field.name: field for field in parameters(RankingDegradation)}
+    given = by_name(fields["rankers"], [by_rank, "mart", lambda features: features[:, 0]])
+    assert given[:2] == ("python:by_rank", "mart")
+    assert given[2].startswith("python:lambda-")
+
+    def first(labels):
+        return float(labels[0])
+
+    assert by_name(fields["measures"], [first, "RR"]) == ("first", "RR")
+    register()
+    question = RankingDegradation(("mart",), by_name(fields["perturbations"], {"turn": [0, 2]}))
+    assert [family[:6] for family, _ in question.perturbations] == ["turn#r", "turn#r"]
+    with pytest.raises(ParameterError, match="a Measure or a function"):
+        by_name(fields["measures"], [3.5])
+
+
 def test_two_things_by_one_name_are_refused():
     with pytest.raises(UsageError, match="register each under a name of its own"):
         of("rankers", (Means().score, Means().score))
@@ -174,10 +202,18 @@ for study in store.artefacts("study"):
     result.summary()
     assert paragraph(result.recipe, result.facts) and references(result.recipe, result.facts)
     planned(result.recipe).digests(len(result.query_ids))
-    for ending in ("csv", "json", "tex", "md"):
+    for ending in ("csv", "md"):
         where = ["--store", str(store.root)]
         assert main(["export", str(study.key), str(out / f"{study.key}.{ending}"), *where]) == 0
         assert main(["library", "show", str(study.key), *where]) == 0
+archive, other = str(out / "all.zip"), ["--store", str(out / "other")]
+every = [str(study.key) for study in store.artefacts("study")]
+assert main(["library", "export", archive, *every, "--store", str(store.root)]) == 0
+assert main(["library", "import", archive, *other]) == 0
+assert main(["library", "show", every[0], *other]) == 0
+kept = [str(one.key) for one in store.artefacts("ranker") if "python:" in str(one.recipe)]
+assert len(kept) == 1, kept
+assert main(["library", "show", *kept, "--store", str(store.root)]) == 0
 assert main(["library", "list", "--store", str(store.root)]) == 0
 assert main(["library", "verify", "--store", str(store.root)]) == 0
 assert main(["library", "clean", "--store", str(store.root)]) == 0
@@ -192,12 +228,15 @@ assert ended == 2, ended
 def test_a_process_that_knows_nothing_of_it_reads_all_that_is_stored(store, tmp_path):
     for question in questions(register()).values():
         asked(question, store)
+    asked(Invariance((shuffleproof.ranker("kept", Kept),)), store)
     program = [sys.executable, "-c", READER, str(store.root), str(tmp_path)]
     ended = subprocess.run(program, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-3000:]
-    assert len(list(tmp_path.iterdir())) >= 4 * len(questions("mart"))
+    assert len(list(tmp_path.iterdir())) > 2 * len(questions("mart"))
     assert "not registered in this process" in ended.stderr
     assert "can be read" in ended.stderr
+    assert "summary: user code, seed 0; on lists by feature:1" in ended.stdout
+    assert "command: shuffleproof train python:kept --with MODULE --data mine" in ended.stdout
 
 
 MODULE = """
