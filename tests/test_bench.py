@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shuffleproof.core import bench
-from shuffleproof.core.bench import softrank
+from shuffleproof.core.bench import shell, softrank
 from shuffleproof.core.cli.arguments import BENCH_JOBS, main
 
 
@@ -37,3 +37,16 @@ def test_a_softrank_epoch_is_timed_beside_one_of_attention_rank(monkeypatch):
     assert row.ratio == pytest.approx(20 * row.peer / row.ours)
     assert row.floor == 1.0
     assert "at most 20 ×" in row.note
+
+
+def test_a_start_is_timed_by_its_least_cpu_seconds_beside_ceilings_and_peers(monkeypatch):
+    asked = []
+    monkeypatch.setattr(shell, "least", lambda words, *_: asked.append(words) or 0.5)
+    monkeypatch.setattr(shell, "find_spec", lambda name: name == "ir_measures")
+    rows = shell.shell(quick=True)
+    assert {row.job for row in rows} >= {"help", "stored study", "stored ranker", "HTML report"}
+    assert ["-c", "import ir_measures"] in asked
+    by = {(row.job, row.peer_name): row for row in rows}
+    assert (by["help", "our ceiling"].ratio, by["help", "our ceiling"].floor) == (0.6, 1.0)
+    assert by["help", "import ir_measures"].ratio == 1
+    assert "not installed" in by["help", "import ranx"].note
