@@ -65,6 +65,15 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def cut(text: str, letters: int) -> str:
+    """A text of at most so many letters, and a mark where there were more.
+
+    >>> cut("abcdef", 4), cut("abc", 4)
+    ('abcd…', 'abc')
+    """
+    return text if len(text) <= letters else f"{text[:letters]}…"
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """So many of something, thousands with commas.
 

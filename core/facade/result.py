@@ -31,10 +31,11 @@ from shuffleproof.core.studies.sections import (
     told,
 )
 from shuffleproof.core.studies.tables import Cell, Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, cut
 
-WIDEST, FINDINGS, ROWS = 160, 6, 12
-"""Letters of a line and findings of a `repr`, rows of a table in a notebook; more are cut."""
+WIDEST, PARAGRAPH, FINDINGS, ROWS = 160, 400, 6, 12
+"""Letters of a line of a `repr` and of a paragraph in a notebook, findings of both, rows of a table
+in a notebook: what is beyond is cut."""
 
 OF_OTHERS = ("format", "part", "data", "initial", "depth", "scores", "preset")
 """Flags of `export` that a study has no use for, or that its path says."""
@@ -65,27 +66,27 @@ class Result(StudyResult):
     def __repr__(self) -> str:
         """What was asked, what was found and what there is to look at, in ten lines at most."""
         said = self.finding.splitlines()
-        lines = [super().__repr__(), *(_cut(line) for line in said[:FINDINGS])]
+        lines = [super().__repr__(), *(cut(line, WIDEST) for line in said[:FINDINGS])]
         if len(said) > FINDINGS:
             lines.append(f"… {counted(len(said) - FINDINGS, 'finding')} more in .finding")
         names = "; ".join(f"{at} {name}" for at, name in enumerate(self.tables, start=1))
-        lines.append(_cut(f"tables: {names}"))
+        lines.append(cut(f"tables: {names}", WIDEST))
         return "\n".join([*lines, f"figures: {len(self._pictures())}"])
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the finding, and the first rows of the first table."""
         said = "".join(
-            f"<p>{html.escape(_cut(line, 400))}</p>"
+            f"<p>{html.escape(cut(line, PARAGRAPH))}</p>"
             for line in self.finding.splitlines()[:FINDINGS]
         )
         table = next(self._tables(), None)
         if table is None:
             return said
-        cut = replace(table, frame=table.frame.head(ROWS), groups=table.groups[:ROWS])
+        first = replace(table, frame=table.frame.head(ROWS), groups=table.groups[:ROWS])
         more = len(table.frame) - ROWS
         rest = f"<p><small>… {counted(more, 'row')} more: .table()</small></p>" if more > 0 else ""
         title = f"<p><b>{html.escape(table.title)}</b></p>" if table.title else ""
-        return f"<div>{said}{title}{table_text.html(cut)}{rest}</div>"
+        return f"<div>{said}{title}{table_text.html(first)}{rest}</div>"
 
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
         """What the study says, under these measures (none: its own)."""
@@ -108,8 +109,12 @@ class Result(StudyResult):
 
     @property
     def finding(self) -> str:
-        """What the numbers amount to, a line each; first what is not there, where that is so."""
-        said = [one.text for one in self._sections() if isinstance(one, Finding) and one.text]
+        """What the numbers amount to, a line each: the answer in one sentence, then the findings.
+
+        Above them stands what is not there, where a study is of some queries or was stopped.
+        """
+        telling = (one for one in self._sections() if isinstance(one, Headline | Finding))
+        said = [one.text for one in telling if one.text]
         return "\n".join([*limits(self.facts), *said])
 
     @property
@@ -210,10 +215,6 @@ Result.export.__doc__ = (
 
 def _texts(measures: Measures) -> list[str]:
     return parts_of(measures, OLD) if isinstance(measures, str) else list(measures)
-
-
-def _cut(line: str, letters: int = WIDEST) -> str:
-    return line if len(line) <= letters else f"{line[:letters]}…"
 
 
 def _shown(table: Table) -> pd.DataFrame:

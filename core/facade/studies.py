@@ -26,16 +26,16 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import names, workbench
-from shuffleproof.core.studies.by_name import LEVELS, by_name, name_of
+from shuffleproof.core.studies.by_name import LEVELS, by_name
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
 from shuffleproof.core.studies.question import SAMPLE, Levels, Question, Scope, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.workbench import Workbench
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, cut
 from shuffleproof.progress_bar import bar, bars
-from shuffleproof.result import Result
+from shuffleproof.result import WIDEST, Result
 
 __all__ = ["Studies", "ask", "ingest", "open"]
 
@@ -109,7 +109,7 @@ class Studies:
             f"lists: {depth} by {', '.join(made.initial)}, training scores {made.scores}",
             f"studies: {', '.join(kind.replace('-', '_') for kind in STUDIES)}",
             "also: train, certify, doctor, lists, workbench",
-            *self.notes[:NOTES],
+            *(cut(note, WIDEST) for note in self.notes[:NOTES]),
         ]
         more = len(self.notes) - NOTES
         return "\n".join([*lines, *([f"… {counted(more, 'note')} more in .notes"] * (more > 0))])
@@ -168,7 +168,7 @@ class Studies:
         """Is a ranker's answer invariant to the order shown? Real permutations tell.
 
         Args:
-            ranker: a name, what `train` returned, or a function `module:function`.
+            ranker: a name, what `train` returned, `module:function`, or a ranker of one's own.
             permutations: of every query.
             seed: of the permutations.
             queries: only the first so many test queries.
@@ -177,7 +177,7 @@ class Studies:
         Returns:
             A certificate with its `verdict`, `sentence()` and `details()`.
         """
-        name = name_of(RANKER, ranker)
+        (name,) = by_name(RANKER, [ranker])
         self._check([name])
         asked = (permutations, seed)
         work = certificate_of(self.workbench, name, *asked, queries=queries, lists=lists)

@@ -27,6 +27,7 @@ from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 ALL_DOCUMENTS = "all documents"
+CALLED_DIGITS = 8
 VALID_MEASURES = ("NDCG@1", "NDCG@3", "NDCG@5", "NDCG@10")
 
 
@@ -57,6 +58,11 @@ class CachedRanker:
     def ranker(self) -> Ranker:
         """Ready to score; opened when it is asked for, since a stored result asks for none."""
         return registry.load(self.artefact.path) if self.fitted is None else self.fitted
+
+    @property
+    def called(self) -> str:
+        """The name by which commands and studies take it: `dlcm#3f2a91b0`."""
+        return f"{self.ranker.name}#{self.artefact.key.digest[:CALLED_DIGITS]}"
 
     def score(self, judged: JudgedLists) -> Float32[np.ndarray, " candidates"]:
         """One score a candidate of these lists, in their order; higher is better."""

@@ -1,8 +1,7 @@
-"""What somebody gave a study in Python, as the names that its question takes.
+"""What somebody gave a study in Python, as its question takes it.
 
-A question holds names: they are what keys, commands and stored results are made of. A person may
-write one text instead of a list, and give things instead of their names: a trained ranker, an
-object or function of user code (`user_names`), a measure, families with levels as a mapping.
+A person may write one text instead of a list, arrays and ranges for numbers, families with levels
+as a mapping, and things instead of their names (`core.studies.user_names` knows those).
 """
 
 from collections.abc import Mapping
@@ -10,15 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import Parameter, parts_of, plain_of, text_of, value_of
 from shuffleproof.core.perturb.levels import pairs_of
-from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.studies import user_names
 from shuffleproof.core.studies.question import flag_of, syntax_of
-
-DIGITS = 8
-"""Of a stored ranker's key, in its name."""
 
 LEVELS = "perturbations"
 """What fields of families with levels are names of."""
@@ -35,6 +29,7 @@ def by_name(field: Parameter, value: Any) -> Any:
 
     Raises:
         ParameterError: nothing that the field takes.
+        UsageError: a thing that is none of its kind.
 
     >>> from shuffleproof.core.studies.registry import STUDIES
     >>> from shuffleproof.core.parameters import parameters
@@ -50,35 +45,19 @@ def by_name(field: Parameter, value: Any) -> Any:
     if isinstance(value, str):
         return _of_text(field, value)
     if field.names and value is not None:
-        value = [name_of(field, one) for one in _several(value)]
-    elif field.several and not isinstance(value, list | tuple | None):
+        value = list(user_names.of(field.names, tuple(_several(value))))
+    elif field.several and not isinstance(value, list | None):
         value = [value]
     single = field.names and not field.several and isinstance(value, list) and len(value) == 1
     return plain_of(field, value[0] if single else value)
 
 
-def name_of(field: Parameter, thing: Any) -> str:
-    """The name of one thing that a field takes by name.
-
-    Raises:
-        ParameterError: it has none.
-    """
-    if isinstance(thing, str):
-        return thing
-    if isinstance(thing, CachedRanker) and field.names == "rankers":
-        name, digest = thing.ranker.name, thing.artefact.key.digest
-        return f"{name}#{digest[:DIGITS]}"
-    if field.names in user_names.NAMED:
-        return str(user_names.of(field.names, thing))
-    found = f"a {type(thing).__name__}"
-    raise ParameterError(field.name, found, "a name")
-
-
 def _of_text(field: Parameter, text: str) -> Any:
     """The value of a text: as the field's own flag takes it, where that is no plain one."""
-    own = [flag for flag in syntax_of(field).flags(field) if flag.name == flag_of(field)]
-    if field.flags is None or not own:
+    if field.flags is None or field.several:
         return value_of(field, text)
+    if all(flag.name != flag_of(field) for flag in syntax_of(field).flags(field)):
+        return plain_of(field, text)
     return syntax_of(field).value(field, {flag_of(field): text}, "")
 
 
@@ -99,13 +78,19 @@ def _pairs(value: Any) -> Any:
         return [
             pair
             for family, levels in value.items()
-            for pair in pairs_of([family], text_of(_several(_plain(levels))))
+            for pair in pairs_of([_family(family)], text_of(_several(_plain(levels))))
         ]
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return pairs_of(value)
-    if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
-        return [value]
-    return value
+    several = _several(value)
+    if len(several) == 2 and isinstance(several[1], int | float):
+        several = [several]
+    if any(isinstance(one, list) for one in several):
+        return [[_family(one[0]), *one[1:]] if one else one for one in several]
+    return pairs_of([_family(one) for one in several])
+
+
+def _family(family: Any) -> Any:
+    """The name of a family; a function stands for the one that was registered by its name."""
+    return getattr(family, "__name__", family)
 
 
 def _several(value: Any) -> list[Any]:

@@ -189,7 +189,13 @@ class Question:
     def answered(
         self, scope: Scope, max_seconds: int | float | None = None
     ) -> Generator[Progress, None, Artefact]:
-        """`study`, or what of it is finished in so many seconds (see `core.progress.within`)."""
+        """`study`, or what of it is finished in so many seconds (see `core.progress.within`).
+
+        Raises:
+            ParameterError: seconds that are none.
+        """
+        if max_seconds is not None and not max_seconds > 0:
+            raise ParameterError("max_seconds", max_seconds, "a number of seconds above 0")
         work = self.study(scope)
         return (yield from work if max_seconds is None else within(max_seconds, work))
 
@@ -235,8 +241,8 @@ class Question:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (only who asks pays for it)
 
         for field in parameters(self):
-            if field.names == "rankers" and getattr(self, field.name) == ():
-                raise UsageError("a study needs a ranker: name at least one")
+            if field.names in {"rankers", "measures"} and getattr(self, field.name) == ():
+                raise UsageError(f"a study needs a {field.names[:-1]}: name at least one")
         initial = scope.recipe(self.initial).initial
         asked = replace(self.named(), initial=initial, from_outside=from_outside)
         names.check(asked, scope.usual, scope.store)

@@ -48,8 +48,11 @@ def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
 def _ranker(thing: Any) -> str:
     if isinstance(thing, str):
         return thing
-    from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (only who brings objects pays for it)
+    from shuffleproof.core.rankers.fit_cache import CachedRanker  # noqa: PLC0415 (only who brings objects pays for it)
+    from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
+    if isinstance(thing, CachedRanker):
+        return thing.called
     return user_rankers.named(thing)
 
 

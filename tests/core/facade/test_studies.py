@@ -167,7 +167,13 @@ def test_values_are_taken_as_people_write_them(kind, name, given, value):
         (lambda mine: mine.card("feature:1", draws=0), "at least 1"),
         (lambda mine: mine.card("feature:1", draws=[1, 2]), "whole number"),
         (lambda mine: mine.card("dlmc"), "did you mean dlcm"),
-        (lambda mine: mine.card(3), "'dlcm'"),
+        (lambda mine: mine.card(3), "cannot be a ranker"),
+        (lambda mine: mine.card("feature:1", queries=0), "from 1 on"),
+        (lambda mine: mine.card("feature:1", max_seconds=0), "above 0"),
+        (lambda mine: mine.benchmark("feature:1", measures=[]), "at least one"),
+        (lambda mine: mine.benchmark([]), "at least one"),
+        (lambda mine: mine.worst_case("feature:1", search={"methd": "beam"}), "mean method"),
+        (lambda mine: mine.worst_case("feature:1", search="beam"), "object"),
         (lambda mine: mine.card("feature:1", "nonsense"), "known:"),
         (lambda mine: mine.initial_ranking("feature:1", measures="NDGC@5"), "NDCG"),
         (lambda mine: mine.train("dlmc"), "did you mean dlcm"),
@@ -204,9 +210,32 @@ def test_a_trained_ranker_scores_and_stands_for_its_name(mine):
     assert ranker.score(test).shape == test.lists.rows.shape
     found = mine.invariance([ranker, "feature:1"], permutations=2)
     (label, _), *_ = found.recipe["rankers"]
-    assert label == f"ranknet#{ranker.artefact.key.digest[:8]}"
+    assert label == ranker.called == f"ranknet#{ranker.artefact.key.digest[:8]}"
     assert mine.certify(ranker, 2).ranker == label
     assert mine.train("ranknet", epochs=1, steps_per_epoch=2).cached
+
+
+def test_things_of_ones_own_are_taken_where_names_are(mine):
+    @sp.measure
+    def graded_at_top(labels):
+        return float(labels[:2].mean())
+
+    @sp.perturbation(levels=(1,))
+    def turned(ranks, generator, level):
+        return np.arange(len(ranks))[::-1] if level else np.arange(len(ranks))
+
+    def mine_only(features, ranks):
+        return features[:, 0]
+
+    given = [mine_only, mine.train("ranknet", epochs=1, steps_per_epoch=2)]
+    found = mine.perturbations(given, turned, [graded_at_top, "RR"], draws=1)
+    labels = {label for label, _ in found.recipe["rankers"]}
+    assert any(label.startswith("python:mine_only") for label in labels)
+    assert found.measures[0].partition("#")[0] == "graded_at_top"
+    assert "graded_at_top" in repr(found)
+    levels = mine.perturbations(given, {turned: 1}, graded_at_top, draws=1)
+    assert levels.recipe["perturbations"] == found.recipe["perturbations"]
+    assert mine.certify(mine_only, 2).verdict == "invariant"
 
 
 def test_ingest_reads_and_finds_what_the_command_does(tmp_path, capsys):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.parameters import (
     Parameter,
     fields_of,
@@ -20,6 +21,7 @@ from shuffleproof.core.studies.question import (
     Flag,
     Given,
     Question,
+    Scope,
     SingleFlag,
 )
 
@@ -119,3 +121,11 @@ class WorstCase(Question):
     def printed(self) -> str:
         """Random mean against worst found."""
         return "table(result)"
+
+    def refuse(self, scope: Scope) -> None:
+        """Refuse fields that a search has not."""
+        del scope
+        known = [field.name for field in parameters(Search)]
+        for name in self.search or {}:
+            if name not in known:
+                raise UnknownNameError("field of the search", name, known)
