@@ -79,6 +79,36 @@ class ShapeError(DataError):
         super().__init__(name, found, f"Expected {expected}.")
 
 
+class AnswerError(DataError):
+    """A ranker answered something else than one finite number a document.
+
+    Attributes:
+        fault: a code of `core.checks.doctor`: dropped-documents, added-documents, not-finite or
+            no-scores.
+    """
+
+    def __init__(self, place: str, found: str, remedy: str, fault: str) -> None:
+        self.fault = fault
+        super().__init__(place, found, remedy)
+
+    @classmethod
+    def of_shape(
+        cls, place: str, found: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    ) -> "AnswerError":
+        """An answer of another shape.
+
+        Args:
+            place: the ranker and the query.
+            found: what it returned, in words.
+            remedy: what is expected.
+            shapes: of what it returned, and of what is due.
+        """
+        (got, due), fault = shapes, "no-scores"
+        if len(got) == len(due) == 1 and got != due:
+            fault = "dropped-documents" if got < due else "added-documents"
+        return cls(place, found, remedy, fault)
+
+
 class NotAskedAgainError(DataError):
     """Scores of a file are wanted of what the file does not score, or in another order."""
 

@@ -343,11 +343,44 @@ def train(  # noqa: PLR0913 (a job's parameters are its keywords)
     }
 
 
+def doctor(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    ranker: str,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Examine a ranker on the test lists; result: artefact, ranker, lists, of, seconds, findings.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name or `sample`.
+        ranker: one of the store or of the registry.
+        lists: fields of ListRecipe that differ from its default.
+        preset: preset of rankers named without one.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    from shuffleproof.core.checks.doctor import diagnosed  # noqa: PLC0415 (only who works pays for it)
+
+    bench = yield from Scope(store, data, lists, preset, pinned).opened()
+    found = yield from bench.identified(ranker)
+    diagnosis = yield from diagnosed(found.ranker, bench.test_lists())
+    findings = [
+        {"code": one.code, "severity": one.severity, "message": one.message, "where": one.where}
+        for one in diagnosis.findings
+    ]
+    told = diagnosis.plain() | {"ranker": ranker, "findings": findings}
+    return {"artefact": f"ranker-{found.digest}"} | told
+
+
 KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
     "examine": examine,
     "train": train,
     "bring": bring,
+    "doctor": doctor,
     "runs": runs,
     "library-export": export,
     "library-import": import_archive,
@@ -412,11 +445,11 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     if isinstance(job, StudyJob):
         question, scope = job.asked(store, parameters)
         question.check(scope)
-    elif kind == "train":
+    elif kind in {"train", "doctor"}:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy: only at submission)
 
         initial = (parameters["lists"] or {}).get("initial", ())
-        changes = parameters["changes"] or {}
+        changes = parameters.get("changes") or {}
         asked = names.Names([parameters["ranker"]], changes, initial=initial)
         names.check(asked, parameters["preset"], store)
 

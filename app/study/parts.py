@@ -25,6 +25,13 @@ CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso
 PLAIN = {"displayModeBar": False}
 """Of small pictures, which need no buttons over them."""
 
+SEVERITIES = {
+    "problem": ":material/error: :red[problem]",
+    "warning": ":material/warning: :orange[warning]",
+    "info": ":material/info: :gray[remark]",
+}
+"""How findings of a doctor begin."""
+
 
 def header(title: str, question: str) -> None:
     """The page's title, and under it the question that its picture answers."""

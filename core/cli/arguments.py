@@ -185,10 +185,24 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     )
     doctor = _command(
         commands, "doctor", "data:doctor_",
-        "what an upload hides; exit status 3 where there is a problem, which spoils a study",
+        "what an upload hides, or a ranker; exit status 3 where there is a problem, which spoils "
+        "a study",
     )  # fmt: skip
-    doctor.add_argument("data", help="a stored name, a key, a LETOR file or folder, or `sample`")
+    doctor.add_argument(
+        "data", nargs="?", help="a stored name, a key, a LETOR file or folder, or `sample`"
+    )
     doctor.add_argument("--part", choices=("all", "train", "valid", "test"), default="all")
+    doctor.add_argument(
+        "--ranker",
+        help="examine this ranker on the data's test lists instead: a name, a model "
+        "(lightgbm:model.txt), a file of scores (scores:file), or a function module:function",
+    )
+    doctor.add_argument("--queries", type=_count, help="of a ranker: only the first so many")
+    doctor.add_argument(
+        "--seed", type=whole, default=0, help="of a ranker: of the orders that are tried"
+    )
+    doctor.add_argument("--data", dest="of", help="as the first word")
+    _lists(doctor)
 
 
 def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -395,6 +409,10 @@ def _with(command: argparse.ArgumentParser) -> None:
 def _workbench(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
     _with(command)
     command.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
+    _lists(command, initial)
+
+
+def _lists(command: argparse.ArgumentParser, initial: str = "lambdamart") -> None:
     command.add_argument("--initial", help=f"initial rankers, comma-separated (default {initial})")
     command.add_argument("--depth", type=_count, default=40, help="candidates a query (default 40)")
     command.add_argument("--scores", choices=("cross-fitted", "in-sample"), default="cross-fitted")

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from shuffleproof.core.checks import rankers
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import done, one_fold, store_of
+from shuffleproof.core.cli.open import done, one_fold, store_of, workbench_of
 from shuffleproof.core.data import catalogue, doctor, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.source import Parts
@@ -90,7 +91,14 @@ def _fractions(text: str) -> tuple[float, float, float]:
 
 
 def doctor_(arguments: argparse.Namespace) -> Answer:
-    """`doctor`: what an upload hides, part by part; 3 where something spoils a study."""
+    """`doctor`: what an upload hides, part by part, or a ranker; 3 where it spoils a study."""
+    if arguments.data is None and arguments.of is None and arguments.ranker is None:
+        raise UsageError("name a data set, as in `doctor mine`, or a --ranker")
+    if None not in {arguments.data, arguments.of} and arguments.data != arguments.of:
+        raise UsageError(f"{arguments.data} and --data {arguments.of}: leave one of them out")
+    arguments.data = arguments.data or arguments.of or catalogue.SAMPLE
+    if arguments.ranker is not None:
+        return _of_ranker(arguments)
     fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     if arguments.part == "all":
@@ -109,6 +117,19 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
     spoilt = any(finding.severity == "problem" for finding in findings)
     text = f"{table(facts)}\n\n{_listed(findings)}"
     return Answer(facts | {"findings": rows}, text, PROBLEM if spoilt else 0)
+
+
+def _of_ranker(arguments: argparse.Namespace) -> Answer:
+    """What a ranker's scores of the test lists hide."""
+    bench = workbench_of(arguments)
+    lists = bench.test_lists(arguments.queries)
+    found = done(arguments.ranker, rankers.examined(bench, arguments.ranker, lists, arguments.seed))
+    facts = found.plain()
+    ids = {"": lists.dataset}
+    rows = [asdict(one) | {"queries": _ids(one, ids)} for one in found.findings]
+    spoilt = any(one.severity == "problem" for one in found.findings)
+    said = _listed(found.findings) or "Nothing that could mislead a study."
+    return Answer(facts | {"findings": rows}, f"{table(facts)}\n\n{said}", PROBLEM if spoilt else 0)
 
 
 def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:

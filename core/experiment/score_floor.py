@@ -85,7 +85,7 @@ def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, 
     """
     offsets = base.lists.offsets
     floor = of_scores(offsets, scores)
-    company = difference(scores, _in_other_company(ranker, base))
+    company = difference(scores, in_other_company(ranker, base))
     floor = floor.raised(np.minimum(company, floor.doubt))
     exactly = getattr(ranker, "exact_scores", None)
     if exactly is not None and len(base.lists.rows):
@@ -118,9 +118,9 @@ def own_rounding(
     inside = ragged.elements_of(base.lists.offsets, chosen)
     most = np.zeros(len(few))
     for draw in range(DRAWS):
-        shaken = _shaken(base.dataset, few.rows, generator(draw, "own rounding"))
+        dataset = shaken(base.dataset, few.rows, generator(draw, "own rounding"))
         try:
-            again = ranker.score(shaken, few)
+            again = ranker.score(dataset, few)
         except ShuffleproofError:  # it takes no such features: nothing is excused
             return found
         apart = difference(scores[inside], np.nan_to_num(again, nan=np.inf))
@@ -160,7 +160,7 @@ def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
     return scores.copy()
 
 
-def _shaken(
+def shaken(
     dataset: RankingDataset, rows: Int64[np.ndarray, " rows"], chance: np.random.Generator
 ) -> RankingDataset:
     """A data set whose features in these rows are up to four float32 steps off."""
@@ -171,7 +171,7 @@ def _shaken(
     return replace(dataset, features=features, fingerprint="")
 
 
-def _in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
+def in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
     """The scores when odd and even lists are scored apart, the last first."""
     lists = base.lists
     again = np.empty(len(lists.rows), dtype=np.float64)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from shuffleproof.command import answer, flags_told, parameters_of
 from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
@@ -184,16 +185,16 @@ class Studies:
         return self._done(name, work)
 
     def doctor(self, **flags: Any) -> pd.DataFrame:
-        """What the data set hides: a row a finding, the gravest first.
+        """What the data set hides, or a `ranker`: a row a finding, the gravest first.
 
         Args:
             flags: those of the command:
         """
         with bars(progress=self.progress):
             told = answer("doctor", [self._fold], {"store": self.scope.store.root, **flags})
-        found = pd.DataFrame(told.json["findings"])
         first = ["severity", "where", "message"]
-        return found[[*first, *found.columns.drop(first)]]
+        rest = [one.name for one in fields(Finding) if one.name not in first]
+        return pd.DataFrame(told.json["findings"], columns=[*first, *rest])
 
     def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         """Refuse names that nothing has, before lists are made."""

@@ -1,6 +1,7 @@
 """The page From outside: runs, files of scores and models come in, are read by jobs and found."""
 
 import io
+import json
 from functools import partial
 
 import pytest
@@ -50,7 +51,7 @@ def worked(store, job):
         result = finished(jobs.KINDS[job.kind](store, **job.parameters))
     except ShuffleproofError as error:
         return ended(store, job, state="failed", reason=str(error))
-    return ended(store, job, state="done", result=f'{{"artefact": "{result["artefact"]}"}}')
+    return ended(store, job, state="done", result=json.dumps(result))
 
 
 def ended(store, job, **values):
@@ -155,6 +156,14 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     assert proposals.imported(tables.DATA) == [name]
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
     names.check(names.Names(rankers=(name,)), "small", store)
+    test.button(key="examine ranker").click().run()
+    (examining,) = [one for one in jobs.jobs_of(store).list() if one.kind == "doctor"]
+    assert (examining.parameters["ranker"], examining.parameters["data"]) == (name, tables.DATA)
+    job = worked(store, examining)
+    assert [one["code"] for one in job.result["findings"]] == ["constant-scores"]
+    test = opened(have=view.SCORED, **{view.DOCTOR: job.id})
+    assert "All documents have the same score in" in words(test)
+    assert not test.exception
 
 
 def test_scores_that_do_not_fit_are_refused(store):
@@ -167,4 +176,5 @@ def test_scores_that_do_not_fit_are_refused(store):
 def test_a_function_is_named_on_the_command_line_only(store):
     test = opened(have=view.FUNCTION)
     assert "runs none that comes over the web" in words(test)
-    assert any("certify mine:score --data 'my_set'" in code.value for code in test.code)
+    for command in ("certify mine:score", "doctor --ranker mine:score"):
+        assert any(f"{command} --data 'my_set'" in code.value for code in test.code)

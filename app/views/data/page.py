@@ -28,11 +28,6 @@ from shuffleproof.core.words import counted
 
 QUESTION = "What is in this data, and what in it could mislead a study?"
 TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")
-ICONS = {
-    "problem": ":material/error: :red[problem]",
-    "warning": ":material/warning: :orange[warning]",
-    "info": ":material/info: :gray[remark]",
-}
 
 
 def page() -> None:
@@ -120,14 +115,14 @@ def _findings(examined: Examination, notes: list[str]) -> None:
         for place, finding in enumerate(remarks):
             _finding(finding, f"remark {place}")
         for note in notes:
-            st.markdown(f"{ICONS['info']} {escaped(note)}")
+            st.markdown(f"{parts.SEVERITIES['info']} {escaped(note)}")
 
 
 def _finding(finding: Finding, key: str) -> None:
     words, door = st.columns([5, 1], vertical_alignment="center")
     part = f"**{data_sets.WORDS[finding.part]}**: " if finding.part else ""
     where = "" if finding.queries or not finding.where else f" ({escaped(finding.where)})"
-    words.markdown(f"{ICONS[finding.severity]} {part}{escaped(finding.message)}{where}")
+    words.markdown(f"{parts.SEVERITIES[finding.severity]} {part}{escaped(finding.message)}{where}")
     if finding.queries:
         door.button(
             f"{len(finding.queries):,} {'queries' if len(finding.queries) > 1 else 'query'}",

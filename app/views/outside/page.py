@@ -180,6 +180,7 @@ def _function() -> None:
     st.code(EXAMPLE, language="python")
     flag = "" if data == "sample" else f" --data '{data}'"
     st.code(
+        f"shuffleproof doctor --ranker mine:score{flag}\n"
         f"shuffleproof certify mine:score{flag}\n"
         f"shuffleproof study initial-ranking --rankers mine:score,lambdamart{flag}\n"
         f"shuffleproof study card --rankers mine:score{flag}",
@@ -300,6 +301,40 @@ def _brought(data: str) -> None:
     with st.container(horizontal=True):
         for path, title in CAN.items():
             parts.link(path, title)
+    _doctor(data, [proposals.as_asked(ranker, data) for ranker in rankers])
+
+
+DOCTOR = "ranker examined"
+
+
+def _doctor(data: str, names: list[str]) -> None:
+    """Draw which ranker is to be examined, the job under way, and what it found."""
+    st.subheader("What the doctor finds")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        ranker = st.selectbox("Ranker", names, key="examined ranker", width=360)
+        pressed = st.button("Examine it", key="examine ranker")
+    st.caption(
+        "Input passed on, constant, saturated or rounded scores, ties by order, NaN, the wrong "
+        "direction, chance, slowness. Whether the order matters is for certificates: Invariance."
+    )
+    if pressed and ranker:
+        _hand_in(DOCTOR, lambda: jobs.submit("doctor", {"data": data, "ranker": ranker}))
+    _watch(DOCTOR, _findings)
+
+
+def _findings(job: Job) -> None:
+    """Draw what an examination found."""
+    told = job.result
+    examined = f"{told['lists']:,} of {counted(told['of'], 'list')}"
+    values = ", ".join(f"{name} {number(value)}" for name, value in told["measures"].items())
+    st.markdown(
+        escaped(f"{told['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
+    )
+    if not told["findings"]:
+        st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
+    for one in told["findings"]:
+        where = f" ({escaped(one['where'])})" if one["where"] else ""
+        st.markdown(f"{parts.SEVERITIES[one['severity']]} {escaped(one['message'])}{where}")
 
 
 def _what(ranker: TrainedRanker) -> str:

@@ -30,7 +30,7 @@ from shuffleproof.core.user_code import failure
 
 ABSENT, FAILED, REFUSED = "absent", "failed", "refused"
 INPUTS, OPTIONAL, FILES = "inputs", "optional", "files"
-RETURNED, EXPECTED, REMEDY = "returned", "expected", "remedy"
+RETURNED, EXPECTED, REMEDY, SHAPE = "returned", "expected", "remedy", "shape"
 SCORES = b"scores"
 ARRAYS = ("features", "ranks", "mask")
 """Inputs that are sent as arrays, in this order; the others stand in the words before them."""
@@ -112,7 +112,7 @@ def _serve(
         with _limited(*limit):
             scores = numbers(taken.call(function, given), shape)
     except UnusableError as error:
-        head = {RETURNED: error.found, REMEDY: error.remedy, EXPECTED: shape}
+        head = {RETURNED: error.found, REMEDY: error.remedy, EXPECTED: shape, SHAPE: error.shape}
         asked.send_bytes(json.dumps(head).encode())
         return
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float32, Int64
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_process import ARRAYS, FILES, INPUTS, OPTIONAL
@@ -198,7 +198,8 @@ class CallableRanker:
             (one, place), docs = wrong[0], slots.shape[1]
             found = f"it returned {answer[one, place]} for document {place + 1} of {docs}"
             remedy = "Expected finite numbers of single precision."
-            raise DataError(f"{self.name}, query {names[one]}", found, remedy)
+            where = f"{self.name}, query {names[one]}"
+            raise AnswerError(where, found, remedy, "not-finite")
         return answer
 
     def _texts(

@@ -26,7 +26,13 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, blocks
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import ArtefactError, DataError, LetorError, NotAskedAgainError
+from shuffleproof.core.errors import (
+    AnswerError,
+    ArtefactError,
+    DataError,
+    LetorError,
+    NotAskedAgainError,
+)
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.name import SCORES, RankerName
@@ -85,7 +91,9 @@ class FileScores:
         scores = np.fromiter(map(ties.noted, _numbers(path)), dtype=np.float64)
         if len(scores) != dataset.documents:
             found = f"{len(scores):,} scores where the part has {dataset.documents:,} documents"
-            raise DataError(str(path), found, "Give one score a line, in the order of the rows.")
+            remedy = "Give one score a line, in the order of the rows."
+            sizes = ((len(scores),), (dataset.documents,))
+            raise AnswerError.of_shape(str(path), found, remedy, sizes)
         single = in_single_precision(dataset.offsets, scores)
         return cls(name, single, dataset.fingerprint, _digest(path), ties.merged)
 
@@ -181,9 +189,10 @@ class OutsideModel:
             found = f"it answered {scores.shape}"
             if scores.shape == (len(rows),):
                 found = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
-            raise DataError(
-                RankerName.of(self.name).display, found, "One finite score a document is due."
-            )
+            raise AnswerError(
+                RankerName.of(self.name).display, found, "One finite score a document is due.",
+                "not-finite" if scores.shape == (len(rows),) else "no-scores",
+            )  # fmt: skip
         return scores.astype(np.float32)
 
     def save(self, directory: Path) -> None:

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.errors import AnswerError, DataError, ParameterError
 from shuffleproof.core.execution.worker_process import THREAD_SETTINGS
 from shuffleproof.core.numerals import is_count, number
 from shuffleproof.core.rankers.outside.callable_process import (
@@ -33,6 +33,7 @@ from shuffleproof.core.rankers.outside.callable_process import (
     REMEDY,
     RETURNED,
     SCORES,
+    SHAPE,
 )
 from shuffleproof.core.rankers.outside.signature import SIGNATURE
 from shuffleproof.core.user_code import place
@@ -211,7 +212,8 @@ class FunctionProcess:
             raise DataError(where, f"the function failed: {head[FAILED]}", "Mend it.")
         expected = " x ".join(map(str, head[EXPECTED]))
         due = head[REMEDY] or f"Expected {expected} numbers: {SIGNATURE}."
-        raise DataError(where, f"it returned {head[RETURNED]}", due)
+        shapes = tuple(head[SHAPE]), tuple(head[EXPECTED])
+        raise AnswerError.of_shape(where, f"it returned {head[RETURNED]}", due, shapes)
 
     def _asked(self, message: Any, where: str) -> bytes:
         """The answer to a message; the process is ended where it comes too late."""

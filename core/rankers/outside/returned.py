@@ -27,11 +27,12 @@ class UnusableError(Exception):
     Attributes:
         found: what it is.
         remedy: what to do.
+        shape: of an array of numbers, where it is another than is due.
     """
 
-    def __init__(self, found: str, remedy: str = "") -> None:
+    def __init__(self, found: str, remedy: str = "", shape: tuple[int, ...] = ()) -> None:
         """Both in words."""
-        self.found, self.remedy = found, remedy
+        self.found, self.remedy, self.shape = found, remedy, shape
         super().__init__(found)
 
 
@@ -73,7 +74,7 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     is_real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
     if scores.shape != expected or not is_real:
         kind = KINDS.get(scores.dtype.kind, str(scores.dtype))
-        raise UnusableError(f"{kind} of shape {scores.shape}")
+        raise UnusableError(f"{kind} of shape {scores.shape}", shape=scores.shape)
     return scores
 
 

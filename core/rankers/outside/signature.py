@@ -35,8 +35,8 @@ MORE = (
 )
 """What else a function may take, in a sentence."""
 
-BY_PLACE = (("features", "ranks"), ("features", "mask", "ranks"))
-"""What parameters of other names are given, in this order: two of them, or three."""
+BY_PLACE = (("features", "ranks"), ("features", "mask", "ranks"), ("features",))
+"""What parameters of other names are given, in this order: two of them, three, or one."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,15 @@ class Takes:
 def takes(function: Callable[..., Any]) -> Takes:
     """What a function takes, from the names of its parameters.
 
-    A function none of whose needed parameters has a name of INPUTS is given two by place, or three;
-    so is what has no signature.
+    A function none of whose needed parameters has a name of INPUTS is given two by place, or three,
+    or one; what has no signature is given two.
 
     >>> takes(lambda ranks, features, query, texts=None, scale=2.0: 0).inputs
     ('ranks', 'features', 'query', 'texts')
     >>> takes(lambda x, r: 0).inputs, takes(lambda x, m, r: 0).inputs
     (('features', 'ranks'), ('features', 'mask', 'ranks'))
+    >>> takes(lambda x: 0).inputs
+    ('features',)
 
     Raises:
         ValueError: it needs something else; the text says what.

@@ -22,7 +22,13 @@ from jaxtyping import Float32, Float64, Int64
 from shuffleproof.core import user_code
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, UsageError
+from shuffleproof.core.errors import (
+    AnswerError,
+    ArtefactError,
+    DataError,
+    ParameterError,
+    UsageError,
+)
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
@@ -401,18 +407,20 @@ def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarra
     """One finite number a document.
 
     Raises:
-        DataError: something else was returned.
+        AnswerError: something else was returned.
     """
     try:
         scores = numbers(answer, due).astype(np.float64).ravel()
     except (UnusableError, TypeError, ValueError) as error:
         found = getattr(error, "found", "") or "something that is no array of numbers"
         remedy = getattr(error, "remedy", "") or f"Expected {due[-1]} numbers: {SIGNATURE}."
-        raise DataError(place, f"it returned {found}", remedy) from error
+        shapes = getattr(error, "shape", ()), due[-1:]
+        raise AnswerError.of_shape(place, f"it returned {found}", remedy, shapes) from error
     wrong = np.flatnonzero(~(np.abs(scores) <= LARGEST))
     if len(wrong):
         which = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1} of {len(scores)}"
-        raise DataError(place, which, "Expected finite numbers of single precision.")
+        remedy = "Expected finite numbers of single precision."
+        raise AnswerError(place, which, remedy, "not-finite")
     return scores
 
 

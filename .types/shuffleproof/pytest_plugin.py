@@ -1,0 +1,1 @@
+../../core/facade/pytest_plugin.py

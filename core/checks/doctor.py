@@ -1,0 +1,539 @@
+"""The doctor of rankers: faults that scores show by themselves, each with the list that shows it.
+
+Findings are those of the doctor of data (`core.data.doctor`), and printed as they are. What the
+order shown does to answers is not told here but by certificates.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+from shuffleproof.core.checks.counterexample import documents
+from shuffleproof.core.checks.first_pass import FAILED, FirstPass, first_pass
+from shuffleproof.core.checks.given import judged as judged_of
+from shuffleproof.core.checks.given import ranker_of
+from shuffleproof.core.data import doctor_counts, ragged
+from shuffleproof.core.data.doctor import Finding, Severity
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import AnswerError, DataError, NotAskedAgainError
+from shuffleproof.core.experiment.score_floor import difference, of_scores
+from shuffleproof.core.metrics import segments
+from shuffleproof.core.metrics.agreement import kendall_tau
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.metrics.significance import paired_t
+from shuffleproof.core.metrics.tied import tied_share
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.kinds.invariance.scoring import as_in
+from shuffleproof.core.words import counted, number, p_value, signed
+
+MEASURES = ("NDCG@10", "AP")
+SECONDS = 60.0
+"""After so long no more lists are begun; what is asked again are lists for as long."""
+
+SLOW = 1.0
+"""Seconds of a list from which on a ranker is slow."""
+
+PASSES = 6
+"""How often a list is asked again at most."""
+
+HALF = 0.5
+"""The share of lists of unlike documents from which on equal scores are a fault of the ranker."""
+
+EXTREME, ELSEWHERE = 0.05, 0.01
+"""Saturated: the least share of documents that have the highest (or lowest) score, and the largest
+share of pairs that tie elsewhere: trees tie everywhere, clipped scores at their bound."""
+
+TOLD, DECIDES = 0.001, 0.02
+"""Mean AP between the best and the worst way to break ties from which on that is told, and from
+which on it spoils a study."""
+
+SURE = 1e-3
+"""Level of the tests that scores are ordered the wrong way round."""
+
+TELLING = 20
+"""Pairs of documents that an ordering must agree in before it is called the same."""
+
+FOLLOWED = 0.9
+"""Share of planted pairs that must be ordered by their place, and of agreement elsewhere."""
+
+NAMED = 3
+Kinds = Int64[np.ndarray, " candidates"]
+
+REMEDIES: Mapping[str, str] = {
+    "not-finite": "Give every document a finite number; a missing feature or a division by 0 or by "
+    "the spread of equal scores makes NaN",
+    "dropped-documents": "Give one number for each document, in the order given: nothing may be "
+    "cut off, filtered or deduplicated on the way",
+    "added-documents": "Give one number for each document, in the order given: leave padding out",
+    "no-scores": "Return an array of one number a document",
+    FAILED: "Mend it on that list",
+}
+"""What is to be done where a list has no scores."""
+
+SAYS: Mapping[str, tuple[str, str]] = {
+    "not-finite": ("has", "a score that is no finite number"),
+    "dropped-documents": ("has", "fewer scores than documents"),
+    "added-documents": ("has", "more scores than documents"),
+    "no-scores": ("has", "no scores"),
+    FAILED: ("makes", "the ranker fail"),
+}
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the doctor says of a ranker.
+
+    Attributes:
+        ranker: its name.
+        lists: that were examined.
+        known: that there are.
+        seconds: that a list takes, the median; NaN where none has scores.
+        values: means of MEASURES over the lists with scores.
+        findings: the gravest first.
+    """
+
+    ranker: str
+    lists: int
+    known: int
+    seconds: float
+    values: Mapping[str, float]
+    findings: tuple[Finding, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON has it, but for the findings."""
+        return {
+            "ranker": self.ranker, "lists": self.lists, "of": self.known,
+            "seconds": self.seconds, "measures": dict(self.values),
+        }  # fmt: skip
+
+
+def findings(ranker: Any, lists: Any, seed: int = 0) -> tuple[Finding, ...]:
+    """The findings about anything that ranks, on lists in any form."""
+    return finished(diagnosed(ranker_of(ranker), judged_of(lists), seed)).findings
+
+
+def diagnosed(
+    ranker: Ranker,
+    base: JudgedLists,
+    seed: int = 0,
+    clock: Callable[[], float] = perf_counter,
+) -> Generator[Progress, None, Diagnosis]:
+    """Ask a ranker about lists, alone and again, and say what is wrong with its scores.
+
+    Args:
+        ranker: anything that scores.
+        base: the lists.
+        seed: of the order in which they are asked, and of the orders in which they are shown.
+        clock: that tells seconds.
+
+    Raises:
+        MissingRankingError: the lists carry fewer initial rankings than it reads.
+    """
+    order = generator(seed, "doctor", "lists").permutation(len(base.lists)).tolist()
+    seen = yield from first_pass(ranker, base, order, clock, SECONDS)
+    found = [*_without_scores(base, seen), *_slow(base, seen)]
+    if seen.places:
+        found += [*_constant(seen), *_columns(seen)]
+        found += [*_wrong_way(seen), *_saturated(seen), *_coarse(seen)]
+        yield Progress(len(order), len(order), "lists scored")
+        found += _asked_again(ranker, seen, seed)
+    values = {
+        name: float(evaluate([Measure.parse(name)], seen.judged.dataset, seen.judged.lists,
+                             seen.scores.astype(np.float32)).mean(dtype=np.float64))
+        for name in MEASURES if seen.places
+    }  # fmt: skip
+    grave: dict[Severity, int] = {"problem": 0, "warning": 1, "info": 2}
+    return Diagnosis(
+        ranker.name, len(seen.places) + len(seen.faults), len(base.lists),
+        float(np.median(seen.seconds)) if seen.seconds else float("nan"), values,
+        tuple(sorted(found, key=lambda one: grave[one.severity])),
+    )  # fmt: skip
+
+
+def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
+    """The diagnosis of a file whose scores are not those of the documents."""
+    message = f"{error.found}. {error.remedy}"
+    found = Finding(error.fault, "problem", message, error.place)
+    return Diagnosis(name, 0, known, float("nan"), {}, (found,))
+
+
+def _without_scores(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
+    asked = len(seen.places) + len(seen.faults)
+    for code, (verb, words) in SAYS.items():
+        of = [fault for fault in seen.faults if fault.code == code]
+        if of:
+            size = base.lists.lengths
+            shown = min(of, key=lambda fault: size[fault.list])
+            does = verb if len(of) == 1 else {"has": "have", "makes": "make"}[verb]
+            lists = f"{len(of):,} of {counted(asked, 'list')} {does} {words}"
+            message = f"{lists}: {shown.found}. {REMEDIES[code]}."
+            places = tuple(sorted(int(base.lists.queries[fault.list]) for fault in of))
+            yield Finding(code, "problem", message, _query(base, shown.list), "", places)
+
+
+def _slow(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
+    """The first list is left out where there are others: it may have started something."""
+    seconds = seen.seconds[1:] or seen.seconds
+    if not seconds or (usual := float(np.median(seconds))) <= SLOW:
+        return
+    slowest = seen.timed[int(np.argmax(seen.seconds))]
+    docs = counted(int(base.lists.lengths[slowest]), "document")
+    message = (
+        f"A list takes {usual:.1f} s (median of {counted(len(seconds), 'list')}; the slowest, of "
+        f"{docs}, {max(seen.seconds):.1f} s): 20 orders of {counted(len(base.lists), 'list')} take "
+        f"{usual * 20 * len(base.lists) / 3600:,.1f} h. Score all documents of a list in one call, "
+        "load models once and not in each call, or study fewer queries."
+    )
+    yield Finding("slow", "warning", message, _query(base, slowest))
+
+
+def _constant(seen: FirstPass) -> Iterator[Finding]:
+    judged, offsets = seen.judged, seen.judged.lists.offsets
+    unlike = _spread(offsets, _kinds(judged)) > 0
+    equal = (_spread(offsets, seen.scores) == 0) & unlike
+    if equal.sum() <= HALF * unlike.sum():
+        return
+    at = _shortest(judged, equal)
+    value = seen.scores[offsets[at]]
+    message = (
+        f"All documents have the same score in {_of(equal, unlike)} whose documents differ "
+        f"({_told(value, '.4g')} in this one): nothing is ranked. Check that features reach the "
+        "ranker, and that its last layer is not saturated or untrained."
+    )
+    yield _finding("constant-scores", "problem", message, judged, at, equal)
+
+
+def _columns(seen: FirstPass) -> Iterator[Finding]:
+    """Features that order the documents of all lists exactly as the scores do."""
+    judged, offsets = seen.judged, seen.judged.lists.offsets
+    same = _same_order(offsets, seen.scores)
+    features = judged.dataset.features[judged.lists.rows]
+    found = [
+        f"{'feature' if sign > 0 else 'the reverse of feature'} {name}"
+        for at, name in enumerate(judged.dataset.feature_ids)
+        for sign in (1, -1)
+        if same(sign * features[:, at])
+    ]
+    if found:
+        yield _passed_on(judged, seen.scores, " and ".join(found[:NAMED]))
+
+
+def _passed_on(judged: JudgedLists, scores: np.ndarray, what: str) -> Finding:
+    some = _spread(judged.lists.offsets, scores) > 0
+    at = _shortest(judged, some)
+    message = (
+        f"It orders the documents of all {counted(int(some.sum()), 'list')} exactly as {what}: "
+        "nothing else has a say. Check that it is the model that answers, and not its input "
+        "handed on."
+    )
+    return _finding("pass-through", "problem", message, judged, at, some)
+
+
+def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
+    """Negated scores are better, and the scores worse than chance."""
+    judged, measure = seen.judged, Measure.parse(f"{MEASURES[0].replace('@', '(empty=skip)@')}")
+    own, turned, chance = (
+        evaluate([measure], judged.dataset, judged.lists, scores.astype(np.float32))[0].astype(
+            float
+        )
+        for scores in (seen.scores, -seen.scores, np.zeros_like(seen.scores))
+    )
+    gain, below = paired_t(turned, own), paired_t(chance, own)
+    if not all(test.difference > 0 and test.p_value <= SURE for test in (gain, below)):
+        return
+    lost = np.nan_to_num(turned - own)
+    at = _shortest(judged, lost >= 0.9 * lost.max())
+    message = (
+        f"Negated scores are much better: {MEASURES[0]} {_told(np.nanmean(turned))} instead of "
+        f"{_told(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; by chance "
+        f"{_told(np.nanmean(chance))}; here {_told(turned[at])} instead of {_told(own[at])}). "
+        "The highest score must be the best document: negate what is a rank, a distance or a loss."
+    )
+    yield _finding("wrong-direction", "problem", message, judged, at, lost > 0)
+
+
+def _saturated(seen: FirstPass) -> Iterator[Finding]:
+    """Many unlike documents share the highest or lowest of all scores, and hardly any another."""
+    judged, lists = seen.judged, seen.judged.lists
+    for bound, words in ((seen.scores.max(), "highest"), (seen.scores.min(), "lowest")):
+        at_bound = seen.scores == bound
+        if at_bound.all() or at_bound.mean() < EXTREME:
+            continue
+        rest = np.flatnonzero(~at_bound)
+        owner = ragged.segment_ids(lists.offsets)
+        bounds = ragged.offsets_of(np.bincount(owner[rest], minlength=len(lists)))
+        tied = _unlike(judged, seen.scores, at_bound)
+        if tied_share(bounds, seen.scores[rest]) > ELSEWHERE or tied.sum() < 2:
+            continue
+        at = _shortest(judged, tied)
+        message = (
+            f"{int(at_bound.sum()):,} of {counted(len(at_bound), 'document')} "
+            f"({_told(float(at_bound.mean()), '.1%')}) have the {words} score that there is, "
+            f"{_told(float(bound), '.6g')}, in {_of(tied)} with other documents than themselves, "
+            "and hardly any others tie: scores are clipped or saturated. Rank by the value before "
+            "the sigmoid, ReLU or clip."
+        )
+        yield _finding("saturated-scores", "problem", message, judged, at, tied)
+
+
+def _coarse(seen: FirstPass) -> Iterator[Finding]:
+    """Documents that differ tie since scores were rounded, and how ties are broken decides."""
+    judged, offsets = seen.judged, seen.judged.lists.offsets
+    share, kept = tied_share(offsets, seen.scores), _precision(seen.scores)
+    tied = _unlike(judged, seen.scores)
+    if not kept or not tied.any():
+        return
+    if (_spread(offsets, seen.scores) == 0).mean() > HALF:  # constant, which is told
+        return
+    measure = Measure.parse("AP(empty=skip)")
+    labels = judged.dataset.labels[judged.lists.rows]
+    values = {
+        name: evaluate([measure], judged.dataset, judged.lists, broken)[0].astype(float)
+        for name, broken in (
+            ("best", _broken(offsets, seen.scores, labels)),
+            ("worst", _broken(offsets, seen.scores, -labels)),
+            ("expected", seen.scores.astype(np.float32)),
+        )
+    }
+    means = {name: float(np.nanmean(value)) for name, value in values.items()}
+    if means["best"] - means["worst"] < TOLD:
+        return
+    gap = np.where(tied, np.nan_to_num(values["best"] - values["worst"]), 0.0)
+    at = _shortest(judged, gap >= 0.9 * gap.max())
+    told = ", ".join(f"{_told(mean)} {name}" for name, mean in means.items())
+    message = (
+        f"{_told(share, '.1%')} of the pairs have equal scores, which are {kept}: mean AP is "
+        f"{told} over the ways to break these ties ({_told(values['worst'][at])} to "
+        f"{_told(values['best'][at])} here). Keep scores in float32 and do not round them."
+    )
+    decides = means["best"] - means["worst"] > DECIDES
+    grave: Severity = "problem" if decides else "warning"
+    yield _finding("low-precision-ties", grave, message, judged, at, tied)
+
+
+def _precision(scores: np.ndarray) -> str:
+    """How scores were rounded, in words; empty where they were not.
+
+    >>> _precision(np.array([0.25, 0.5, 1.125])), _precision(np.array([0.1, 0.23, 7.0]))
+    ('exact in 8 bits (bfloat16)', 'rounded to 2 decimals')
+    >>> _precision(np.array([0.1234567, 3.2345678]))
+    ''
+    """
+    single = scores.astype(np.float32)
+    if not (single.view(np.uint32) & 0xFFFF).any():
+        return "exact in 8 bits (bfloat16)"
+    with np.errstate(over="ignore"):
+        if (single.astype(np.float16).astype(np.float32) == single).all():
+            return "exact in 11 bits (float16)"
+    steps = np.maximum(np.abs(scores), 1.0) * 2e-7
+    for decimals in range(5):
+        if (np.abs(np.round(scores, decimals) - scores) <= steps).all():
+            return f"rounded to {counted(decimals, 'decimal')}"
+    return ""
+
+
+def _broken(
+    offsets: Int64[np.ndarray, " bounds"], scores: np.ndarray, by: np.ndarray
+) -> np.ndarray:
+    """Scores without ties: the order by score, equal ones by another value, the highest first."""
+    order = ragged.order_within(offsets, -scores, -by)
+    broken = np.empty(len(scores), dtype=np.float32)
+    broken[order] = -ragged.places_of(offsets)
+    return broken
+
+
+def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
+    """What the same question, other orders, other ranks and planted twins show."""
+    usual = max(float(np.median(seen.seconds)), 1e-9)
+    most = int(np.clip(SECONDS / PASSES / usual, 3, len(seen.places)))
+    chosen = np.arange(most)
+    base = JudgedLists(seen.judged.dataset, seen.judged.lists.select(chosen))
+    scores = seen.scores[: base.lists.offsets[-1]]
+    found: list[Finding] = []
+    for ask in (_unsteady, _handed_on, _by_place):
+        try:
+            found += ask(ranker, base, scores, generator(seed, "doctor", ask.__name__))
+        except NotAskedAgainError:  # scores of a file
+            continue
+        except DataError as error:
+            message = f"It fails when it is asked again: {error.found}. {REMEDIES[FAILED]}."
+            found.append(Finding(FAILED, "problem", message, error.place))
+            break
+    return found
+
+
+def _unsteady(
+    ranker: Ranker, base: JudgedLists, scores: np.ndarray, chance: np.random.Generator
+) -> Iterator[Finding]:
+    """The same lists, in the same order, once alone and twice together."""
+    del chance
+    lists, apart = base.lists, np.zeros(len(scores))
+    for _ in range(2):
+        apart = np.maximum(apart, difference(scores, _score(ranker, base)))
+    changed = segments.maxima(lists.offsets, apart - of_scores(lists.offsets, scores).effect) > 0
+    if not changed.any():
+        return
+    at = _shortest(base, changed)
+    inside = slice(lists.offsets[at], lists.offsets[at + 1])
+    worst = int(apart[inside].argmax())
+    name = documents(JudgedLists(base.dataset, lists.select(np.array([at]))))[worst]
+    message = (
+        f"Asked again in the same order, it gives other scores in {_of(changed)}: "
+        f"{_told(scores[inside][worst], '.6g')} of document {name} changes by "
+        f"{_told(apart[inside][worst], '.2g')}. Switch off dropout and sampling, fix seeds, and "
+        "let no list depend on those scored with it."
+    )
+    yield _finding("not-deterministic", "problem", message, base, at, changed)
+
+
+def _handed_on(
+    ranker: Ranker, base: JudgedLists, scores: np.ndarray, chance: np.random.Generator
+) -> Iterator[Finding]:
+    """Scores that are the initial ranking, or the order shown, whatever these are made to be."""
+    lists, offsets = base.lists, base.lists.offsets
+    mixed = chance.random(len(lists.rows))
+    shown = lists.shown_as(ragged.order_within(offsets, mixed))
+    after = _score(ranker, JudgedLists(base.dataset, shown))
+    if _follows(offsets, after, -ragged.places_of(offsets)):
+        yield _passed_on(base, scores, "the order in which they are shown")
+        return
+    if not lists.rankings:
+        return
+    other = chance.permuted(np.arange(len(lists.rows), dtype=np.float32))
+    reranked = lists.reranked(np.repeat(other[:, None], lists.rankings, axis=1))
+    after = _score(ranker, JudgedLists(base.dataset, reranked))
+    if _follows(offsets, after, reranked.prior[:, 0]):
+        yield _passed_on(base, scores, "the initial ranking")
+
+
+def _by_place(
+    ranker: Ranker, base: JudgedLists, scores: np.ndarray, chance: np.random.Generator
+) -> Iterator[Finding]:
+    """Two documents of each list are made equal: which of them is shown first must not matter."""
+    lists, offsets = base.lists, base.lists.offsets
+    if "order" in ranker.reads and type(ranker).__module__.startswith(
+        "shuffleproof.core.rankers.n"
+    ):
+        return  # a network of ours that says so
+    mixed = lists.shown_as(ragged.order_within(offsets, chance.random(len(lists.rows))))
+    after = as_in(lists, mixed, _score(ranker, JudgedLists(base.dataset, mixed)))
+    same = kendall_tau(offsets, scores, after)
+    if (
+        not np.nan_to_num(same).mean() > FOLLOWED
+    ):  # the order matters everywhere, which certificates tell
+        return
+    long = np.flatnonzero(lists.lengths > 2)
+    first, second = (offsets[long], offsets[long] + lists.lengths[long] - 1)
+    features, prior = base.dataset.features.copy(), lists.prior.copy()
+    features[lists.rows[second]] = features[lists.rows[first]]
+    prior[second] = prior[first]
+    ranks = np.array(lists.ranks)
+    ranks[second] = ranks[first]
+    dataset = replace(base.dataset, features=features, fingerprint="")
+    twins = replace(lists, prior=prior, ranks=ranks)
+    order = np.arange(len(lists.rows))
+    order[first], order[second] = second, first
+    gaps = []
+    for shown in (twins, twins.shown_as(order)):
+        own = _score(ranker, JudgedLists(dataset, shown))
+        gaps.append(np.sign(own[first] - own[second]))
+    for sign, words in ((1, "first"), (-1, "last")):
+        by_place = (gaps[0] == sign) & (gaps[1] == sign)
+        if by_place.sum() < max(3, FOLLOWED * len(long)):
+            continue
+        mask = np.zeros(len(lists), dtype=bool)
+        mask[long[by_place]] = True
+        message = (
+            f"Of two documents with the same features and ranks the one shown {words} gets the "
+            f"higher score in {_of(mask)}, in either order, and hardly anything else follows the "
+            "order: ties are resolved by it. Return equal scores for them: no sorted positions, "
+            "nothing added by place; measures average over ties."
+        )
+        yield _finding("ties-by-order", "problem", message, base, _shortest(base, mask), mask)
+
+
+def _score(ranker: Ranker, judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
+    return np.asarray(ranker.score(judged.dataset, judged.lists), dtype=np.float64)
+
+
+def _same_order(
+    offsets: Int64[np.ndarray, " bounds"], scores: np.ndarray
+) -> Callable[[np.ndarray], bool]:
+    """Tells whether values order every list exactly as the scores do, ties and all."""
+    ranks = ragged.competition_ranks(offsets, scores)
+    blocks = sum(
+        len(inside) * (len(inside) - 1) // 2
+        for low, high in pairwise(offsets)
+        if len(inside := np.unique(scores[low:high])) > 1
+    )
+    return lambda values: (
+        blocks >= TELLING and bool((ragged.competition_ranks(offsets, values) == ranks).all())
+    )
+
+
+def _follows(offsets: Int64[np.ndarray, " bounds"], scores: np.ndarray, values: np.ndarray) -> bool:
+    """Whether scores are ordered by these values, or the other way round."""
+    same = _same_order(offsets, scores)
+    return same(values) or same(-values)
+
+
+def _spread(
+    offsets: Int64[np.ndarray, " bounds"], values: np.ndarray
+) -> Float64[np.ndarray, " lists"]:
+    """The distance of the largest and the smallest value of every list; 0 of none."""
+    numbers = values.astype(np.float64)
+    return np.maximum(segments.maxima(offsets, numbers) + segments.maxima(offsets, -numbers), 0.0)
+
+
+def _kinds(judged: JudgedLists) -> Kinds:
+    """A number for each candidate, the same for documents of equal features."""
+    codes = doctor_counts.row_codes(judged.dataset.features[judged.lists.rows])
+    return np.unique(codes, return_inverse=True)[1]
+
+
+def _unlike(
+    judged: JudgedLists, scores: np.ndarray, chosen: Bool[np.ndarray, " candidates"] | None = None
+) -> Bool[np.ndarray, " lists"]:
+    """The lists in which some documents, of those chosen, tie though their features differ."""
+    kinds, found = _kinds(judged), np.zeros(len(judged.lists), dtype=bool)
+    for at, (low, high) in enumerate(pairwise(judged.lists.offsets)):
+        own = slice(None) if chosen is None else chosen[low:high]
+        told = scores[low:high][own].tolist()
+        found[at] = len({*zip(told, kinds[low:high][own].tolist(), strict=True)}) > len({*told})
+    return found
+
+
+def _shortest(judged: JudgedLists, chosen: Bool[np.ndarray, " lists"]) -> int:
+    """The shortest of the chosen lists."""
+    some = np.flatnonzero(chosen)
+    return int(some[np.argmin(judged.lists.lengths[some])])
+
+
+def _of(chosen: np.ndarray, among: np.ndarray | None = None) -> str:
+    """How many of how many lists."""
+    every = len(chosen) if among is None else int(among.sum())
+    return f"{int(chosen.sum()):,} of {counted(every, 'list')}"
+
+
+def _told(value: Any, spec: str = ".3f") -> str:
+    """A number of NumPy's as people read it."""
+    return number(float(value), spec)
+
+
+def _query(judged: JudgedLists, at: int) -> str:
+    return f"query {judged.dataset.query_ids[judged.lists.queries[at]]}"
+
+
+def _finding(  # noqa: PLR0913, PLR0917 (a finding's fields, and what they are told from)
+    code: str, severity: Severity, message: str, judged: JudgedLists, at: int, chosen: np.ndarray
+) -> Finding:
+    queries = tuple(sorted(judged.lists.queries[np.flatnonzero(chosen)].tolist()))
+    return Finding(code, severity, message, _query(judged, at), queries=queries)

@@ -1,0 +1,191 @@
+"""Rankers and ranking lists in whatever form somebody has them, as rankers and judged lists."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int32
+
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ShapeError, UsageError
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.outside.user_rankers import UserRanker, scoring
+
+TAKEN = (
+    "(features, labels, offsets) with ranks as a fourth if there are some, a frame of pandas with "
+    "a column `query`, (dataset, lists), a data set, RankingList or a sequence of them, "
+    "the name `sample`, or a Hypothesis strategy"
+)
+QUERY, LABEL, DOCUMENT = (
+    ("query", "qid", "query_id"), ("label", "relevance", "rel", "grade", "y"),
+    ("document", "doc", "doc_id", "docno", "docid"),
+)  # fmt: skip
+"""What columns of a frame are called; columns `rank`, `rank_1`, … are ranks from 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankingList:
+    """One list of documents, in the order in which they are shown.
+
+    Attributes:
+        features: one row a document.
+        labels: graded relevance, 0 = not relevant.
+        ranks: from 0 under each initial ranking; documents that tie share the best rank.
+    """
+
+    features: Float32[np.ndarray, "docs features"]
+    labels: Float32[np.ndarray, " docs"]
+    ranks: Int32[np.ndarray, "docs rankings"] = field(
+        default_factory=lambda: np.zeros((0, 0), np.int32)
+    )
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        """As it is written in Python."""
+        parts = (
+            f"{name}={getattr(self, name).tolist()}" for name in ("features", "labels", "ranks")
+        )
+        return f"RankingList({', '.join(parts)})"
+
+
+def ranker_of(thing: Any) -> Ranker:
+    """The ranker that a thing is: one of our own, or what `sp.ranker` takes, as it is.
+
+    Raises:
+        UsageError: it cannot be a ranker.
+
+    >>> ranker_of(lambda features: features[:, 0]).name
+    '<lambda>'
+    """
+    if isinstance(thing, Ranker):
+        return thing
+    scoring(thing)
+    return UserRanker(getattr(thing, "__name__", "") or type(thing).__name__, thing)
+
+
+def judged(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
+    """Lists in any of the forms TAKEN as judged lists, shown in the order given.
+
+    Raises:
+        UsageError: none of these.
+        ShapeError: arrays that do not belong together.
+
+    >>> lists = judged((np.eye(3), [1, 0, 2], [0, 1, 3]))
+    >>> lists.lists.lengths.tolist(), lists.dataset.query_ids
+    ([1, 2], ('1', '2'))
+    """
+    if isinstance(lists, JudgedLists):
+        return lists
+    if isinstance(lists, RankingDataset):
+        return JudgedLists(lists, CandidateLists.everything(lists))
+    if isinstance(lists, RankingList):
+        return _together([lists])
+    if isinstance(lists, str) and lists == "sample":
+        return sample()
+    if hasattr(lists, "columns") and hasattr(lists, "to_numpy"):
+        return _of_frame(lists)
+    several = list(lists) if isinstance(lists, Iterable) and not isinstance(lists, str) else []
+    if several and all(isinstance(one, RankingList) for one in several):
+        return _together(several)
+    if [type(one) for one in several] == [RankingDataset, CandidateLists]:
+        return JudgedLists(*several)
+    if len(several) in {3, 4}:
+        return _of_arrays(*several)
+    raise UsageError(f"a {type(lists).__name__} holds no ranking lists: give {TAKEN}")
+
+
+def sample(depth: int = 40) -> JudgedLists:
+    """The test part of the shipped sample: the top of every query by feature 3, in that order."""
+    from shuffleproof.core.data.catalogue import SAMPLE, resolve  # noqa: PLC0415 (only who asks pays)
+    from shuffleproof.core.store.artefacts import default_store  # noqa: PLC0415 (likewise)
+
+    dataset = resolve(SAMPLE, default_store()).test
+    scores = dataset.feature(3)[:, None]
+    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, scores, depth))
+
+
+def _together(several: Sequence[RankingList]) -> JudgedLists:
+    widths = {one.features.shape[1] for one in several} | {0}
+    rankings = {one.ranks.shape[1] for one in several if one.ranks.size}
+    if len(widths - {0}) > 1 or len(rankings) > 1:
+        found = f"lists of {sorted(widths - {0})} features and {sorted(rankings)} rankings"
+        raise ShapeError("lists", found, "as many in all of them")
+    width = rankings.pop() if rankings else 0
+    ranks = [one.ranks if one.ranks.size else np.zeros((len(one), width)) for one in several]
+    return _of_arrays(
+        np.concatenate([one.features for one in several]),
+        np.concatenate([one.labels for one in several]),
+        ragged.offsets_of(np.array([len(one) for one in several], dtype=np.int64)),
+        np.concatenate(ranks),
+    )
+
+
+def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
+    features: Any,
+    labels: Any,
+    offsets: Any,
+    ranks: Any = None,
+    *,
+    query_ids: Sequence[str] | None = None,
+    documents: Sequence[str] | None = None,
+) -> JudgedLists:
+    rows = np.array(features, dtype=np.float32)
+    rows = rows[:, None] if rows.ndim == 1 else rows
+    bounds = np.array(offsets, dtype=np.int64)
+    if bounds.ndim != 1 or not len(bounds):
+        raise ShapeError("offsets", f"an array of shape {bounds.shape}", "0, …, documents")
+    grades = np.array(labels, dtype=np.float32)
+    if rows.ndim != 2 or grades.shape != rows.shape[:1]:
+        found = f"{grades.shape} beside features {rows.shape}"
+        raise ShapeError("labels", found, "one a document, a row of features each")
+    names = tuple(query_ids or map(str, range(1, len(bounds))))
+    dataset = RankingDataset(
+        rows, grades, bounds, names,
+        tuple(range(1, rows.shape[1] + 1)),
+        None if documents is None else TextColumn.of(list(documents)),
+    )  # fmt: skip
+    every = CandidateLists.everything(dataset)
+    if ranks is None:
+        return JudgedLists(dataset, every)
+    given = np.array(ranks, dtype=np.int32)
+    given = given[:, None] if given.ndim == 1 else given
+    if len(given) != len(rows):
+        raise ShapeError("ranks", f"{len(given)} rows", f"{len(rows)}, one a document")
+    lists = CandidateLists(bounds, every.queries, every.rows, given, -given.astype(np.float32))
+    return JudgedLists(dataset, lists)
+
+
+def _of_frame(frame: Any) -> JudgedLists:
+    """The lists of a frame: its rows are gathered by query, each query's in their own order."""
+    query, label = (_column(frame, names) for names in (QUERY, LABEL))
+    document = _column(frame, DOCUMENT, needed=False)
+    ranks = [name for name in frame.columns if re.fullmatch(r"ranks?(_\d+)?", str(name))]
+    left = [name for name in frame.columns if name not in {query, label, document, *ranks}]
+    numeric = frame[left].select_dtypes("number")
+    codes, names = frame[query].factorize()
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes, minlength=len(names))
+    return _of_arrays(
+        numeric.to_numpy()[order], frame[label].to_numpy()[order], ragged.offsets_of(counts),
+        frame[ranks].to_numpy()[order] if ranks else None,
+        query_ids=[str(name) for name in names],
+        documents=None if document is None else [str(frame[document].iloc[at]) for at in order],
+    )  # fmt: skip
+
+
+def _column(frame: Any, names: Sequence[str], *, needed: bool = True) -> Any:
+    found = [name for name in frame.columns if str(name).casefold() in names]
+    if not found and needed:
+        known = ", ".join(map(str, frame.columns))
+        raise UsageError(
+            f"the frame has no column {' or '.join(names)}; it has {known}: rename one"
+        )
+    return found[0] if found else None

@@ -1,0 +1,125 @@
+"""Assertions about rankers, for tests of one's own: `from shuffleproof.testing import …`.
+
+A ranker is a function of one list's `features` (float32 [documents, features]) or of `features` and
+`ranks` (int64 [documents, rankings], from 0), a torch module of the same, a model of LightGBM or
+XGBoost, anything else with `predict` or `score`, or one of our own. Lists are `(features, labels,
+offsets)`, with `ranks` as a fourth where there are some; a frame of pandas with columns `query` and
+`label`, perhaps `document` and `rank`, whose other numeric columns are features; `(dataset, lists)`
+of our own; what `ranking_lists` draws, one or several; or a Hypothesis strategy itself.
+
+Nothing of the program but this module is loaded until something is asserted. As a pytest plugin
+(`shuffleproof.pytest_plugin`) both assertions are fixtures too.
+"""
+
+from importlib import import_module
+from typing import Any
+
+CHECKS = "shuffleproof.core.checks"
+
+
+def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
+    ranker: Any, lists: Any, *, permutations: int = 20, seed: int = 0, strict: bool = False,
+    examples: int = 50,
+) -> None:  # fmt: skip
+    """Assert that the order in which documents are shown changes no answer of a ranker.
+
+    Every list is shown in random orders, reversed, rotated, best first and so on; scores are
+    compared document by document, as certificates do. No tolerance is given: how far arithmetic
+    carries the ranker's scores is measured. Ranks stay with their documents.
+
+    Args:
+        ranker: what is tested.
+        lists: what it is asked about.
+        permutations: random orders of every list.
+        seed: of these orders, and of what a strategy draws.
+        strict: fail too where it cannot be told because arithmetic alone could explain a change, or
+            because no list has two documents that the ranker tells apart. Without it that is a
+            warning; lists that a strategy draws pass.
+        examples: how often a strategy draws.
+
+    Raises:
+        AssertionError: it changes an answer; the message shows the smallest list and order found.
+            Also where scores are not the same twice, or depend on other lists or on padding.
+        AnswerError: the ranker answers something else than one finite number a document.
+
+    >>> assert_invariant(lambda features: features.sum(axis=1), ([[1.0], [2.0]], [0, 1], [0, 2]))
+    """
+    __tracebackhide__ = True
+    import_module(f"{CHECKS}.assertions").assert_invariant(
+        ranker, lists, permutations=permutations, seed=seed, strict=strict, examples=examples
+    )
+
+
+def assert_no_worse(
+    ranker: Any, baseline: Any, lists: Any, measure: str = "NDCG@10", *, least: float = 0.01
+) -> None:
+    """Assert that a ranker is no worse than another one on the same lists.
+
+    It fails where `shuffleproof check` calls it a regression: the mean over lists dropped by
+    `least` or more, a paired t test finds that at level .05, and it is more than the mean moves
+    when nothing changes (the lists scored again, in other company, with features changed in their
+    last bits). Of builds that are as good as the baseline one in 20 fails at most.
+
+    Args:
+        ranker: what is tested.
+        baseline: another ranker, or its values: one a list.
+        lists: with labels; few lists find little.
+        measure: any measure under any convention, such as `AP` or `NDCG(empty=skip)@5`.
+        least: the smallest drop of the mean that counts.
+
+    Raises:
+        AssertionError: it is worse; the message tells both means, the difference with its interval,
+            and the smallest list that lost most.
+        DataError: it cannot be told: fewer than ten lists have a value, or a ranker's own noise is
+            as large as `least`.
+
+    >>> lists = ([[1.0], [2.0]] * 10, [0, 1] * 10, range(0, 21, 2))
+    >>> good, bad = (lambda features: features[:, 0]), (lambda features: -features[:, 0])
+    >>> assert_no_worse(good, bad, lists)
+    """
+    __tracebackhide__ = True
+    import_module(f"{CHECKS}.assertions").assert_no_worse(
+        ranker, baseline, lists, measure, least=least
+    )
+
+
+def ranking_lists(**shape: Any) -> Any:
+    """A Hypothesis strategy for lists with `features`, `labels` and `ranks`.
+
+    Needs Hypothesis: `pip install shuffleproof[testing]`.
+
+    Args:
+        shape: `documents=(1, 12)` from and to (single documents unless from 2 on; empty lists from
+            0 on), `features=(1, 4)` or a number, `grades=2` the highest label, `rankings=1` how
+            many initial rankings, `values=(-100, 100)` of features, `ties=True` equal cells and
+            ranks, `duplicates=True` documents with the same features, `relevant=False` lists
+            without a relevant document are drawn.
+
+    Raises:
+        ParameterError: bounds that no list has.
+    """
+    return import_module(f"{CHECKS}.strategies").ranking_lists(**shape)
+
+
+def sample_lists(depth: int = 40) -> Any:
+    """Lists of the shipped sample's test part: the best by feature 3, in that order, with ranks.
+
+    Args:
+        depth: documents of a list at most.
+    """
+    return import_module(f"{CHECKS}.given").sample(depth)
+
+
+def findings(ranker: Any, lists: Any, *, seed: int = 0) -> Any:
+    """What `shuffleproof doctor --ranker` finds in a ranker: a tuple, empty where it is sound.
+
+    Args:
+        ranker: what is examined.
+        lists: with labels.
+        seed: of the orders that are tried.
+
+    >>> lists = ([[1.0], [2.0]] * 2, [0, 1] * 2, [0, 2, 4])
+    >>> [one.code for one in findings(lambda features: features[:, 0] * 0, lists)]
+    ['constant-scores']
+    """
+    return import_module(f"{CHECKS}.doctor").findings(ranker, lists, seed)
