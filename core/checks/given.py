@@ -186,6 +186,6 @@ def _column(frame: Any, names: Sequence[str], *, needed: bool = True) -> Any:
     if not found and needed:
         known = ", ".join(map(str, frame.columns))
         raise UsageError(
-            f"the frame has no column {' or '.join(names)}; it has {known}: rename one"
+            f"the frame has no column {' or '.join(names)}; it has {known}: give it that name"
         )
     return found[0] if found else None

@@ -315,7 +315,8 @@ def _doctor(data: str, names: list[str]) -> None:
         pressed = st.button("Examine it", key="examine ranker")
     st.caption(
         "Input passed on, constant, saturated or rounded scores, ties by order, NaN, the wrong "
-        "direction, chance, slowness. Whether the order matters is for certificates: Invariance."
+        "direction, other answers when asked again, slowness. Whether the order matters is for "
+        "certificates: Invariance."
     )
     if pressed and ranker:
         _hand_in(DOCTOR, lambda: jobs.submit("doctor", {"data": data, "ranker": ranker}))
