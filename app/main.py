@@ -4,7 +4,7 @@ import streamlit as st
 
 from shuffleproof.app import address, login, sidebar
 from shuffleproof.app.looks import LOOKS
-from shuffleproof.app.navigation import SECTIONS
+from shuffleproof.app.navigation import SECTIONS, TITLES
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 st.html(LOOKS)
@@ -19,5 +19,6 @@ with address.gathered():
         for heading, pages in SECTIONS.items()
     }
     chosen = st.navigation(sections, position=sidebar.place())
-    sidebar.navigation(sections)
+    sidebar.search(TITLES)
+    sidebar.navigation(sections, chosen)
     chosen.run()

@@ -42,34 +42,34 @@ class Page:
 
 
 SECTIONS = {
-    "Start": (
-        Page("Overview", "", lambda: overview.page(TITLES), ("order",)),
-        Page("Data", "data", data.page),
+    "Home": (Page("Home", "", lambda: overview.page(TITLES), ("order",)),),
+    "Data": (Page("Data", "data", data.page),),
+    "Rankers": (
         Page("Train", "train", train.page),
         Page("From outside", "outside", outside.page),
     ),
-    "Studies": (
+    "Stress tests": (
+        Page("Perturbations", "perturbations", perturbations.page, (*STUDY, "measure")),
         Page(
             "Invariance", "invariance", invariance.page,
             ("query", "lists", "rankers", "before", "order"),
         ),
-        Page("Group shuffles", "group-shuffles", group_shuffles.page, STUDY),
         Page("Initial ranking", "initial-ranking", initial_ranking.page, (*STUDY, "measure")),
         Page("Set size", "set-size", set_size.page, (*STUDY, "measure")),
         Page("Several rankings", "initial-rankings", initial_rankings.page, (*STUDY, "measure")),
         Page("Attention", "attention", attention.page, ("query", "lists", "ranker", "change")),
-        Page("Perturbations", "perturbations", perturbations.page, (*STUDY, "measure")),
         Page("Worst case", "worst-case", worst_case.page, STUDY),
+        Page("Group shuffles", "group-shuffles", group_shuffles.page, STUDY),
+    ),
+    "Results": (
         Page("Benchmark", "benchmark", benchmark.page, ("study", "measure", "ranker")),
         Page("Ablation", "ablation", ablation.page, ("study", "measure")),
         Page("Robustness card", "card", card.page, (*STUDY, "measure")),
-    ),
-    "Work": (
         Page("Library", "library", library.page),
         Page("Jobs", "jobs", jobs.page),
     ),
 }  # fmt: skip
-"""The pages by heading, as the sidebar shows them."""
+"""The pages by area; the sidebar shows those of the area that one is in."""
 
 PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
 """The pages by path."""

@@ -10,8 +10,9 @@ from typing import Literal
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import jobs, state
+from shuffleproof.app import jobs, services, state
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 
@@ -40,15 +41,68 @@ def place() -> Literal["sidebar", "hidden"]:
     return "sidebar" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "hidden"
 
 
-def navigation(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
-    """Draw the links to the pages, by heading, unless Streamlit does."""
+def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: StreamlitPage) -> None:
+    """Draw the links to the areas, and below its area those to the pages beside the one shown.
+
+    Streamlit draws them on telephones, all of them.
+    """
     if place() == "sidebar":
         return
-    for heading, pages in sections.items():
-        with st.sidebar.container(gap="xxsmall"):
+    with st.sidebar.container(gap="xxsmall"):
+        for heading, pages in sections.items():
+            inside = len(pages) > 1 and chosen in pages
+            if not inside:
+                st.page_link(pages[0], label=heading, width="stretch")
+                continue
             st.caption(heading)
             for page in pages:
-                st.page_link(page, width="stretch")
+                st.page_link(page, icon=":material/chevron_right:", width="stretch")
+
+
+def search(titles: Mapping[str, str]) -> None:
+    """Draw the search for pages, data sets, rankers and studies, and go where it leads.
+
+    Args:
+        titles: of the pages, by path.
+    """
+    places = _places(tuple(titles.items()), tuple(state.data_sets()), services.now())
+    st.sidebar.selectbox(
+        "Search", list(places), index=None, key="search", label_visibility="collapsed",
+        placeholder="Search pages, data, rankers, studies", on_change=_found,
+    )  # fmt: skip
+    if (wanted := st.session_state.pop(GO, None)) in places:
+        path, query = places[wanted]
+        st.switch_page(parts.page_at(path), query_params=query)
+
+
+GO = "searched for"
+
+
+def _found() -> None:
+    """Remember what was chosen, and leave the box empty for the next search."""
+    st.session_state[GO], st.session_state["search"] = st.session_state["search"], None
+
+
+@st.cache_data(max_entries=8, show_spinner=False)
+def _places(
+    titles: Sequence[tuple[str, str]], data_sets: Sequence[str], now: services.Now
+) -> dict[str, tuple[str, dict[str, str]]]:
+    """By what they are called: the page, and what its address must say."""
+    del now  # part of the memory's key alone
+    named = dict(titles)
+    places: dict[str, tuple[str, dict[str, str]]] = {
+        title: (path, {}) for path, title in titles if path
+    }
+    places |= {f"{name} · data set": ("data", {state.USE: name}) for name in data_sets}
+    for ranker in services.artefacts("ranker"):
+        name = str(ranker.facts.get("name") or ranker.recipe["ranker"]["name"])
+        label, key = f"{name} · ranker {ranker.key.digest[:6]}", str(ranker.key)
+        places[label] = ("library", {"chosen": key})
+    for study in services.artefacts("study"):
+        kind, data = str(study.recipe["kind"]), str(study.facts.get("data", ""))
+        label = f"{named.get(kind, kind)} on {data} · study {study.key.digest[:6]}"
+        places[label] = (kind, {state.USE: data, "study": str(study.key)})
+    return places
 
 
 def progress_words(job: Job) -> str:

@@ -102,7 +102,7 @@ def _interval(row: Any) -> str:
 
 def _timed(row: Any) -> str:
     time = row["milliseconds_a_list"]
-    return "" if row["ranker"] == GIVEN or math.isnan(time) else f"<br>{time:.3g} ms a list"
+    return "" if row["ranker"] == GIVEN or math.isnan(time) else f"<br>{time:.3g} ms per list"
 
 
 def _standing(front: bool | None, *, given: bool) -> str:  # noqa: FBT001 (a fact of the row)
@@ -174,13 +174,13 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     ...                       "kept_low": [0.2], "kept_high": [0.3],
     ...                       "milliseconds_a_list": [2.0], "front": [False]})
     >>> alt_text(frame, "RR")
-    'Robustness against RR: dlcm starts at 0.500 and keeps 25 % [20, 30], 2 ms a list.'
+    'Robustness against RR: dlcm starts at 0.500 and keeps 25 % [20, 30], 2 ms per list.'
     """
     parts = []
     rows: list[Any] = frame.to_dict("records")
     for row in rows:
         time = row["milliseconds_a_list"]
-        timed = f", {time:.3g} ms a list" if time > 0 else ""
+        timed = f", {time:.3g} ms per list" if time > 0 else ""
         low, high = (f"{100 * row[name]:.0f}" for name in ("kept_low", "kept_high"))
         sure = f" [{low}, {high}]" if low != high else ""
         front = ", on the front" if row["front"] else ""

@@ -21,7 +21,7 @@ from shuffleproof.core.words import number
 HEIGHT = 460
 CLOSEST_TICKS = 0.075  # of the axis' length: ticks nearer to their neighbours are left out
 CLOSEST_TAUS = 0.17  # the same for the second axis, whose numbers are wider
-TAU = "Kendall τ left"
+TAU = "Kendall τ to the original"
 Axis = Literal["level", "tau"]
 
 

@@ -53,7 +53,7 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
     bounds = (low - 0.05 * (high - low), high + 0.05 * (high - low))
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
     xaxes(
-        figure, title=f"budget: {unit} a list", tickvals=budgets, range=[-0.3, budgets[-1] * 1.02]
+        figure, title=f"budget: {unit} per list", tickvals=budgets, range=[-0.3, budgets[-1] * 1.02]
     )
     yaxes(figure, title=f"{measure} lost", range=list(bounds))
     figure.add_hline(y=0, line={"color": GREY, "width": 1})

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 
 from shuffleproof.app import address
 from shuffleproof.app.exports import File
@@ -108,11 +109,16 @@ def link(
         query: what the page's address must say.
     """
     st.page_link(
-        st.Page(_elsewhere, title=label, url_path=path),
+        page_at(path, label),
         label=label,
         icon=f":material/{icon}:",
         query_params=query,
     )
+
+
+def page_at(path: str, title: str = "elsewhere") -> StreamlitPage:
+    """A page that the navigation knows by its path."""
+    return st.Page(_elsewhere, title=title, url_path=path)
 
 
 def _elsewhere() -> None:
@@ -173,7 +179,7 @@ def exports_row(shared: Shared, key: str) -> None:
 
     A menu is filled when it is opened: pages draw faster, and the link is of that moment.
     """
-    st.subheader("Take away")
+    st.subheader("Export")
     fill: dict[tuple[str, str], Callable[[], None]] = {
         ("Link", "link"): lambda: _link(shared.link()),
         ("Command", "terminal"): lambda: command(shared.command),

@@ -14,7 +14,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.execution.jobs import STATES, Job
 
-QUESTION = "What is being computed, what waits, and what became of the rest?"
+QUESTION = "What is running, what is queued, and how did the rest end?"
 SHOWN = 20
 LOG_LINES, LOG_HEIGHT = 12, 300
 HEADINGS = {

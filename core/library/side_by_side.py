@@ -109,7 +109,7 @@ def _told(entry: Entry) -> Iterator[tuple[str, Any]]:
     if lists is not None:
         yield "initial ranker", list(lists.initial)
         if "sizes" not in recipe:
-            yield "documents a list", lists.depth or "all"
+            yield "documents per list", lists.depth or "all"
         crossed = f"cross-fitted in {lists.folds}"
         yield "training queries", crossed if lists.scores == "cross-fitted" else lists.scores
         yield "seed of lists", lists.seed

@@ -36,7 +36,7 @@ def _grown(
         family,
         summary,
         origin,
-        "documents a list",
+        "documents per list",
         0.0,
         INFINITE,
         DOCUMENTS,

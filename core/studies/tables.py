@@ -165,7 +165,9 @@ def levels(frame: pd.DataFrame, title: str, spec: str = VALUE, *, left: bool = T
     """
     if left:
         means = frame.groupby("level", sort=False)["tau"].mean()
-        taus = pd.DataFrame({"ranker": "Kendall τ left", "level": means.index, "mean": means})
+        taus = pd.DataFrame(
+            {"ranker": "Kendall τ to the original", "level": means.index, "mean": means}
+        )
         frame = pd.concat([frame, taus], ignore_index=True)
     return wide(frame, [RANKER], "level", Column("mean", "", spec), title)
 

@@ -177,7 +177,7 @@ def test_the_finding_names_who_falls_below_the_initial_ranking(stored):
     assert said.startswith(f"Under transpositions {most}")
     assert (
         "mart keeps least: 50.0 % [45.0, 52.0] (0.600 → 0.300), below the initial ranking from "
-        "level 5 on (exchanges a list; the first level measured there, interpolated 3.2)" in said
+        "level 5 on (exchanges per list; the first level measured there, interpolated 3.2)" in said
     )
     result = StudyResult.open(stored.path)
     alone = card_table.cards(result, "transpositions", "NDCG@10").head(1)

@@ -187,7 +187,7 @@ def test_files_are_uploaded_read_in_and_opened(store):
     chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR), ("test.txt", LETOR)])
     assert plain(test).count("bytes)") == 3
     assert all(not uploader.value for uploader in test.file_uploader), "they left the memory"
-    next(button for button in test.button if button.label == "Read it in").click().run()
+    next(button for button in test.button if button.label == "Import").click().run()
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
     worked(store)
     test.run()
@@ -204,7 +204,7 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     bad = LETOR + f"1 qid:7 1:{MARKUP}\n"
     chosen(test, [("train.txt", bad), ("vali.txt", LETOR), ("test.txt", LETOR)])
     test.selectbox(key="upload missing").set_value("zero").run()
-    next(button for button in test.button if button.label == "Read it in").click().run()
+    next(button for button in test.button if button.label == "Import").click().run()
     worked(store)
     test.run()
     error = test.error[0].value
@@ -229,11 +229,11 @@ def test_wrong_names_and_missing_parts_are_sentences(store):
     test = page("Add data")
     test.text_input(key="upload name").set_value("../x").run()
     chosen(test, [("train.txt", LETOR)])
-    read = next(button for button in test.button if button.label == "Read it in")
+    read = next(button for button in test.button if button.label == "Import")
     read.click().run()
     assert "1 to 60 letters" in test.error[0].value
     test.text_input(key="upload name").set_value("mine").run()
-    next(button for button in test.button if button.label == "Read it in").click().run()
+    next(button for button in test.button if button.label == "Import").click().run()
     assert "none for test" in test.error[0].value
 
 

@@ -100,7 +100,7 @@ def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind)
 
 def test_weights_are_looked_at_shuffled_and_measured_over_all_queries(visitor):
     opened(visitor, "attention", SAMPLE)
-    page, chart = visitor.page, "documents that take"
+    page, chart = visitor.page, "documents (attending)"
     visitor.chart(chart).wait_for()
     page.get_by_text("plays no part in SetRank MSAB").wait_for()
     visitor.click_mark(chart, 77)
@@ -127,7 +127,7 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     visitor.fill("Queries", "4")
     visitor.press("Run this search")
     visitor.chart("worst").wait_for(timeout=browser.PATIENCE)
-    page.get_by_role("heading", name="Take away").wait_for(timeout=browser.PATIENCE)
+    page.get_by_role("heading", name="Export").wait_for(timeout=browser.PATIENCE)
     visitor.drawn()
     visitor.click_mark("worst", 4)
     assert {row["ranker"] for row in rows_taken(visitor)} >= {"dlcm@small"}

@@ -26,7 +26,7 @@ FRAME = pd.DataFrame(
 )
 COLUMNS = (
     tables.RANKER,
-    tables.Column("level", "τ left", tables.LEVEL),
+    tables.Column("level", "τ to original", tables.LEVEL),
     tables.Column("mean", "a_b", tables.CHANGE),
     tables.Column("p", "p", tables.P, hidden=True),
     tables.QUERIES,

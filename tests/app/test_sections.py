@@ -106,5 +106,5 @@ def test_wide_tables_have_a_column_a_level():
     table = tables.levels(frame, "x")
     assert [column.label for column in table.columns] == ["Ranker", "5", "0.5"]
     assert table.frame.fillna(-1).to_numpy().tolist() == [
-        ["a", 0.25, 0.5], ["b", 0.75, -1], ["Kendall τ left", 0.75, 0.5],
+        ["a", 0.25, 0.5], ["b", 0.75, -1], ["Kendall τ to the original", 0.75, 0.5],
     ]  # fmt: skip

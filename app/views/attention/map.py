@@ -238,7 +238,7 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
     if values is None:
         values = drawn[1] - drawn[0]
         span = max(_largest(values), LEAST_SPAN * span)
-    takes, taken = (" that take", " taken from") if kind.distribution else ("", "")
+    takes, taken = (" (attending)", " (attended)") if kind.distribution else ("", "")
     grouped = rows.grouped or columns.grouped
     cells = Cells(
         values=values,

@@ -53,7 +53,7 @@ def section() -> None:
     reading = _reading(how)
     ready = bool(name.strip() and received.chosen(DRAFT, *how))
     words = "" if ready else "A name and files are needed first."
-    pressed = st.button("Read it in", type="primary", disabled=not ready, help=words)
+    pressed = st.button("Import", type="primary", disabled=not ready, help=words)
     draft = received.draft(DRAFT)
     if pressed and draft:
         _submit(draft, how, name.strip(), reading)

@@ -39,7 +39,7 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         if len(chosen) == 1:
             with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
                 _rename(chosen[0])
-        with st.popover("Take along", icon=":material/archive:"):
+        with st.popover("Export", icon=":material/archive:"):
             _exporting(chosen)
         if any(entry.key.kind == "study" for entry in chosen):
             with st.popover("Report", icon=":material/description:"):

@@ -42,7 +42,7 @@ from shuffleproof.core.words import counted, interval, p_value, signed
 
 CHOOSABLE = (*measures.CHOOSABLE, "gain")
 WORDS_WIDTH = 330
-AXES: dict[figure.Axis, str] = {"level": "Level", "tau": "Kendall τ left"}
+AXES: dict[figure.Axis, str] = {"level": "Level", "tau": "Kendall τ to the original"}
 CHART, CLICK = "curves", chooses(point=str, at=float)
 QUERIES = (
     tables.Column("unchanged", "Unchanged", tables.VALUE),

@@ -79,7 +79,7 @@ def _convention(artefact: Artefact, measure: str) -> None:
     parts.convention(
         Measure.parse(measure).convention(),
         f"N = {counted(artefact.facts['queries'], 'query')}",
-        f"{counted(recipe['draws'], 'random order')} a budget",
+        f"{counted(recipe['draws'], 'random order')} per budget",
         "95 % intervals over queries",
     )
     st.caption(

@@ -130,7 +130,7 @@ def bounds_of(unit):
     if "τ" in unit:
         return -1.0, 1.0, False
     scale = "standard deviation" in unit
-    return float(unit == "blocks a list"), 256.0 if "threads" in unit else np.inf, not scale
+    return float(unit == "blocks per list"), 256.0 if "threads" in unit else np.inf, not scale
 
 
 def test_what_a_level_means_is_tested_of_every_family():

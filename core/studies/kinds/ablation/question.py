@@ -65,7 +65,7 @@ class Ablation(Question):
     levels: tuple[int | float, ...] = parameter(
         (0.0, 5.0, 20.0), "transpositions of the initial ranking, comma-separated", low=0
     )
-    draws: int = parameter(5, "draws a level", low=1, label="Draws a level")
+    draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
     seed: int = parameter(0, "of the variants and of the draws")
 
     @classmethod

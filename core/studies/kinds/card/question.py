@@ -41,7 +41,7 @@ class Card(Question):
     families: tuple[str, ...] = parameter(
         ("transpositions",), "of perturbations, comma-separated", names="families"
     )
-    draws: int = parameter(5, "draws a level", low=1, label="Draws a level")
+    draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
     seed: int = parameter(0, "of the draws")
 
     @classmethod

@@ -205,7 +205,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
             column(name, f"grade {name[-1]} moved", tables.TAU, "Positions in the answer, mean.")
             for name in MOVED
         ),
-        column("milliseconds_a_list", "ms a list", tables.SHORT, "Scoring, in batches."),
+        column("milliseconds_a_list", "ms per list", tables.SHORT, "Scoring, in batches."),
         column("noise", "Own noise", help="Of rankers that are not deterministic."),
     )  # fmt: skip
 
@@ -244,7 +244,7 @@ def convention(result: StudyResult, measure: str) -> str:
     return Convention.of(
         measure,
         len(result.query_ids),
-        f"{counted(result.recipe['draws'], 'draw')} a level",
+        f"{counted(result.recipe['draws'], 'draw')} per level",
         f"CVaR {number(RISK, '.0%')}, worst query, flips and moves at the last level",
         f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
         f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",

@@ -328,7 +328,7 @@ BY_QUERY = (
     tables.Column("query", "Query"),
     tables.Column("verdict", "Verdict"),
     tables.Column("moved", "Moved", tables.COUNT, "Documents, at most."),
-    tables.Column("tau", "τ left", tables.VALUE, "The lowest."),
+    tables.Column("tau", "τ to original", tables.VALUE, "The lowest."),
     tables.Column("deviation", "Largest score difference", tables.SHORT),
     tables.Column("gap", "Smallest score gap", tables.SHORT),
 )

@@ -72,7 +72,7 @@ class Perturbations(Question):
         flags=Levels(None, FAMILIES, as_is_first=True),
     )
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
-    draws: int = parameter(5, "draws a level", low=1, label="Draws a level")
+    draws: int = parameter(5, "draws per level", low=1, label="Draws per level")
     seed: int = parameter(0, "of the draws")
 
     @classmethod

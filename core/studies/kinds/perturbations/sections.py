@@ -230,7 +230,7 @@ COLUMNS = (
     tables.RANKER,
     tables.Column("family", "Family"),
     tables.Column("level", "Level", tables.LEVEL),
-    tables.Column("tau", "τ left", tables.TAU, "Of what was disturbed."),
+    tables.Column("tau", "τ to original", tables.TAU, "Of what was disturbed."),
     tables.Column("as_is", "As it is", tables.VALUE),
     tables.Column("mean", "Disturbed", tables.VALUE),
     tables.Column("loss", "Loss", tables.CHANGE),

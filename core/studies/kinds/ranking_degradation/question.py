@@ -36,7 +36,7 @@ class RankingDegradation(Question):
         flags=Levels("transpositions", "comma-separated"),
     )
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
-    draws: int = parameter(10, "draws a level", low=1, label="Draws a level")
+    draws: int = parameter(10, "draws per level", low=1, label="Draws per level")
     seed: int = parameter(0, "of the draws")
 
     def printed(self) -> str:

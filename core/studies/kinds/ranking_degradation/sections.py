@@ -270,7 +270,7 @@ def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
     return (
         tables.RANKER,
         column("level", "Level", tables.LEVEL),
-        column("tau", "τ left", tables.TAU),
+        column("tau", "τ to original", tables.TAU),
         column("mean", "Mean", tables.VALUE),
         tables.QUERIES,
         *(

@@ -108,7 +108,7 @@ class WorstCase(Question):
     measures: tuple[str, ...] = parameter(
         ("NDCG@10",), "what is hurt", names="measures", flags=SingleFlag("measure")
     )
-    draws: int = parameter(10, "random orders a budget", low=1, label="Random orders a budget")
+    draws: int = parameter(10, "random orders per budget", low=1, label="Random orders per budget")
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of everything drawn")
 

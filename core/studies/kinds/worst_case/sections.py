@@ -54,7 +54,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     convention = (
         Measure.parse(measure).convention(),
         f"N = {counted(result.facts['queries'], 'query')}",
-        f"{counted(recipe['draws'], 'random order')} a budget",
+        f"{counted(recipe['draws'], 'random order')} per budget",
         f"{unit} of the {recipe['target']}",
     )
     yield Convention(" · ".join(convention))

@@ -53,7 +53,7 @@ class Plan(Described):
         measure: what is hurt, as text.
         budgets: numbers of steps, rising.
         search: how the worst order is looked for; its budget is the largest one.
-        draws: random orders a budget, to compare with.
+        draws: random orders per budget, to compare with.
         seed: of the draws and of the annealing.
         queries: only the first so many test queries; None: all.
     """

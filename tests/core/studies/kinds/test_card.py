@@ -160,7 +160,7 @@ def test_families_that_change_documents_make_no_card(workbench):
 @pytest.mark.parametrize(
     ("family", "crossing", "said"),
     [
-        ("transpositions", 2.0, "2 on (exchanges a list; the first level measured there)"),
+        ("transpositions", 2.0, "2 on (exchanges per list; the first level measured there)"),
         ("clicks-position", 2.0, "2 on (sessions a query; the first level measured there)"),
         ("promote", 1.25, "the best is 1; the first level measured there, interpolated 1.2)"),
     ],
