@@ -1,6 +1,6 @@
 """A small study of every kind, with settings that are nobody's default."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.perturb.levels import levels_of, pairs_of
@@ -72,7 +72,7 @@ def _runs(place):
 def _studies(store, folder):
     lists = ListRecipe(("feature:3",), 10, "in-sample")
     workbench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
-    sizes = finished(set_size.open_cells(SIZES, Scope(store, tables.DATA, asdict(lists), "paper")))
+    sizes = finished(set_size.open_cells(SIZES, Scope(store, tables.DATA, lists.plain(), "paper")))
     two = replace(lists, initial=("feature:3", "feature:1"))
     many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
     nets = {

@@ -3,7 +3,6 @@
 import json
 import re
 import zipfile
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +56,7 @@ def initial_of(store):
 def asked(store, ranker, study):
     """The question of a page that looks at one query of the study's one trial."""
     return {
-        "store": str(store.root), "data": "mine", "recipe": asdict(LISTS),
+        "store": str(store.root), "data": "mine", "recipe": LISTS.plain(),
         "query": StudyResult.open(study.path).query_ids[0], "lists": study.recipe["lists"],
         "ranker": str(ranker.key), "family": "transpositions",
         "level": 5.0, "draw": 1, "seed": 0,

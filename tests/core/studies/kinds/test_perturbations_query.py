@@ -1,6 +1,5 @@
 """One query drawn again from a stored study; and both studies as jobs."""
 
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -49,7 +48,7 @@ def question(workbench, result, **more):
     return {
         "store": str(workbench.store.root),
         "data": "sample",
-        "recipe": asdict(LISTS),
+        "recipe": LISTS.plain(),
         "lists": result.recipe["lists"],
         "query": result.query_ids[4],
         "seed": 1,
@@ -153,7 +152,7 @@ def test_comparing_a_list_with_itself(workbench):
 
 
 def test_both_studies_as_jobs(tmp_path):
-    store, lists = Store(tmp_path), asdict(LISTS)
+    store, lists = Store(tmp_path), LISTS.plain()
     given = {
         "perturbations": {"perturbations": [["cut", 0.5], ["cut:0.5+shuffle-shown", 1.0]]},
         "worst-case": {"budgets": [1], "queries": 5, "search": {"method": "beam"}},

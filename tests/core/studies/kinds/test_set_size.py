@@ -1,6 +1,6 @@
 """Table 3: lists of every size, what is stored of them, and the verdict on the paper's claim."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,7 +38,7 @@ def store(tmp_path_factory):
 
 
 def scope(store):
-    return Scope(store, lists=asdict(RECIPE))
+    return Scope(store, lists=RECIPE.plain())
 
 
 @pytest.fixture(scope="module")
