@@ -1,9 +1,5 @@
 """A data set, a benchmark and an ablation of it, as their pages find them in a store."""
 
-<<<<<<< HEAD
-=======
-
->>>>>>> 99d11cf (Tests make keys of lists as the core does)
 import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file

@@ -1,9 +1,5 @@
 """Table 4: conditions, what is exchanged at test time, the verdict, and the ordinals' geometry."""
 
-<<<<<<< HEAD
-=======
-
->>>>>>> 99d11cf (Tests make keys of lists as the core does)
 import numpy as np
 import pytest
 from scipy import stats
