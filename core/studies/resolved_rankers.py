@@ -29,6 +29,11 @@ def is_given(name: RankerName) -> bool:
     return is_object or name.kind in {Kind.FILE, Kind.FUNCTION}
 
 
+def has_no_recipe(name: RankerName) -> bool:
+    """Whether a ranker from outside cannot be trained: given as it is, or brought by its file."""
+    return is_given(name) or (name.is_from_outside and name.kind is not Kind.OBJECT)
+
+
 @dataclass(frozen=True)
 class ResolvedRanker:
     """What a study has to know of a ranker to plan its rows.

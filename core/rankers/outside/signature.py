@@ -76,6 +76,8 @@ def takes(function: Callable[..., Any]) -> Takes:
     (('features', 'ranks'), ('features', 'mask', 'ranks'))
     >>> takes(lambda x: 0).inputs
     ('features',)
+    >>> takes(lambda features, _ranks: 0).places
+    ('features', 'ranks')
 
     Raises:
         ValueError: it needs something else; the text says what.
@@ -94,6 +96,9 @@ def takes(function: Callable[..., Any]) -> Takes:
         for inputs in BY_PLACE:
             if len(needed) <= len(inputs) and _binds(signature, len(inputs)):
                 return Takes(inputs)
+    plain = [name.lstrip("_") for name in needed]
+    if plain != needed and set(plain) <= INPUTS.keys():  # `_ranks` is not used, and given by place
+        return Takes(tuple(plain))
     wrong = [name for name in needed if name not in INPUTS]
     if wrong or not named.keys() & INPUTS.keys():
         found = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"

@@ -19,7 +19,7 @@ from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
-from shuffleproof.core.studies.resolved_rankers import FROM, is_given
+from shuffleproof.core.studies.resolved_rankers import FROM, has_no_recipe
 from shuffleproof.core.studies.workbench import Workbench
 
 GROUPS = (
@@ -94,7 +94,7 @@ def _row(label: str, preset: str, seeds: int) -> Row:
     if label == INITIAL:
         return Row(INITIAL, {"name": INITIAL}, GROUPS[0], 1)
     name = RankerName.parse(label)
-    if is_given(name):
+    if has_no_recipe(name):
         return Row(label, {"name": label}, GROUPS[-1], 1)
     if any(leaf.digits for leaf in name.leaves):
         raise UsageError(
@@ -150,7 +150,7 @@ def pinned(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, 
     """
     found = []
     for row in rows:
-        if not is_given(RankerName.parse(row.label)):
+        if not has_no_recipe(RankerName.parse(row.label)):
             found.append(row)
             continue
         if is_precomputed(row.label) and len(workbenches) > 1:

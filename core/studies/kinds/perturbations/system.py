@@ -34,7 +34,7 @@ from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.resolved_rankers import is_given
+from shuffleproof.core.studies.resolved_rankers import has_no_recipe
 from shuffleproof.core.studies.run import Measured, values_of, with_answers
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Lessons, Workbench
@@ -175,7 +175,7 @@ def _no_recipe(text: str) -> str:
     name = RankerName.parse(text)
     if name.options is not None:
         return "a combination"
-    if is_given(name):
+    if has_no_recipe(name):
         return "from outside"
     return "named by its key, not by a recipe" if name.digits else ""
 
