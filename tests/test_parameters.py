@@ -106,11 +106,11 @@ TrainingRecipe: temper 0..20, deviation 1e-06.., temperature 0.0001..100, cutoff
 DLCMConfig: first_layer 0..65536, total_width 0.., hidden 0.., heads 1..1024
 GroupConfig: group 1..256, shuffles 1..4096
 LambdaMARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_documents 1..2147483647,
-  truncation 1..2147483647, bins 2..65535, feature_share 0.01..1, l2 0.., patience 1.., least_trees 1..,
-  seed 0..2147483647
+  truncation 1..2147483647, bins 2..65535, feature_share 0.01..1, l2 0.., patience 1..,
+  least_trees 1.., seed 0..2147483647
 MARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_documents 1..2147483647,
-  truncation 1..2147483647, bins 2..65535, feature_share 0.01..1, l2 0.., patience 1.., least_trees 1..,
-  seed 0..2147483647
+  truncation 1..2147483647, bins 2..65535, feature_share 0.01..1, l2 0.., patience 1..,
+  least_trees 1.., seed 0..2147483647
 RankSVMSpec: cost 1e-09..1000000000, tried 1..12, tolerance 1e-12..0.1, steps 1..
 IRSVMSpec: cost 1e-09..1000000000, tried 1..12, tolerance 1e-12..0.1, steps 1.., cutoff 1..
 RankBoostSpec: rounds 1.., bins 2..256, learning_rate 0.001..1, patience 1..

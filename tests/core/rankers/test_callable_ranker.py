@@ -392,7 +392,6 @@ SIGNATURES = [
     ("lambda features, rank: 0", "it needs rank, and a function is given features, ranks, query"),
     ("lambda features, ranks, temperature: 0", "it needs temperature, and"),
     ("lambda x, y, query: 0", "it needs x, y, and a function is given"),
-    ("lambda x: 0", "it needs x, and a function"),
     ("lambda: 0", "it takes nothing, and a function"),
 ]
 
