@@ -86,6 +86,11 @@ class Untrained:
         del dataset, lists
         raise Unscored
 
+    def reading(self, columns: Sequence[int | None]) -> "Untrained":
+        """The same ranker, whatever initial rankings it is given."""
+        del columns
+        return self
+
     def save(self, directory: Path) -> None:
         """Nothing has been trained that could be written."""
 

@@ -1,0 +1,132 @@
+"""Every command of the README runs, or is planned to its end where it takes longer than a test may.
+
+Names stand as the README has them: a small data set is called `mq2008`, functions are `mine:score`
+and `rankers:score`, and the key of a study is put in the place of the README's.
+"""
+
+import re
+import shlex
+import shutil
+
+import lightgbm
+import numpy as np
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from tests.places import ROOT
+from tests.small_set import LETOR
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+KEY = "study-0123456789abcdef"
+
+PLANNED = ("train ", "study ")
+"""What trains for minutes or more: all of it but the trainings is done, by `--dry-run`."""
+
+INSTEAD = {
+    "certify setrank-imsab": "certify feature:1 --initial file-order --queries 2 --data mq2008",
+    "certify rankers:score": "certify rankers:score --initial file-order --permutations 2 "
+    "--queries 2 --data mq2008",
+    "doctor --ranker": "doctor --ranker mine:score --initial file-order --data mq2008",
+}
+"""The same with less to train or to score."""
+
+ELSEWHERE = {
+    "make ": "the fresh machine itself",
+    "check ": "tests/core/gate/test_check.py",
+    "study card --data ours": "tests/core/gate/test_check.py",
+    f"export {KEY} figure3.pdf": "tests/app/test_browser_journey.py",
+}
+
+STATUS = {"doctor": {0, 3}, "certify": {0, 3, 4}}
+"""Exit statuses beside 0, where a finding has one."""
+
+
+def commands():
+    """The command lines in the README's blocks of code, without their comments."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+    lines = (
+        line.strip().removeprefix("- run: ") for block in blocks for line in block.splitlines()
+    )
+    found = (line.partition(" #")[0].partition(" > ")[0].strip() for line in lines)
+    return [line for line in found if re.match(r"(shuffleproof|make) ", line)]
+
+
+def starting(line, table):
+    """What a table holds for a line, by how it begins; None where it holds nothing."""
+    return next((value for start, value in table.items() if line.startswith(start)), None)
+
+
+LINES = [line.removeprefix("shuffleproof ") for line in commands()]
+RUN = [line for line in dict.fromkeys(LINES) if starting(line, ELSEWHERE) is None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the README's files stand, with a store that has its data set and a study."""
+    folder = tmp_path_factory.mktemp("readme")
+    for fold in ("MQ2008/Fold1", "data/fold1"):
+        (folder / fold).mkdir(parents=True)
+        for part in ("train", "vali", "test"):
+            (folder / fold / f"{part}.txt").write_text(LETOR)
+    for name in ("S1", "S2", "S3", "S4", "Fold1.test", "Fold2.test", "Fold3.test"):
+        own = f"qid:{int.from_bytes(name.encode()[:5]) % 10_000}"
+        (folder / f"{name}.txt").write_text(LETOR.replace("qid:", own))
+    for module in ("mine", "rankers"):
+        function = "def score(features, ranks):\n    return features[:, 0]\n"
+        (folder / f"{module}.py").write_text(function)
+    rows = np.random.default_rng(0).random((60, 2))
+    data = lightgbm.Dataset(rows, rows[:, 0] > 0.5)
+    model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
+    model.save_model(folder / "model.txt")
+    (folder / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
+    for run in ("a", "b"):
+        (folder / f"{run}.run").write_text(f"1 Q0 {run} 1 2.0 {run}\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def key(folder):
+    """The study that stands for the README's."""
+    store = ["--store", str(folder / "store")]
+    assert main(["ingest", str(folder / "MQ2008/Fold1"), "--name", "mq2008", *store]) == 0
+    asked = [
+        "study",
+        "initial-ranking",
+        "--rankers",
+        "feature:1",
+        "--levels",
+        "0,1",
+        "--draws",
+        "1",
+    ]
+    made = ["--data", "mq2008", "--initial", "file-order"]
+    assert main([*asked, *made, *store]) == 0
+    assert main(["train", "lambdamart", "--data", "mq2008", "--preset", "small", *store]) == 0
+    (study,) = (folder / "store" / "artefacts").glob("study-*")
+    return study.name
+
+
+@pytest.mark.parametrize("line", RUN)
+def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    words = shlex.split((starting(line, INSTEAD) or line).replace(KEY, key))
+    planned = line.startswith(PLANNED)
+    more = ["--dry-run", "--preset", "small"] if planned and "--preset" not in words else []
+    more += ["--dry-run"] if planned and not more else []
+    store = "new" if words[0] == "ingest" else "store"
+    shutil.rmtree(folder / "new", ignore_errors=True)
+    status = main([*words, *more, "--store", str(folder / store)])
+    said = capsys.readouterr()
+    assert status in STATUS.get(words[0], {0}), said.err
+
+
+def test_what_takes_long_stands_in_the_readme_with_its_time():
+    table = README.partition("| | `paper` | `tuned` |")[2].partition("\n\n")[0]
+    kinds = {" ".join(line.split()[:2]) for line in RUN if line.startswith(PLANNED)}
+    assert kinds
+    assert [kind for kind in kinds if f"`{kind}" not in table] == []
+
+
+def test_there_is_a_readme_line_for_every_exception():
+    for start in (*ELSEWHERE, *INSTEAD):
+        assert any(line.startswith(start) for line in LINES), start
