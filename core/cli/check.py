@@ -18,6 +18,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.gate import card_file, reports
 from shuffleproof.core.gate.check import card_of, checked
 from shuffleproof.core.gate.comparison import LEAST
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies.sections import STOPPED
 
@@ -26,6 +27,9 @@ def card(arguments: argparse.Namespace) -> Answer:
     """`study card`: as any study; with --out also the file that `check` takes."""
     if arguments.measures and not arguments.out:
         raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
+    measures = tuple(parts_of(arguments.measures or ""))
+    for measure in measures:
+        Measure.parse(measure)
     question, scope = asked(arguments)
     artefact = studied(question, scope, arguments)
     if not arguments.out:
@@ -35,7 +39,6 @@ def card(arguments: argparse.Namespace) -> Answer:
             "a card that was stopped is no baseline: leave out --max-seconds, or --out"
         )
     workbench = done("lists", scope.opened())
-    measures = tuple(parts_of(arguments.measures or ""))
     made = done("noise", card_of(workbench, artefact, measures))
     _write(arguments.out, card_file.written(made))
     unsteady = [name for name, one in made.rankers.items() if not one.steady]
