@@ -140,7 +140,9 @@ def given(kind):
     return {name: REQUIRED[name] for name in needed} | SPECIAL.get(kind, {})
 
 
-GIVEN = {"train": {"ranker": "mart"}, "doctor": {"ranker": "mart"}} | {kind: given(kind) for kind in STUDIES}
+GIVEN = dict.fromkeys(("train", "doctor"), {"ranker": "mart"}) | {
+    kind: given(kind) for kind in STUDIES
+}
 
 
 def taking(kind):

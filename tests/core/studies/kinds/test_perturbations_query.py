@@ -1,6 +1,5 @@
 """One query drawn again from a stored study; and both studies as jobs."""
 
-
 import numpy as np
 import pytest
 
