@@ -24,6 +24,7 @@ from shuffleproof.core.library import uploads
 from shuffleproof.core.library.uploads import Readable, safe_name
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.words import counted
 
 CHUNK = 1 << 20
 LARGEST = 1 << 34
@@ -247,7 +248,7 @@ def _check_files(how: Sequence[str], chosen: Sequence[Spooled]) -> None:
     if WHOLE in how and len(data) > 1:
         names = ", ".join(file.name for file in data[:4])
         remedy = "Only one file can be split; give several files their parts."
-        raise DataError("files", f"{len(data)} files ({names})", remedy)
+        raise DataError("files", f"{counted(len(data), 'file')} ({names})", remedy)
     for part in ("train", "test") if how == PARTS else ():
         if not any(file.part == part for file in data):
             remedy = "A part each for training and test is needed; validation can be split off."

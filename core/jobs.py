@@ -149,7 +149,7 @@ class StudyJob:
     def __call__(self, store: Store, **given: Any) -> Reports:
         """Answer it; result: artefact."""
         question, scope = self.asked(store, given)
-        return answer((yield from question.study(scope)))
+        return answer((yield from question.answered(scope)))
 
     def asked(self, store: Store, given: Mapping[str, Any]) -> tuple[Question, Scope]:
         """The question of a job's keywords, and what it is asked of.

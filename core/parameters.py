@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
+from difflib import get_close_matches
 from functools import cache
 from math import isfinite
 from types import UnionType
@@ -170,8 +171,77 @@ def _read(recipe: Any, values: Mapping[str, str]) -> dict[str, Any]:
     known = {declared.name: declared for declared in parameters(recipe)}
     for name in values:
         if name not in known:
-            raise ParameterError("--set", name, "one of " + ", ".join(sorted(known)))
+            raise unknown_field(name, known)
     return {name: value_of(known[name], text) for name, text in values.items()}
+
+
+ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "learning_rate": ("lr", "eta", "shrinkage_rate", "init_lr"),
+    "leaves": ("num_leaves", "max_leaves", "n_leaves", "max_leaf_nodes"),
+    "trees": (
+        "n_estimators", "num_trees", "num_iterations", "num_boost_round", "num_round", "n_rounds",
+        "max_iter", "epochs", "rounds",
+    ),
+    "rounds": (
+        "n_estimators", "num_iterations", "num_boost_round", "num_round", "max_iter", "epochs",
+        "trees",
+    ),
+    "steps": ("max_iter", "num_iterations", "epochs", "rounds"),
+    "epochs": ("num_epochs", "n_epochs", "max_epochs", "max_iter", "trees", "rounds"),
+    "batch_lists": ("batch_size", "batch", "train_batch_size"),
+    "width": ("hidden_size", "hidden_dim", "d_model", "embed_dim", "embedding_dim"),
+    "hidden": ("hidden_size", "hidden_dim", "rnn_size"),
+    "layers": ("hidden_size", "hidden_sizes", "hidden_dim", "hidden_layers", "num_layers"),
+    "depth": ("num_layers", "n_layers", "num_blocks", "num_stacked_blocks"),
+    "heads": ("num_heads", "n_heads", "nhead"),
+    "feed_forward": ("d_ff", "dim_feedforward", "ffn_dim", "intermediate_size"),
+    "leaf_documents": ("min_data_in_leaf", "min_child_samples", "min_samples_leaf"),
+    "feature_share": ("feature_fraction", "colsample_bytree", "max_features"),
+    "truncation": ("lambdarank_truncation_level",),
+    "bins": ("max_bin", "max_bins"),
+    "l2": ("lambda_l2", "reg_lambda", "reg_alpha"),
+    "patience": (
+        "early_stopping", "early_stopping_rounds", "early_stopping_patience", "n_iter_no_change",
+    ),
+    "optimiser": ("optimizer", "optim"),
+    "schedule": ("scheduler", "lr_scheduler", "lr_schedule"),
+    "clip": ("max_grad_norm", "grad_clip", "clip_norm", "gradient_clip"),
+    "weight_decay": ("l2", "wd"),
+    "hidden_features": ("dropout", "dropout_rate", "feature_dropout"),
+    "normalisation": ("normalization", "scaler", "norm_features"),
+    "loss": ("objective", "loss_fn", "criterion"),
+    "steepness": ("sigma",),
+    "cost": ("c", "reg"),
+    "tolerance": ("tol", "eps"),
+    "cutoff": ("k", "ndcg_at", "eval_at"),
+    "seed": ("random_state", "random_seed"),
+}  # fmt: skip
+"""What other libraries call the fields of recipes."""
+
+
+def unknown_field(name: str, known: Iterable[str]) -> ParameterError:
+    """That a recipe has no such field, with the one that other libraries call so or that is near.
+
+    >>> print(unknown_field("num_leaves", ["trees", "leaves"]))
+    --set is 'num_leaves'; it must be leaves, which that is here, or another of leaves, trees
+    """
+    letters = name.strip().casefold().replace("-", "_")
+    fields = sorted(known)
+    meant = [field for field in fields if letters in ELSEWHERE.get(field, ())]
+    meant = meant or get_close_matches(letters, fields, n=1)
+    listed = ", ".join(fields)
+    hint = f"{meant[0]}, which that is here, or another of {listed}" if meant else ""
+    return ParameterError("--set", name, hint or f"one of {listed}")
+
+
+def chosen(choices: Iterable[str], text: str) -> str:
+    """The choice that a text means, blanks around and case forgiven; else the text.
+
+    >>> chosen(("list-mle", "softrank"), " List-MLE "), chosen(("cpu",), "GPU")
+    ('list-mle', 'GPU')
+    """
+    letters = {choice.casefold(): choice for choice in choices}
+    return letters.get(text.strip().casefold(), text)
 
 
 OLD = ",;"
@@ -206,7 +276,7 @@ def fields_of(pairs: Iterable[str]) -> dict[str, str]:
         field, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--set", pair, "FIELD=VALUE")
-        found[field] = value
+        found[field.strip()] = value.strip()
     return found
 
 
@@ -253,7 +323,7 @@ def plain_of(declared: Parameter, value: Any) -> Any:
     """
     found = _typed(declared.type, value)
     if found is MISSING:
-        raise ParameterError(declared.name, value, _in_words(declared.type))
+        raise ParameterError(declared.name, value, type_in_words(declared.type))
     return found
 
 
@@ -286,19 +356,19 @@ def _tuple(inside: tuple[Any, ...], value: Any) -> Any:
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
-def _in_words(kind: Any) -> str:
+def type_in_words(kind: Any) -> str:
     """A type in words.
 
-    >>> _in_words(tuple[int, ...] | None), _in_words(tuple[tuple[str, float], ...])
+    >>> type_in_words(tuple[int, ...] | None), type_in_words(tuple[tuple[str, float], ...])
     ('a list of a whole number each, or null', 'a list of [a text, a number] each')
     """
     inside: tuple[Any, ...] = getattr(kind, "__args__", ())
     if get_origin(kind) is tuple and inside[-1] is Ellipsis:
-        return f"a list of {_in_words(inside[0])} each"
+        return f"a list of {type_in_words(inside[0])} each"
     if get_origin(kind) is tuple:
-        return f"[{', '.join(map(_in_words, inside))}]"
+        return f"[{', '.join(map(type_in_words, inside))}]"
     if get_origin(kind) in {Union, UnionType}:
-        return ", or ".join(dict.fromkeys(map(_in_words, inside)))
+        return ", or ".join(dict.fromkeys(map(type_in_words, inside)))
     return WORDS.get(kind, "null" if kind is type(None) else "an object")
 
 
@@ -316,7 +386,7 @@ def _converted(declared: Parameter, kinds: tuple[Any, ...], text: str) -> Any:
             except ValueError:
                 continue
     if str in kinds or declared.choices:
-        return text
+        return chosen(declared.choices, text)
     wanted = "number" if float in kinds else "whole number"
     wanted = f"{wanted}s, comma-separated" if declared.several else f"a {wanted}"
     raise ParameterError(declared.name, text, wanted)

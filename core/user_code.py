@@ -129,16 +129,20 @@ def names(kind: str) -> list[str]:
 def full_family(family: str) -> str:
     """A family of perturbations, or a chain of them, with the digits of those of user code.
 
-    >>> full_family("transpositions:5+shuffle-shown")
-    'transpositions:5+shuffle-shown'
+    Blanks and case are forgiven of what is no user code; whom an attack is made on stays.
+
+    >>> full_family(" Transpositions : 5 + Shuffle shown"), full_family("gradient-sign@My:Score")
+    ('transpositions:5+shuffle-shown', 'gradient-sign@My:Score')
     """
 
     def full(link: str) -> str:
-        name, colon, level = link.partition(":")
+        name, colon, level = (part.strip() for part in link.partition(":"))
         known = registered("perturbation", name)
-        return (known.full if known else name) + colon + level
+        usual = name if MARK in name else name.casefold().replace(" ", "-")
+        return (known.full if known else usual) + colon + level
 
-    return "+".join(map(full, family.split("+")))
+    links, at, whom = family.partition("@")
+    return "+".join(map(full, links.split("+"))) + at + whom
 
 
 def missing(kind: str, name: str) -> UsageError:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.words import signed
+from shuffleproof.core.words import counted, signed
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
 
@@ -238,8 +238,9 @@ def queries_alt_text(frame: pd.DataFrame, variant: str, effect: Effect, measure:
     """The bars in words."""
     better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
     return (
-        f"Bars of {_of_a_query(effect, measure)} by {variant} for {len(frame)} queries: gained on "
-        f"{better}, lost on {worse}, equal on {len(frame) - better - worse}."
+        f"Bars of {_of_a_query(effect, measure)} by {variant} for "
+        f"{counted(len(frame), 'query')}: gained on {better}, "
+        f"lost on {worse}, equal on {len(frame) - better - worse}."
     )
 
 

@@ -7,6 +7,7 @@ from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import put, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import counted
 
 
 @plain_text
@@ -49,8 +50,8 @@ def alt_text(answers: pd.DataFrame, pair: tuple[str, str]) -> str:
     """The chart in words."""
     moved = int(moves(answers, pair)["moved"].sum())
     return (
-        f"Bump chart of {len(answers)} documents from the initial ranking to the answers of "
-        f"{pair[0]} and {pair[1]}, which put {moved} relevant ones at different places."
+        f"Bump chart of {counted(len(answers), 'document')} from the initial ranking to the "
+        f"answers of {pair[0]} and {pair[1]}, which put {moved} relevant ones at different places."
     )
 
 
@@ -141,6 +142,6 @@ def deltas_alt_text(frame: pd.DataFrame, pair: tuple[str, str], measure: str) ->
     """The bars in words."""
     better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())
     return (
-        f"Bars of {measure} of {pair[0]} minus {pair[1]} for {len(frame)} queries: better on "
-        f"{better}, worse on {worse}, equal on {len(frame) - better - worse}."
+        f"Bars of {measure} of {pair[0]} minus {pair[1]} for {counted(len(frame), 'query')}: "
+        f"better on {better}, worse on {worse}, equal on {len(frame) - better - worse}."
     )

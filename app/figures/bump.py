@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import counted
 
 BEHIND = "rgba(127,127,127,0.4)"
 STAYED = "rgba(127,127,127,0.75)"
@@ -119,8 +120,8 @@ def alt_text(moves: pd.DataFrame, ranker: str) -> str:
     """The chart in words."""
     count = int(moves["moved"].sum())
     words = (
-        f"Bump chart of {len(moves)} documents from the order shown to the answer of {ranker}; "
-        f"{count} of them passed another document since the order before"
+        f"Bump chart of {counted(len(moves), 'document')} from the order shown to the answer of "
+        f"{ranker}; {count} of them passed another document since the order before"
     )
     if not count:
         return words + ", so the answer is the same."

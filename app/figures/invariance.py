@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import counted
 
 
 @plain_text
@@ -59,6 +60,6 @@ def alt_text(moves: pd.DataFrame, ranker: str) -> str:
     change = (moves["score"].astype(float) - moves["score_before"].astype(float)).abs()
     largest = float(change.max()) if len(change) else 0.0
     return (
-        f"Scatter of {ranker}'s scores of {len(moves)} documents before and after; the largest "
-        f"distance from the diagonal is {largest:.3g}."
+        f"Scatter of {ranker}'s scores of {counted(len(moves), 'document')} before and after; the "
+        f"largest distance from the diagonal is {largest:.3g}."
     )

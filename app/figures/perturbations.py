@@ -13,7 +13,7 @@ from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes
 from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.perturb.registry import attacked
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.words import signed
+from shuffleproof.core.words import counted, signed
 
 ROW, FRAME = 27, 20
 """Pixels of a row, and of the margins."""
@@ -292,6 +292,7 @@ def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:
     low = float(np.nanmin(values, initial=0.0))
     shown = min(len(frame), MOST_QUERIES)
     return (
-        f"Map of the change in {measure} of {shown} of {len(frame)} queries at "
-        f"{len(frame.columns)} levels, the most damaged first; the largest fall is {signed(low)}."
+        f"Map of the change in {measure} of {shown} of {counted(len(frame), 'query')} at "
+        f"{counted(len(frame.columns), 'level')}, the most damaged first; the largest fall is "
+        f"{signed(low)}."
     )

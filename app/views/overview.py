@@ -14,6 +14,7 @@ from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.words import counted
 
 QUESTION = "Will my ranker survive when its input changes?"
 WHAT = (
@@ -85,7 +86,8 @@ def _demonstration() -> None:
     drawn = cards.facts(one.query, (start, order), words, answered)
     cards.draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     st.caption(
-        f"Query {one.query} of the sample, {len(listed)} documents, shown {words}. Stars: grades. "
+        f"Query {one.query} of the sample, {counted(len(listed), 'document')}, shown {words}. "
+        "Stars: grades. "
         "▲ ▼: places up or down from the answer to the initial order; a coloured edge: it moved."
     )
 

@@ -11,6 +11,7 @@ from shuffleproof.core.answers.scoring import answered_order, documents_moved
 from shuffleproof.core.answers.shown_order import Documents
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.words import counted
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def verdict(label: str, moved: pd.DataFrame) -> str:
     'SetRank IMSAB moved none of 2 documents'
     """
     count = int(moved["moved"].sum())
-    return f"{RankerName.of(label).display} moved {count or 'none'} of {len(moved)} documents"
+    of = counted(len(moved), "document")
+    return f"{RankerName.of(label).display} moved {count or 'none'} of {of}"
 
 
 def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:

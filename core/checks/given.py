@@ -15,6 +15,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ShapeError, UsageError
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.outside.user_rankers import UserRanker, scoring
+from shuffleproof.core.words import counted
 
 TAKEN = (
     "(features, labels, offsets) with ranks as a fourth if there are some, a frame of pandas with "
@@ -158,7 +159,7 @@ def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
     given = np.array(ranks, dtype=np.int32)
     given = given[:, None] if given.ndim == 1 else given
     if len(given) != len(rows):
-        raise ShapeError("ranks", f"{len(given)} rows", f"{len(rows)}, one a document")
+        raise ShapeError("ranks", counted(len(given), "row"), f"{len(rows)}, one a document")
     lists = CandidateLists(bounds, every.queries, every.rows, given, -given.astype(np.float32))
     return JudgedLists(dataset, lists)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shuffleproof.core.studies.fitted import fitted, is_numeric, width
 from shuffleproof.core.words import MISSING, number
 
 VERSION = 1
@@ -54,12 +55,17 @@ def document(command: str, answer: Any) -> dict[str, Any]:
 
 
 def table(rows: Any) -> str:
-    """Rows as an aligned table; a mapping as one line a field."""
+    """Rows as an aligned table, as wide as the terminal at most; a mapping as a line a field."""
     if isinstance(rows, Mapping):
-        width = max((len(str(key)) for key in rows), default=0)
-        return "\n".join(f"{key!s:<{width}}  {_cell(value)}" for key, value in rows.items())
+        pairs = [[str(key), _cell(value)] for key, value in rows.items()]
+        return fitted([["", ""], *pairs], [False, False], width()).partition("\n")[2]
     if not isinstance(rows, Sequence) or not rows:
         return "nothing"
+    if (limit := width()) is not None:
+        heads = list(rows[0])
+        cells = [[_cell(row.get(head)) for head in heads] for row in rows]
+        numeric = [is_numeric(column) for column in zip(*cells, strict=True)]
+        return fitted([heads, *cells], numeric, limit)
     import pandas as pd  # noqa: PLC0415 (a help text needs no table)
 
     frame = pd.DataFrame([{key: _cell(value) for key, value in row.items()} for row in rows])

@@ -29,7 +29,10 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "of": "lists that there are",
         "seconds": "that a list takes", "measures": "means over the lists examined",
     },
-    "list": {"rows": "name, summary and source, and what else is known of the kind"},
+    "list": {
+        "rows": "name, summary and source, and what else is known of the kind; of a recipe field, "
+        "type, default, value in the preset, low, high, choices, unit and meaning",
+    },
     "train": {
         "ranker": "its name", "artefact": "key of what is stored", "cached": "whether it was",
         "epochs": "trained", "valid": "measures of the validation part", "seconds": "it took now",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.cli import flags_measures, flags_studies
+from shuffleproof.core.cli import examples, flags_measures, flags_studies
 from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.cli.wrong_usage import Parser
 from shuffleproof.core.errors import ShuffleproofError
@@ -101,6 +101,21 @@ def _size(text: str) -> tuple[int, int]:
     return int(width), int(height)
 
 
+class _Help(argparse.HelpFormatter):
+    """Folds paragraphs and leaves the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Paragraphs, apart by an empty line; one of examples stays as it is."""
+        parts = text.split("\n\n")
+        kept = (
+            part
+            if part.startswith("examples:")
+            else super(_Help, self)._fill_text(part, width, indent)
+            for part in parts
+        )
+        return "\n\n".join(kept)
+
+
 class _Version(argparse.Action):
     """Prints the version, which is looked up only then."""
 
@@ -116,11 +131,13 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     root: argparse.ArgumentParser = Parser(
         prog="shuffleproof",
+        formatter_class=_Help,
         description="Will my ranker survive? Robustness studies for learning to rank.",
         epilog=(
             f"What is made is kept in {default_store().root} and never made twice; "
             "SHUFFLEPROOF_HOME names another folder, --store one for a command. "
             "SHUFFLEPROOF_DEVICE=cpu|cuda says where networks compute, --device for a command."
+            f"\n\n{examples.shown('')}"
         ),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
@@ -153,8 +170,10 @@ def _command(
     answer: str,
     summary: str,
 ) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=summary, description=summary)
-    command.set_defaults(answer=answer, command=command.prog.partition(" ")[2])
+    command = commands.add_parser(name, help=summary, description=summary, formatter_class=_Help)
+    called = command.prog.partition(" ")[2]
+    command.set_defaults(answer=answer, command=called)
+    command.epilog = examples.shown(called)
     command.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     command.add_argument("--store", type=Path, help="folder of the store (default: your own)")
     return command
@@ -210,17 +229,26 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     names.add_argument(
         "kind",
         choices=(
-            "rankers", "losses", "measures", "conventions", "perturbations", "studies", "answers",
-            "stored",
+            "rankers", "recipe", "losses", "measures", "conventions", "perturbations", "studies",
+            "answers", "stored",
         ),
     )  # fmt: skip
+    names.add_argument(
+        "of", nargs="?", metavar="RANKER", help="whose `recipe`: every field of it, as dlcm@paper"
+    )
     names.add_argument(
         "--all", action="store_true", help="of what is stored: parts of cross-fittings too"
     )
     train = _command(commands, "train", "rankers:train", "train a ranker, or find it trained")
     train.set_defaults(first="open:look_over")
     train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
-    train.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="recipe fields")
+    train.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="recipe fields; `list recipe RANKER` says which",
+    )
     train.add_argument("--seed", type=whole, help="of the ranker")
     flags_studies.dry_run(train, "train")
     _workbench(train)
@@ -230,7 +258,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     certify.set_defaults(first="open:look_over")
     certify.epilog = (
         "exit status: 0 invariant, 3 not invariant, 4 cannot be told. A function is "
-        f"{SIGNATURE}; ranks count from 0, the best first. {MORE}"
+        f"{SIGNATURE}; ranks count from 0, the best first. {MORE}\n\n{certify.epilog}"
     )
     certify.add_argument(
         "ranker",
@@ -283,6 +311,7 @@ def _gate_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         "not comparable, or an unreliable baseline; 1 and 2 wrong input or usage. A regression is "
         "a loss of --least or more that is beyond chance (paired t, Holm over all comparisons) "
         "and beyond the ranker's own noise; soft is one that is smaller, or not told from chance."
+        f"\n\n{check.epilog}"
     )
     check.add_argument(
         "--baseline", type=Path, required=True, metavar="card.json",

@@ -12,6 +12,7 @@ from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.user_names import ranker_name
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -32,7 +33,7 @@ def view_of(arguments: argparse.Namespace) -> View:
     """How the flags say that the table is to be shown."""
     return View(
         digits=arguments.digits,
-        baselines=list(dict.fromkeys(parts_of(arguments.against or ""))),
+        baselines=list(dict.fromkeys(map(ranker_name, parts_of(arguments.against or "")))),
         test=arguments.test,
         symbols=benchmark_table.SYMBOLS[arguments.marks],
     )

@@ -19,17 +19,17 @@ from shuffleproof.core.gate import card_file, reports
 from shuffleproof.core.gate.check import card_of, checked
 from shuffleproof.core.gate.comparison import LEAST
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.studies.sections import STOPPED
+from shuffleproof.core.studies.stored_names import called
+from shuffleproof.core.studies.user_names import ranker_name
 
 
 def card(arguments: argparse.Namespace) -> Answer:
     """`study card`: as any study; with --out also the file that `check` takes."""
-    if arguments.measures and not arguments.out:
+    measures = tuple(str(Measure.parse(one)) for one in parts_of(arguments.measures or "", OLD))
+    if measures and not arguments.out:
         raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
-    measures = tuple(parts_of(arguments.measures or ""))
-    for measure in measures:
-        Measure.parse(measure)
     question, scope = asked(arguments)
     artefact = studied(question, scope, arguments)
     if not arguments.out:
@@ -54,7 +54,8 @@ def check(arguments: argparse.Namespace) -> Answer:
     use_jobs(arguments)
     baseline, store = card_file.read(arguments.baseline), store_of(arguments)
     data = one_fold(arguments.data or baseline.data["name"], store)
-    named = parts_of(arguments.rankers) if arguments.rankers else None
+    asked_for = map(ranker_name, parts_of(arguments.rankers or ""))
+    named = [called(one, store) for one in asked_for] or None
     least = LEAST if arguments.least is None else arguments.least
     gate = done("check", checked(baseline, store, data, named, least))
     if arguments.junit:

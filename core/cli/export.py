@@ -30,6 +30,7 @@ from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import View, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, inferred
+from shuffleproof.core.studies.user_names import row_name
 
 ENDINGS = {
     ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
@@ -277,7 +278,8 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
     measures = list(view.measures or result.measures)
     result = benchmark_table.with_measures(result, artefact.path, measures, store)
     rows = benchmark_table.rankers_of(result)
-    baselines = [name for name in view.baselines or () if name != INITIAL or name in rows]
+    asked = dict.fromkeys(row_name(one, rows) for one in view.baselines or ())
+    baselines = [name for name in asked if name != INITIAL or name in rows]
     view = replace(view, measures=measures, baselines=baselines)
     if TABLE_ENDINGS[chosen] in table_text.EXACT:
         frame = benchmark_table.numbers(result, view)

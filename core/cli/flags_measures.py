@@ -1,8 +1,10 @@
 """The flags that say what is measured, under whose conventions, and with how many decimals."""
 
 import argparse
+from functools import partial
 
 from shuffleproof.core.metrics.bundles import BUNDLES
+from shuffleproof.core.parameters import chosen
 
 DIGITS = 3
 
@@ -29,6 +31,7 @@ def shared(command: argparse.ArgumentParser, digits: int | None = DIGITS) -> Non
     command.add_argument(
         "--conventions",
         choices=tuple(BUNDLES),
+        type=partial(chosen, BUNDLES),
         help="whose conventions measures have that do not say their own; `list conventions`",
     )
     command.add_argument(

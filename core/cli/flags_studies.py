@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from shuffleproof.core.cli import flags_measures
 from shuffleproof.core.numerals import number
-from shuffleproof.core.parameters import parameters
+from shuffleproof.core.parameters import chosen, parameters
 from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -47,6 +48,7 @@ def add(
                     f"--{flag.name}",
                     required=flag.required,
                     choices=flag.choices or None,
+                    type=partial(chosen, flag.choices) if flag.choices else str,
                     nargs="+" if flag.several else None,
                     help=flag.help.replace("%", "%%"),
                 )

@@ -21,6 +21,7 @@ from shuffleproof.core.store.damaged import remove as remove_damaged
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import verifying
 from shuffleproof.core.studies import methods, reproduce
+from shuffleproof.core.studies.fitted import fitted, width
 from shuffleproof.core.words import counted
 
 MOST_LETTERS = 44
@@ -144,11 +145,7 @@ def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
         return "nothing"
     names = list(lines[0])
     rows = [names, *([line[name] for name in names] for line in lines)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(names))]
-    return "\n".join(
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    return fitted(rows, [False] * len(names), width())
 
 
 def _first(lines: Iterable[str]) -> list[str]:

@@ -27,6 +27,8 @@ from shuffleproof.core.studies import names
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.stored_names import called
+from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ def use_jobs(arguments: argparse.Namespace) -> None:
 def preset_of(arguments: argparse.Namespace) -> str:
     """The preset of rankers named without one."""
     chosen: str | None = arguments.preset
-    return chosen or usual_preset(arguments.data)
+    return chosen.strip().casefold() if chosen else usual_preset(arguments.data)
 
 
 def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
@@ -135,9 +137,12 @@ def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
 
     Raises:
         UnknownNameError: a name among the flags that nothing has (see `names`).
+        ArtefactError: no stored ranker has the key that --ranker names, or several have.
     """
     preset = preset_of(arguments)
     recipe = scope_of(arguments).recipe()
+    if "ranker" in arguments:
+        arguments.ranker = called(ranker_name(arguments.ranker), store_of(arguments))
     named = [arguments.ranker] if "ranker" in arguments else []
     changes = fields_of(arguments.set) if "set" in arguments else {}
     asked = names.Names(named, changes, recipe.initial, from_outside=True)
@@ -151,7 +156,8 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
     lists = {"depth": arguments.depth, "scores": arguments.scores}
     if arguments.initial is not None:
         texts = parts_of(arguments.initial)
-        lists |= {"initial": [str(registry.at(RankerName.parse(one), preset)) for one in texts]}
+        names = [RankerName.parse(ranker_name(one)) for one in texts]
+        lists |= {"initial": [str(registry.at(name, preset)) for name in names]}
     return Scope(store_of(arguments), arguments.data, lists, preset)
 
 
@@ -190,7 +196,7 @@ def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     if isinstance(queries := getattr(arguments, QUERIES, None), int):
         scope = replace(scope, lists={**(scope.lists or {}), QUERIES: queries})
     question.check(scope, from_outside=True)
-    return question, scope
+    return question.in_store(scope.store), scope
 
 
 def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> Artefact:

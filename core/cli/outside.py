@@ -10,7 +10,9 @@ from shuffleproof.core.metrics.tied import merged_in_words
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
+from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.user_names import row_name
 
 
 def bring(arguments: argparse.Namespace) -> Answer:
@@ -33,7 +35,9 @@ def runs(arguments: argparse.Namespace) -> Answer:
     measures = measures_of(arguments)
     result = outside_runs.compared(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
-    baselines = list(dict.fromkeys(parts_of(arguments.against or "")))
+    rows = benchmark_table.rankers_of(result)
+    asked = parts_of(arguments.against or "")
+    baselines = list(dict.fromkeys(row_name(one, rows) for one in asked))
     view = View(result.measures, arguments.digits, baselines)
     said = outside_runs.warnings(result.facts)
     answer = {

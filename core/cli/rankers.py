@@ -20,12 +20,15 @@ from shuffleproof.core.cli.open import (
     workbench_of,
 )
 from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.rankers import recipe_fields
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
@@ -34,6 +37,7 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import certificate_of
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import trained
 
 if TYPE_CHECKING:
@@ -44,6 +48,10 @@ def names(arguments: argparse.Namespace) -> Answer:
     """`list`: names, one sentence each, and where they come from."""
     if arguments.kind == "stored":
         return _stored(arguments)
+    if arguments.kind == "recipe":
+        return _recipe(arguments)
+    if arguments.of is not None:
+        raise UsageError(f"{arguments.of}: leave it out; only `list recipe RANKER` takes a name")
     registries: dict[str, Mapping[str, Any]] = {
         "rankers": RANKERS,
         "losses": LOSSES,
@@ -72,6 +80,16 @@ def names(arguments: argparse.Namespace) -> Answer:
     notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
     told = [row | {"tuned": RANKERS[str(row["name"])].tuned} for row in rows]
     return Answer(told, "\n".join([table(rows), "", *notes]))
+
+
+def _recipe(arguments: argparse.Namespace) -> Answer:
+    """`list recipe RANKER`: every field that `train --set` takes of it."""
+    if arguments.of is None:
+        raise UsageError("which ranker's recipe? Name one, as in `list recipe dlcm@paper`")
+    name = RankerName.parse(ranker_name(arguments.of))
+    rows = recipe_fields.rows(name)
+    nothing = f"{name} is not trained: there is nothing to set."
+    return Answer(rows, table([recipe_fields.short(row) for row in rows]) if rows else nothing)
 
 
 def _words(entry: Any) -> str:

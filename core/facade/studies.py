@@ -33,6 +33,8 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
 from shuffleproof.core.studies.question import SAMPLE, Levels, Question, Scope, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.stored_names import called
+from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
 from shuffleproof.progress_bar import bar, bars
@@ -154,6 +156,7 @@ class Studies:
         (5822,)
         """
         texts = {field: text_of(value) for field, value in changes.items()}
+        name = called(ranker_name(name), self.scope.store)
         self._check([name], texts)
         return self._done(name, workbench.trained(self._scope, name, texts))
 
@@ -179,6 +182,7 @@ class Studies:
             A certificate with its `verdict`, `sentence()` and `details()`.
         """
         (name,) = by_name(RANKER, [ranker])
+        name = called(ranker_name(name), self.scope.store)
         self._check([name])
         asked = (permutations, seed)
         work = certificate_of(self.workbench, name, *asked, queries=queries, lists=lists)
@@ -335,7 +339,8 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     scope = Scope(where, place, {"depth": depth, "scores": scores, **lists}, preset)
     if initial is not None:
         texts = by_name(INITIAL, initial)
-        asked = [str(registry.at(RankerName.parse(text), scope.usual)) for text in texts]
+        parsed = [RankerName.parse(ranker_name(text)) for text in texts]
+        asked = [str(registry.at(name, scope.usual)) for name in parsed]
         scope = replace(scope, lists={**(scope.lists or {}), "initial": asked})
     names.check(names.Names(initial=scope.recipe().initial), scope.usual, where)
     found = Studies(scope, progress)

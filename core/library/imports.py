@@ -25,6 +25,7 @@ from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.methods import paragraph
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import counted
 
 REMEDY = "Ask who exported it for another export."
 NO_DATA = (
@@ -163,7 +164,7 @@ def _check_study(one: Artefact) -> None:
     ) as error:  # fmt: skip
         raise DataError(str(one.key), "it cannot be opened as a study", REMEDY) from error
     if values[:1] != (trials,):
-        found = f"{trials} trials with values of {values[:1]}"
+        found = f"{counted(trials, 'trial')} with values of {values[:1]}"
         raise DataError(str(one.key), found, REMEDY)
 
 

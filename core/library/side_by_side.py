@@ -12,7 +12,7 @@ from shuffleproof.core.experiment.list_sources import recipe_of
 from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.studies.result import stored_summary
-from shuffleproof.core.words import number
+from shuffleproof.core.words import counted, number
 
 FIRST_MEASURE = "NDCG@10"
 MOST_RESULTS = 12
@@ -136,7 +136,7 @@ def _levels(pairs: Sequence[Any]) -> list[str]:
     return [
         f"{family} {found[0]:g}"
         if len(found) == 1
-        else f"{family} {min(found):g} … {max(found):g} ({len(found)} levels)"
+        else f"{family} {min(found):g} … {max(found):g} ({counted(len(found), 'level')})"
         for family, found in levels.items()
     ]
 

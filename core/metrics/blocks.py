@@ -14,6 +14,11 @@ block of n, and a cut-off k, the expectation is exact and needs no sampling:
 * ERR: with x = 1 − R the chance that a document does not satisfy, the mean m_j of the product of
   x over all j-subsets of the block gives E[Π of the first j · R of the next] = m_j − m_{j+1}.
   Adding document t of the block, m_j ← ((t − j) m_j + j x_t m_{j−1}) / t: O(n · min(n, k − s)).
+* RBP: like DCG, its discounts (1 − p) p^i.
+* Bpref: of a block with n judged nonrelevant documents, 0, 1, … n stand above a relevant one with
+  the same probability; where the cut-off divides the block, of the documents above offset j as many
+  as in j draws without putting back.
+* Judged: like P.
 
 Every function here is compiled and calls only its neighbours in this file (a cached compilation
 does not notice changes of a function that it calls in another file).
@@ -25,10 +30,12 @@ import numpy as np
 
 from shuffleproof.core.compiled import compiled
 
-NDCG, DCG, ERR, AP, RR, P, R, MEAN = range(8)
-NAMES = ("NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG")
+NDCG, DCG, ERR, AP, RR, P, R, MEAN, RBP, GRADED, BPREF, JUDGED = range(12)
+NAMES = (
+    "NDCG", "DCG", "ERR", "AP", "RR", "P", "R", "MeanNDCG", "RBP", "GradedRBP", "Bpref", "Judged",
+)  # fmt: skip
 # Columns of the table that describes measures to the kernels, one row a measure.
-KIND, CUTOFF, EXP2, LETOR, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
+KIND, CUTOFF, EXP2, DISCOUNT, AVERAGED, RELEVANT, TOP, SHOWN, SHORT = range(9)
 WHOLE = 2**62  # the cut-off of a measure of the whole list
 GRADES = 64  # whole grades below this are counted, others sorted
 _EXP2_GAIN = np.exp2(np.arange(GRADES, dtype=np.float64)) - 1.0
@@ -201,6 +208,75 @@ def _mean_ndcg(
 
 @no_type_check
 @compiled()
+def _persistent(
+    labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float, sums: np.ndarray
+) -> float:
+    """The expected sum of the discounts of the relevant documents above the cut-off."""
+    total = 0.0
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= cutoff:
+            break
+        count = 0
+        for i in range(first, end):
+            count += labels[i] >= relevant
+        total += count / (end - first) * (sums[min(end, cutoff)] - sums[first])
+    return total
+
+
+@no_type_check
+@compiled()
+def _preferred(
+    labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, counts: np.ndarray, room: np.ndarray
+) -> float:
+    """Expected bpref; `room` as `_cascade` takes it.
+
+    `counts` says how many documents are relevant, and how many judged ones are not.
+    """
+    most, total, before, least = counts[0], 0.0, 0, max(min(counts[0], counts[1]), 1)
+    for block in range(len(bounds) - 1):
+        first, end = bounds[block], bounds[block + 1]
+        if first >= code[CUTOFF]:
+            break
+        count, wrong = 0, 0
+        for i in range(first, end):
+            count += labels[i] >= code[RELEVANT]
+            wrong += 0 <= labels[i] < code[RELEVANT]
+        size = end - first
+        if count and end <= code[CUTOFF]:
+            for above in range(wrong + 1):
+                total += count / (wrong + 1) * (1.0 - min(before + above, most) / least)
+        elif count:  # room[h]: the chance that h of those before offset j are wrong
+            room[0] = 1.0
+            room[1 : wrong + 1] = 0.0
+            for j in range(code[CUTOFF] - first):
+                left = size - 1 - j
+                for above in range(min(j, wrong) + 1):
+                    kept = 1.0 - min(before + above, most) / least
+                    total += count / size * room[above] * kept
+                for above in range(min(j + 1, wrong), -1, -1):
+                    drawn = room[above - 1] * (wrong - above + 1) / left if above else 0.0
+                    room[above] = room[above] * (left - wrong + above) / left + drawn
+        before += wrong
+    return total / most
+
+
+@no_type_check
+@compiled()
+def _not_relevant(judged: np.ndarray, keys: np.ndarray, shown: int, relevant: float) -> int:
+    """How many judged documents are not relevant: of the query, or of those shown."""
+    count = 0
+    if not shown:
+        for label in judged:
+            count += 0 <= label < relevant
+        return count
+    for key in keys:
+        count += 0 <= judged[np.int64(key & _ROW_MASK)] < relevant
+    return count
+
+
+@no_type_check
+@compiled()
 def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
     """The labels of the ideal ranking: of all judged documents, or of those shown."""
     if not shown:
@@ -237,7 +313,7 @@ def _prefix(
 
 @no_type_check
 @compiled()
-def _value(
+def _value(  # noqa: PLR0911 (a line a kind)
     code: np.ndarray,
     labels: np.ndarray,
     bounds: np.ndarray,
@@ -247,13 +323,20 @@ def _value(
     """One measure of one list before any division by what the query could have."""
     kind, cutoff = code[KIND], code[CUTOFF]
     if kind in (NDCG, DCG):
-        return _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[LETOR]])
+        return _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[DISCOUNT]])
     if kind == ERR:
         return _cascade(labels, bounds, cutoff, code[TOP], room)
     if kind == AP:
         return _precisions(labels, bounds, cutoff, code[RELEVANT])
     if kind == RR:
         return _reciprocal(labels, bounds, cutoff, code[RELEVANT])
+    if kind == RBP:
+        return _persistent(labels, bounds, cutoff, code[RELEVANT], discounts[code[DISCOUNT]])
+    if kind == GRADED:
+        gained = _dcg(labels, bounds, cutoff, code[EXP2], discounts[code[DISCOUNT]])
+        return gained / (2.0 ** code[TOP] if code[EXP2] else code[TOP])
+    if kind == JUDGED:
+        return _found(labels, bounds, cutoff, 0.0)
     return _found(labels, bounds, cutoff, code[RELEVANT])
 
 
@@ -273,7 +356,7 @@ def measured(
         lists: bounds of the lists; u64[candidates] from `sort_keys`, sorted within each list.
         judged: f32[docs] labels; first data set row, and one past the last, of each list's query.
         normalisers: f64[measures, lists] from `normalised_by`.
-        discounts: f64[2, positions + 1], sums of the first discounts: log2's and LETOR's.
+        discounts: f64[kinds, positions + 1], sums of the first discounts of each kind.
 
     Returns:
         f32[measures, lists].
@@ -284,7 +367,7 @@ def measured(
         longest = max(longest, offsets[one + 1] - offsets[one])
     ranked, bounds = np.empty((2, longest)), np.empty(longest + 1, dtype=np.int64)
     single, room = np.arange(longest + 1), np.empty(longest + 1)
-    values = np.zeros((len(codes), len(starts)), dtype=np.float32)
+    values, counts = np.zeros((len(codes), len(starts)), dtype=np.float32), np.empty(2, np.int64)
     for one in range(len(starts)):
         inside = keys[offsets[one] : offsets[one + 1]]
         blocks = _prefix(inside, labels[starts[one] : stops[one]], depth, ranked, bounds)
@@ -295,12 +378,20 @@ def measured(
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
             if code[KIND] == MEAN:
                 ideal = _falling(labels[starts[one] : stops[one]], inside, code[SHOWN])
-                sums = discounts[code[LETOR]]
+                sums = discounts[code[DISCOUNT]]
                 values[m, one] = _mean_ndcg(ranked[code[AVERAGED]], ends, code, ideal, sums)
+                continue
+            if code[KIND] == BPREF:
+                own = labels[starts[one] : stops[one]]
+                counts[0] = most
+                counts[1] = _not_relevant(own, inside, code[SHOWN], code[RELEVANT])
+                values[m, one] = _preferred(ranked[code[AVERAGED]], ends, code, counts, room)
                 continue
             value = _value(code, ranked[code[AVERAGED]], ends, discounts, room)
             if code[KIND] in (NDCG, AP, R):
                 value /= most
+            elif code[KIND] == JUDGED:
+                value /= max(min(code[CUTOFF], len(inside)), 1)
             elif code[KIND] == P:
                 value /= code[CUTOFF] if code[CUTOFF] < WHOLE else max(len(inside), 1)
             values[m, one] = value
@@ -353,10 +444,10 @@ def normalised_by(
         labels: labels, those of list i from `starts[i]` to `stops[i]`.
         starts: i64[lists].
         stops: i64[lists].
-        discounts: f64[2, positions + 1].
+        discounts: f64[kinds, positions + 1].
 
     Returns:
-        f64[measures, lists]; 0 exactly where a list has no relevant document.
+        f64[measures, lists]; 0 exactly where a list has no relevant document; 1 for Judged.
     """
     found = np.empty((len(codes), len(starts)))
     counts = np.empty(GRADES, dtype=np.int64)
@@ -365,15 +456,17 @@ def normalised_by(
         highest = _counted(inside, counts)
         for m in range(len(codes)):
             code = codes[m]
-            kind, sums = code[KIND], discounts[code[LETOR]]
+            kind, sums = code[KIND], discounts[code[DISCOUNT]]
             if kind in (NDCG, DCG, MEAN) and highest >= 0:
                 found[m, one] = _ideal(code, counts, highest, sums)
             elif kind in (NDCG, DCG, MEAN):
                 falling = -np.sort(-inside.astype(np.float64))
                 single = np.arange(len(falling) + 1)
                 found[m, one] = _dcg(falling, single, code[CUTOFF], code[EXP2], sums)
-            elif kind == ERR:
+            elif kind in (ERR, GRADED):
                 found[m, one] = (inside > 0).sum()
+            elif kind == JUDGED:
+                found[m, one] = 1.0
             else:
                 found[m, one] = (inside >= code[RELEVANT]).sum()
     return found

@@ -85,6 +85,35 @@ _ENTRIES = (
         "trec_eval: recall; without a cut-off, set_recall",
         ("relevant", *EVERY),
     ),
+    MeasureEntry(
+        "RBP",
+        "share of the documents read by one who goes on to the next with probability p that are "
+        "relevant",
+        "Moffat & Zobel 2008",
+        ("p", "relevant", *EVERY),
+    ),
+    MeasureEntry(
+        "GradedRBP",
+        "RBP of graded relevance: its gain is divided by 2^top_grade, or by top_grade where it is "
+        "linear",
+        "Moffat & Zobel 2008, section 3.5; gains of Chapelle, Metzler, Zhang & Grinspan 2009",
+        ("gain", "p", "top_grade", *EVERY),
+    ),
+    MeasureEntry(
+        "Bpref",
+        "share of the judged nonrelevant documents that stand below a relevant one, the mean over "
+        "the relevant documents; negative grades are not judged, and lists without any say less "
+        "than AP",
+        "Buckley & Voorhees 2004 (trec_eval: bpref)",
+        ("relevant", *EVERY),
+    ),
+    MeasureEntry(
+        "Judged",
+        "share of the first positions that hold judged documents: grades from 0 on; 1 where every "
+        "row of the data is judged",
+        "ir_measures: Judged",
+        ("ties",),
+    ),
 )
 MEASURES: dict[str, MeasureEntry] = {entry.name: entry for entry in _ENTRIES}
 _BY_LETTERS = {name.casefold(): name for name in MEASURES}
@@ -104,6 +133,9 @@ ALIASES: Mapping[str, str] = {
 unless a bundle of theirs is asked for (`core.metrics.bundles`)."""
 
 _BY_LETTERS |= ALIASES
+
+_TERMS = {"rel": "relevant"}
+"""What ir_measures calls conventions."""
 
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
 GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
@@ -160,6 +192,9 @@ class Measure:
     )
     relevant: int = parameter(1, "lowest grade that counts as relevant", low=1, unit="grade")
     top_grade: int = parameter(4, "grade that satisfies with (2^y − 1)/2^y", low=1, unit="grade")
+    p: float = parameter(
+        0.8, "persistence: the chance of reading on to the next document", low=0.0, high=0.9999
+    )
     short: str = parameter(
         "measured",
         "value of a list with fewer documents than the cut-off: measured like any other, or 0 as "
@@ -228,6 +263,7 @@ class Measure:
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
             key, equals, value = (part.strip() for part in term.partition("="))
+            key = _TERMS.get(key.casefold(), key.casefold())
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
             if key not in {declared.name for declared in parameters(cls)}:
@@ -257,14 +293,17 @@ class Measure:
             return " · ".join([*words, f"ties: {TIES_WORDS[self.ties]}{SAMPLED[self.ties]}"])
         if "gain" in self.entry.conventions:
             words.append(f"gain: {GAIN_WORDS[self.gain]}")
+        if "p" in self.entry.conventions:
+            words.append(f"persistence: {self.p:g}")
         if "discount" in changed:
             words.append(f"discount: {self.discount}")
         if "relevant" in self.entry.conventions:
             words.append(f"relevant: grade ≥ {self.relevant}")
         if "top_grade" in self.entry.conventions:
             words.append(f"top grade: {self.top_grade}")
-        words.append(f"ideal: {self.ideal}")
-        words.append(f"no relevant: {EMPTY_WORDS[self.empty]}")
+        if "empty" in self.entry.conventions:
+            words.append(f"ideal: {self.ideal}")
+            words.append(f"no relevant: {EMPTY_WORDS[self.empty]}")
         if "short" in changed:
             words.append("lists shorter than the cut-off: 0")
         words.append(f"ties: {TIES_WORDS[self.ties]}")

@@ -1,4 +1,4 @@
-"""DCG, NDCG, ERR, AP, RR, P and R of many lists in one call over ragged arrays.
+"""Measures of relevance of many lists in one call over ragged arrays.
 
 Every list is sorted once for all measures. Values do not depend on the order in which documents
 are shown: ties are averaged over, or ordered by data set row or document id (trec_eval's order:
@@ -132,7 +132,7 @@ def evaluate_many(
         return values
     _check_grades(measures, dataset)
     codes = _codes(measures)
-    discounts = _discounts(dataset, [lists for lists, _ in runs])
+    discounts = _discounts(measures, dataset, [lists for lists, _ in runs])
     starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
     judged = _over_judged(measures, dataset, queries, discounts)
     blanks = np.array([BLANKS[measure.empty] for measure in measures], dtype=np.float32)
@@ -206,7 +206,7 @@ def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]
             blocks.NAMES.index(measure.name),
             blocks.WHOLE if measure.cutoff is None else measure.cutoff,
             measure.gain == "exp2",
-            measure.discount == "letor",
+            _discount(measure, measures),
             measure.ties == "averaged",
             measure.relevant,
             measure.top_grade,
@@ -218,15 +218,30 @@ def _codes(measures: Sequence[Measure]) -> Int64[np.ndarray, "measures columns"]
     return np.array(rows, dtype=np.int64)
 
 
+def _persistences(measures: Sequence[Measure]) -> list[float]:
+    return sorted({measure.p for measure in measures if "p" in measure.entry.conventions})
+
+
+def _discount(measure: Measure, measures: Sequence[Measure]) -> int:
+    """The row of `_discounts` that a measure of these goes by."""
+    if "p" in measure.entry.conventions:
+        return 2 + _persistences(measures).index(measure.p)
+    return int(measure.discount == "letor")
+
+
 def _discounts(
-    dataset: RankingDataset, lists: Sequence[CandidateLists]
+    measures: Sequence[Measure], dataset: RankingDataset, lists: Sequence[CandidateLists]
 ) -> Float64[np.ndarray, "kinds bounds"]:
-    """Sums of the first 0, 1, 2, … discounts, for log2 and LETOR 3.0's (1, 1, 1/log2 3, …)."""
+    """Sums of the first 0, 1, 2, … discounts.
+
+    Of log2, LETOR 3.0's (1, 1, 1/log2 3, …) and the measures' persistences: (1 − p) p^i.
+    """
     lengths = [np.diff(dataset.offsets), *(one.lengths for one in lists)]
     longest = max(int(length.max(initial=0)) for length in lengths)
     log2 = 1.0 / np.log2(np.arange(2, longest + 2))
     letor = np.concatenate([[1.0], log2])[:longest]
-    return np.stack([np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor)])
+    sums = [np.concatenate([[0.0], np.cumsum(kind)]) for kind in (log2, letor)]
+    return np.stack([*sums, *(1.0 - p ** np.arange(longest + 1) for p in _persistences(measures))])
 
 
 def _over_judged(
@@ -303,8 +318,9 @@ def _sorted_keys(
 
 
 def _check_grades(measures: Sequence[Measure], dataset: RankingDataset) -> None:
-    tops = [measure.top_grade for measure in measures if measure.name == "ERR"]
+    tops = {m.top_grade: m.name for m in measures if "top_grade" in m.entry.conventions}
     highest = float(dataset.labels.max(initial=0)) if tops else 0.0
     if tops and highest > min(tops):
-        remedy = f"Say which grade is the highest: ERR(top_grade={int(np.ceil(highest))})."
-        raise DataError("labels", f"grade {highest:g} is above ERR's top grade {min(tops)}", remedy)
+        top, name = min(tops.items())
+        remedy = f"Say which grade is the highest: {name}(top_grade={int(np.ceil(highest))})."
+        raise DataError("labels", f"grade {highest:g} is above {name}'s top grade {top}", remedy)

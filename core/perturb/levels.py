@@ -6,6 +6,7 @@ from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.user_code import full_family
 
 
 def levels_of(family: str, given: str | None = None) -> list[float]:
@@ -34,4 +35,5 @@ def pairs_of(families: Iterable[str], levels: str | None = None) -> tuple[tuple[
     >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
     (('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
-    return tuple((family, level) for family in families for level in levels_of(family, levels))
+    named = map(full_family, families)
+    return tuple((family, level) for family in named for level in levels_of(family, levels))

@@ -234,6 +234,58 @@ def without_presets(text: str) -> str:
     return _PRESET.sub("", text)
 
 
+def forgiven(text: str) -> str:
+    """A ranker's name as `RankerName.parse` has it, from how people and tables write it.
+
+    Blanks, case and the words of the literature are forgiven; what names a file or a function
+    stays as it is.
+
+    >>> [forgiven(text) for text in ("LambdaMART", " SetRank IMSAB + init ", "DLCM tuned 3f2a91")]
+    ['lambdamart', 'setrank-imsab-init', 'dlcm#3f2a91']
+    >>> forgiven("RRF: DLCM tuned + mart"), forgiven("Mine:score"), forgiven("Initial ranking")
+    ('rrf:dlcm@tuned+mart', 'Mine:score', 'initial ranking')
+    """
+    text = text.strip()
+    prefix, colon, rest = text.partition(":")
+    small = prefix.strip().casefold()
+    if colon and small.startswith(("rrf", "mean-rank", "shuffled")):
+        shuffled = small.startswith("shuffled") and not rest.strip().casefold().startswith("rrf")
+        parts = [rest] if shuffled else rest.split("+")
+        return f"{small}:{'+'.join(forgiven(part) for part in parts)}"
+    if colon:
+        known = small == _FEATURE or small in FILES
+        return f"{small}:{rest.strip()}" if known else text
+    if small == INITIAL:
+        return INITIAL
+    found = _SAID.fullmatch(text)
+    if found is None:
+        return text
+    words, preset = found["words"].strip(), found["preset"] or ""
+    if _letters(words) not in _BY_LETTERS and not preset:
+        first, _, last = words.rpartition(" ")
+        if _letters(first) in _BY_LETTERS:
+            words, preset = first, last
+    head = _BY_LETTERS.get(_letters(words), words)
+    if digits := found["digits"] or found["shown"]:
+        return f"{head}#{digits.casefold()}"
+    revision = f"~{found['revision']}" if found["revision"] else ""
+    return head + (f"@{preset.strip().casefold()}" if preset else "") + revision
+
+
+def _letters(text: str) -> str:
+    """What two ways to write a name have in common."""
+    return re.sub(r"[\s+_-]+", "", text).casefold()
+
+
+_SAID = re.compile(
+    r"(?P<words>[^@#~]+?)\s*(?:@(?P<preset>[^@#~]+))?(?:~(?P<revision>[^@#~]+))?"
+    r"(?:\s*#\s*(?P<digits>[0-9a-fA-F]+)| (?P<shown>(?=\S*[0-9])[0-9a-fA-F]{6,}))?"
+)
+_BY_LETTERS = {_letters(said): name for name in SPOKEN for said in (name, SPOKEN[name])} | {
+    _letters(name): name for name in ("file-order", "random", "ideal")
+}
+
+
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> RankerName:
     prefix, colon, rest = text.partition(":")

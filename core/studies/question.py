@@ -16,6 +16,7 @@ from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import (
     Parameter,
     check,
+    chosen,
     parameters,
     parts_of,
     plain_of,
@@ -146,8 +147,10 @@ class Question:
     def __post_init__(self) -> None:
         """Lists become tuples; then every field is checked, and counts by default are not none."""
         for field in dataclasses.fields(self):
-            value = _frozen(getattr(self, field.name))
-            object.__setattr__(self, field.name, user_names.of(field.metadata.get("names"), value))
+            value = user_names.of(field.metadata.get("names"), _frozen(getattr(self, field.name)))
+            if isinstance(value, str) and (choices := field.metadata.get("choices")):
+                value = chosen(choices, value)
+            object.__setattr__(self, field.name, value)
         check(self)
         for declared in parameters(self):
             counts = declared.low == 1 and declared.default
@@ -186,6 +189,19 @@ class Question:
         workbench = yield from scope.opened()
         return (yield from self.run(workbench))
 
+    def in_store(self, store: Store) -> "Question":
+        """The same with stored rankers by `name#digits`, where a key or a name of theirs is said.
+
+        Raises:
+            ArtefactError: several could be meant.
+        """
+        from shuffleproof.core.studies.stored_names import called  # noqa: PLC0415 (only who asks pays for it)
+
+        fields = [one.name for one in parameters(self) if one.names == "rankers"]
+        named = {name: called(getattr(self, name), store) for name in fields}
+        changed = {name: value for name, value in named.items() if value != getattr(self, name)}
+        return replace(self, **changed) if changed else self
+
     def answered(
         self, scope: Scope, max_seconds: int | float | None = None
     ) -> Generator[Progress, None, Artefact]:
@@ -196,7 +212,7 @@ class Question:
         """
         if max_seconds is not None and not max_seconds > 0:
             raise ParameterError("max_seconds", max_seconds, "a number of seconds above 0")
-        work = self.study(scope)
+        work = self.in_store(scope.store).study(scope)
         return (yield from work if max_seconds is None else within(max_seconds, work))
 
     def run(self, workbench: "Workbench") -> Generator[Progress, None, Artefact]:
@@ -240,6 +256,7 @@ class Question:
         """
         from shuffleproof.core.studies import names  # noqa: PLC0415 (only who asks pays for it)
 
+        self = self.in_store(scope.store)  # noqa: PLW0642 (the same question, told in full)
         for field in parameters(self):
             if field.names in {"rankers", "measures"} and getattr(self, field.name) == ():
                 raise UsageError(f"a study needs a {field.names[:-1]}: name at least one")

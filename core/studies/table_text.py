@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.core.data.csv_text import csv
+from shuffleproof.core.studies.fitted import fitted, width
 from shuffleproof.core.studies.sections import Details, Picture, Section
 from shuffleproof.core.studies.tables import DIGITS, FLAG, TEXT, Cell, Column, Table
 from shuffleproof.core.words import MISSING, number, one_line
@@ -119,7 +120,7 @@ def html(table: Table, digits: int = DIGITS) -> str:
 
 
 def terminal(table: Table, digits: int = DIGITS) -> str:
-    r"""The table in aligned columns, its notes below it; a wide one is turned.
+    r"""The table in aligned columns, its notes below it; a wide one is turned or folded.
 
     >>> frame = pd.DataFrame({"ranker": ["mart"], "mean": [0.25]})
     >>> print(terminal(Table(frame, (Column("ranker", ""), Column("mean", "NDCG", "f")), "")))
@@ -135,10 +136,11 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
         lines += [([indent + str(row[0]), *map(str, row[1:])], False) for row in rows]
     cells = [line for line, _ in lines]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    if sum(widths) + 2 * len(widths) > WIDTH and len(text.rows) < len(widths):
+    numeric, limit = text.numeric, width()
+    if sum(widths) + 2 * len(widths) > (limit or WIDTH) and len(text.rows) < len(widths):
         cells = [list(column) for column in zip(*cells, strict=True)]
-        return _noted(_aligned(cells, [False, *[True] * len(text.rows)]), table.notes)
-    return _noted(_aligned(cells, text.numeric), table.notes)
+        numeric = [False, *[True] * (len(cells[0]) - 1)]
+    return _noted(fitted(cells, numeric, limit), table.notes)
 
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
@@ -221,19 +223,6 @@ def _html(cell: Cell) -> str:
     text = markup.escape(cell.text).replace(" %", "&nbsp;%")
     spread = f"<small>{cell.spread}</small>" if cell.spread else ""
     return " ".join(filter(None, [f"<b>{text}</b>" if cell.best else text, cell.marks, spread]))
-
-
-def _aligned(rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """Rows whose columns stand under each other, numbers from the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def _noted(text: str, notes: Sequence[str]) -> str:

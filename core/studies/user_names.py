@@ -1,14 +1,18 @@
-"""What a question was given instead of names: objects of user code, which are registered here.
+"""What a question was given, as the names that keys and stored results hold.
 
-Names of user code become those that keys and stored results hold.
+Blanks and case are forgiven; objects of user code are registered and known by their names.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.experiment.ranker_sets import NAMED as SETS
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import chosen
+from shuffleproof.core.rankers.name import forgiven
 
 
 def of(names: str | None, value: Any) -> Any:
@@ -45,9 +49,30 @@ def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
             )
 
 
+def ranker_name(text: str) -> str:
+    """The name of a ranker, or of a set of them, from how people write it.
+
+    >>> ranker_name(" Table2 "), ranker_name("SetRank MSAB")
+    ('table2', 'setrank-msab')
+    """
+    small = text.strip().casefold()
+    return small if small in SETS else forgiven(text)
+
+
+def row_name(text: str, rows: Iterable[str]) -> str:
+    """The row of a table that a text means, which may be a ranker or a run.
+
+    >>> row_name("bm25", ["BM25", "dlcm"]), row_name("DLCM", ["BM25", "dlcm"])
+    ('BM25', 'dlcm')
+    """
+    names = list(rows)
+    found = chosen(names, text)
+    return found if found in names else ranker_name(text)
+
+
 def _ranker(thing: Any) -> str:
     if isinstance(thing, str):
-        return thing
+        return ranker_name(thing)
     from shuffleproof.core.rankers.fit_cache import CachedRanker  # noqa: PLC0415 (only who brings objects pays for it)
     from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
@@ -58,10 +83,13 @@ def _ranker(thing: Any) -> str:
 
 def _measure(thing: Any) -> str:
     if isinstance(thing, str):
-        return thing
-    from shuffleproof.core.metrics import measure, user_measures  # noqa: PLC0415 (likewise)
+        try:
+            return str(Measure.parse(thing))
+        except UsageError:  # which the question's own check tells
+            return thing
+    from shuffleproof.core.metrics import user_measures  # noqa: PLC0415 (likewise)
 
-    if isinstance(thing, measure.Measure):
+    if isinstance(thing, Measure):
         return str(thing)
     if not isinstance(thing, FunctionType):
         found = f"a {type(thing).__name__}"

@@ -312,8 +312,9 @@ def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: Wanted
     moves = ((seen.gone, "taken out, empty in the map"), (seen.came, "added, left out"))
     moved = "".join(f" · {counted(count, 'document')} {what}" for count, what in moves if count)
     return (
-        f"Query {one.query}, {len(seen.documents)} documents, {relevant} of them relevant (amber "
-        f"marks) · {wanted.words(*seen.size(wanted.kind))} · change: the list {change.words()}"
+        f"Query {one.query}, {counted(len(seen.documents), 'document')}, {relevant} of them "
+        f"relevant (amber marks) · {wanted.words(*seen.size(wanted.kind))} · "
+        f"change: the list {change.words()}"
         f"{moved}. The largest change is that over all blocks and heads; documents are matched by "
         "identity."
     )

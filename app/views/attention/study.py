@@ -66,7 +66,7 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
     job_panel.offer(
         PANEL,
         "Look at all test queries",
-        f"{lists:,} lists at about {1000 * each:.0f} ms each, in the background: "
+        f"{counted(lists, 'list')} at about {1000 * each:.0f} ms each, in the background: "
         f"{duration(lists * each + START_SECONDS)}.",
         {
             "data": data.data, "rankers": [asked],

@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comp
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import p_value
+from shuffleproof.core.words import counted, p_value
 
 UNDRAWN = ("ideal", "random")
 """References so far away that the picture would show nothing else."""
@@ -264,7 +264,7 @@ def _alike(chosen: Chosen) -> None:
     over_seeds = ", each the mean over seeds" if seeded else ""
     st.caption(
         escaped(
-            f"Mean ranks over {ranks.queries} queries ({chosen.measure}){over_seeds} · "
+            f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
             f"a thick line joins rankers that differ by less than Nemenyi's critical "
             f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
             f"{p_value(ranks.p_value)} · ranks say how often a ranker is ahead, not by how much"

@@ -231,4 +231,4 @@ def _sentence(table: pd.DataFrame, feature: int, part: str) -> str:
         return f"{text}; no feature of this part is constant or huge."
     some = ", ".join(str(feature) for feature in marked.feature[:8])
     more = " …" if len(marked) > 8 else ""
-    return f"{text}; {len(marked)} of {len(table)} features are marked: {some}{more}."
+    return f"{text}; {len(marked)} of {counted(len(table), 'feature')} are marked: {some}{more}."

@@ -93,7 +93,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
                 help="What each of them reaches without any ranker, the oracle included.",
             )  # fmt: skip
         with line:
-            queried = f"N = {artefact.facts['queries']} queries"
+            queried = f"N = {counted(artefact.facts['queries'], 'query')}"
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
     top.says(measures=(str(measure),), rankers=rankers)
     frame = computed(key, sections.table, str(measure))
@@ -179,7 +179,7 @@ def first(result: StudyResult) -> tuple[Picture, str]:
     """The dots that are there."""
     measure = str(result.recipe["measures"][0])
     picture = Picture("conditions", (sections.table(result, measure), measure))
-    return picture, f"{len(result.trials)} rankers and conditions so far."
+    return picture, f"{counted(len(result.trials), 'row')} of rankers and conditions so far."
 
 
 def proposed(_data: str, shown: Artefact | None) -> Proposal:

@@ -137,7 +137,10 @@ def _measure(recipe: Mapping[str, Any]) -> Measure:
     with line:
         levels = len(recipe["perturbations"])
         parts.convention(
-            measure.convention(), f"{recipe['draws']} draws", f"{levels} levels", "95 % intervals"
+            measure.convention(),
+            f"{counted(recipe['draws'], 'draw')}",
+            f"{counted(levels, 'level')}",
+            "95 % intervals",
         )
     st.session_state["wanted measure"] = str(wanted)
     return measure
@@ -171,7 +174,7 @@ def _marks(artefact: Artefact, family: str, measure: str, rankers: Sequence[str]
     data_frame(table, "marks")
     parts.convention(
         "▲ ▼: p ≤ 0.05 after Holm's adjustment over the column", "d: Cohen's d of the differences",
-        f"N = {artefact.facts['queries']} queries",
+        f"N = {counted(artefact.facts['queries'], 'query')}",
     )  # fmt: skip
     return table
 

@@ -112,7 +112,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             from_zero = st.toggle(
                 "Vertical axis from 0", value=True, key="zero", bind="query-params"
             )
-        queried = f"N = {artefact.facts['queries']} queries"
+        queried = f"N = {counted(artefact.facts['queries'], 'query')}"
         with line:
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
         short = sections.shorter(artefact.facts) or "every list is as long as asked"

@@ -54,6 +54,7 @@ from shuffleproof.core.data.letor.table import (
 )
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.words import counted
 
 __all__ = [
     "LetorTable",
@@ -90,7 +91,8 @@ class ParsedLetor:
         notes = []
         if self.gathered:
             some = ", ".join(self.gathered[:5])
-            notes.append(f"The rows of {len(self.gathered):,} queries were scattered ({some} …).")
+            queries = counted(len(self.gathered), "query")
+            notes.append(f"The rows of {queries} were scattered ({some} …).")
         if self.clipped_cells:
             notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
         if self.missing_cells:

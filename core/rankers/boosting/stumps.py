@@ -16,6 +16,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.rankers.base import Input, RankerSpec, described
 from shuffleproof.core.rankers.boosting.bins import comparable
+from shuffleproof.core.words import counted
 
 FAMILY = "boosting"
 FILE = "ranker.json"
@@ -84,7 +85,7 @@ class BoostedRanker:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{len(dataset.feature_ids)} features with other ids"
+            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
             raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
         scores = np.zeros(len(lists.rows))
         for column, (thresholds, gains) in self.stumps.tables.items():

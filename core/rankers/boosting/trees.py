@@ -26,6 +26,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
 from shuffleproof.core.rankers.library_words import in_its_words
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -201,7 +202,7 @@ class LambdaMART:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{len(dataset.feature_ids)} features with other ids"
+            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
             raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
         if not len(lists.rows):
             return np.zeros(0, dtype=np.float32)
@@ -226,7 +227,7 @@ class LambdaMART:
             ValueError: other features, or trees that reach outside of themselves.
         """
         if self._booster.num_feature() != len(self.feature_ids):
-            raise ValueError(f"trees over {self._booster.num_feature()} features")
+            raise ValueError(f"trees over {counted(self._booster.num_feature(), 'feature')}")
         for tree in self._booster.dump_model()["tree_info"]:
             splits, leaves = _parts(tree["tree_structure"])
             if sorted(leaves) != list(range(tree["num_leaves"])):

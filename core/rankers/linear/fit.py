@@ -232,7 +232,7 @@ class LinearRanker:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{len(dataset.feature_ids)} features with other ids"
+            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
             raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for start in range(0, len(scores), BLOCK):

@@ -46,6 +46,7 @@ from shuffleproof.core.training.network import (
     held_scores,
     weights_of,
 )
+from shuffleproof.core.words import counted
 
 FAMILY = "neural"
 
@@ -238,7 +239,7 @@ class NeuralRanker:
             DataError: a list is longer than the table of ordinals.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{len(dataset.feature_ids)} features, or others"
+            found = f"{counted(len(dataset.feature_ids), 'feature')}, or others"
             raise ShapeError(self.name, found, f"the {len(self.feature_ids)} it was trained on")
         if lists.rankings < self.rankings:
             raise MissingRankingError(self.name, self.rankings, lists.rankings)

@@ -36,6 +36,7 @@ from shuffleproof.core.errors import (
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, described
 from shuffleproof.core.rankers.name import SCORES, RankerName
+from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
 _SCORES = {"kind": SCORES}
@@ -90,7 +91,8 @@ class FileScores:
         ties = _Ties(dataset.offsets.tolist())
         scores = np.fromiter(map(ties.noted, _numbers(path)), dtype=np.float64)
         if len(scores) != dataset.documents:
-            found = f"{len(scores):,} scores where the part has {dataset.documents:,} documents"
+            documents = counted(dataset.documents, "document")
+            found = f"{counted(len(scores), 'score')} where the part has {documents}"
             remedy = "Give one score a line, in the order of the rows."
             sizes = ((len(scores),), (dataset.documents,))
             raise AnswerError.of_shape(str(path), found, remedy, sizes)

@@ -38,6 +38,7 @@ from shuffleproof.core.rankers.outside.file_ranker import LARGEST, in_single_pre
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import EXTRA, SIGNATURE, Takes, takes
 from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.words import counted
 
 FAMILY, FILE = "user", "ranker.json"
 CALLED = "a function, or an object with `score`, `predict` or, to be trained, `fit` and `score`"
@@ -461,7 +462,8 @@ class Lists:
     def __repr__(self) -> str:
         """How many of what."""
         docs, features = self.features.shape
-        return f"Lists({len(self)} lists, {docs} documents, {features} features)"
+        columns = counted(features, "feature")
+        return f"Lists({counted(len(self), 'list')}, {counted(docs, 'document')}, {columns})"
 
 
 @dataclass(frozen=True)

@@ -435,8 +435,8 @@ def test_the_version_is_told_and_control_c_ends_as_shells_have_it(monkeypatch, c
     assert "the same command goes on" in capsys.readouterr().err
 
 
-def test_names_in_other_letters_are_named(refused):
-    assert "did you mean dlcm?" in refused("train", "DLCM")[1]
+def test_a_misspelt_name_is_told_with_the_one_that_was_meant(refused):
+    assert "did you mean dlcm?" in refused("train", "DLMC")[1]
 
 
 def test_a_ranker_of_documents_is_trained_without_lists(folder, tmp_path, capsys):

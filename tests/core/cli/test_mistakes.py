@@ -28,7 +28,7 @@ MISTAKES = """
 2 | train dlcm --sed 3 | --sed | did you mean --seed
 2 | study card --rankers dlcm --famly cut | --famly | did you mean --families
 2 | train dlmc | 'dlmc' | did you mean dlcm
-2 | train DLCM | 'DLCM' | did you mean dlcm
+2 | train DLMC | 'DLMC' | did you mean dlcm
 2 | train dlcm@papr | 'papr' | did you mean paper
 2 | train dlcm --set epoch=3 | 'epoch' | epochs
 2 | train dlcm --set epochs | 'epochs' | FIELD=VALUE

@@ -66,6 +66,7 @@ def test_pytrec_eval_agrees_with_ties_by_row(levels):
     dataset, lists, scores = random_case(2, levels=levels)
     pairs = [(Measure("NDCG", gain="linear", ties="row"), "ndcg")]
     pairs += [(Measure("AP", ties="row"), "map"), (Measure("RR", ties="row"), "recip_rank")]
+    pairs += [(Measure("Bpref", ties="row"), "bpref")]
     for k in (1, 3, 5, 10, 100):
         pairs += [
             (Measure("NDCG", k, gain="linear", ties="row"), f"ndcg_cut_{k}"),
@@ -73,7 +74,7 @@ def test_pytrec_eval_agrees_with_ties_by_row(levels):
             (Measure("P", k, ties="row"), f"P_{k}"),
             (Measure("R", k, ties="row"), f"recall_{k}"),
         ]
-    asked = {"ndcg", "map", "recip_rank"}
+    asked = {"ndcg", "map", "recip_rank", "bpref"}
     asked |= {f"{f}.1,3,5,10,100" for f in ("ndcg_cut", "map_cut", "P", "recall")}
     theirs = pytrec(dataset, lists, scores, asked)
     ours = evaluate([measure for measure, _ in pairs], dataset, lists, scores)

@@ -189,7 +189,9 @@ def _named(frame: pd.DataFrame) -> str:
 AGAIN = "failed: the same command tries them again"
 """The heading of rows that failed."""
 
-CONVENTIONS = ("gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short")
+CONVENTIONS = (
+    "gain", "discount", "ideal", "empty", "ties", "relevant", "top_grade", "short", "p",
+)  # fmt: skip
 
 
 def table_notes(result: StudyResult, view: View) -> list[str]:

@@ -1,0 +1,91 @@
+"""Lines that each command's --help shows; a test reads every one by the command's own flags."""
+
+from collections.abc import Mapping
+
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.studies.question import syntax_of
+from shuffleproof.core.studies.registry import STUDIES
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "": ("demo", "study initial-ranking --rankers lambdamart,dlcm", "library list"),
+    "ingest": (
+        "ingest MQ2008 --name mq2008",
+        "ingest clicks.txt --name mine --split 0.7,0.1,0.2",
+        "ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero",
+    ),
+    "doctor": ("doctor sample", "doctor clicks.txt --part train --json"),
+    "list": ("list rankers", "list recipe dlcm@paper", "list stored --all --json"),
+    "train": (
+        "train lambdamart",
+        "train dlcm@tuned --data mq2008 --set learning_rate=0.01 epochs=20",
+    ),
+    "certify": (
+        "certify setrank-imsab",
+        "certify mymodule:score --data mq2008 --queries 50",
+        "certify lightgbm:model.txt --data mq2008 --lists whole duplicates",
+    ),
+    "bring": ("bring scores mine.txt --data mq2008", "bring lightgbm model.txt --data mq2008"),
+    "runs": (
+        "runs bm25.run dense.run --qrels qrels.txt",
+        "runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25",
+    ),
+    "study initial-ranking": (
+        "study initial-ranking --rankers lambdamart,dlcm,setrank-imsab-init",
+        "study initial-ranking --rankers dlcm --measures ndcg@10,map --queries 100",
+    ),
+    "study invariance": (
+        "study invariance --rankers dlcm,setrank-imsab",
+        "study invariance --rankers mymodule:score --data mq2008 --queries 50",
+    ),
+    "study benchmark": (
+        "study benchmark --rankers table2 --seeds 3 --data mq2008",
+        "study benchmark --rankers dlcm,dlcm@tuned --against dlcm --max-seconds 600",
+    ),
+    "check": (
+        "check --baseline card.json",
+        "check --baseline card.json --rankers dlcm --junit card.xml --markdown card.md",
+    ),
+    "study card": ("study card --rankers dlcm", "study card --rankers dlcm --out card.json"),
+    "library list": ("library list", "library list --kind ranker --tag paper"),
+    "library show": ("library show sample", "library show study-3f2a91c4 --json"),
+    "library compare": ("library compare study-3f2a91c4 study-77d01e73",),
+    "library export": ("library export mine.zip study-3f2a91c4",),
+    "library import": ("library import mine.zip",),
+    "library rename": ('library rename study-3f2a91c4 "Figure 3"',),
+    "library tag": ("library tag study-3f2a91c4 paper figure3", "library tag study-3f2a91c4"),
+    "library delete": ("library delete mine", "library delete mine --with-dependents"),
+    "library verify": ("library verify", "library verify study-3f2a91c4"),
+    "library clean": ("library clean", "library clean --yes"),
+    "export": (
+        "export study-3f2a91c4 figure3.pdf --size column",
+        "export study-3f2a91c4 q.csv --per-query",
+        "export mq2008 letor --part test",
+    ),
+    "bench": ("bench --quick", "bench ndcg lambdamart"),
+    "demo": ("demo", "demo --out report.html"),
+    "sample": ("sample sample_data",),
+    "worker": ("worker", "worker --slots 1 --idle 600"),
+    "app": ("app", "app --host 0.0.0.0 --port 8080 --allow-host ltr.example.org"),
+}
+"""By command; a kind of study that has none of its own has those of `of`."""
+
+
+def of(command: str) -> tuple[str, ...]:
+    """The lines of a command, without the program's name.
+
+    >>> of("study set-size")
+    ('study set-size', 'study set-size --data mq2008 --preset small --queries 100')
+    """
+    if command in EXAMPLES:
+        return EXAMPLES[command]
+    group, _, kind = command.partition(" ")
+    if group != "study" or kind not in STUDIES:
+        return ()
+    flags = [flag for field in parameters(STUDIES[kind]) for flag in syntax_of(field).flags(field)]
+    line = " ".join([command, *(f"--{flag.name} dlcm" for flag in flags if flag.required)])
+    return line, f"{line} --data mq2008 --preset small --queries 100"
+
+
+def shown(command: str) -> str:
+    """The lines as a help text ends with them."""
+    return "\n".join(["examples:", *(f"  shuffleproof {line}" for line in of(command))])

@@ -1,0 +1,145 @@
+"""Tables as wide as the terminal: long texts are folded, what is left over stands below.
+
+A piped table is as wide as it is; only where stdout is a terminal does its width count.
+"""
+
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+
+GAP = "  "
+LONGEST_WORD = 26
+"""Letters of a word that is not broken: a key as printed is shorter."""
+
+_NUMBER = re.compile(r"[-−+±\d.,:%…–\s\[\]<>=a-d]*")
+Rows = Sequence[Sequence[str]]
+
+
+def width() -> int | None:
+    """Columns of the terminal that stdout is; None: it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def is_numeric(cells: Sequence[str]) -> bool:
+    """Whether the cells of a column, its head left out, are numbers.
+
+    >>> is_numeric(["0.1", "–"]), is_numeric(["dlcm"]), is_numeric([""])
+    (True, False, False)
+    """
+    return any(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
+
+
+def fitted(rows: Rows, right: Sequence[bool], limit: int | None) -> str:
+    """Rows whose columns stand under each other, no line longer than the limit.
+
+    Texts are folded by words. Columns that do not fit even so stand in a further table below, with
+    those columns in front that tell its rows apart, or with their numbers.
+
+    Args:
+        rows: the first is the head.
+        right: which columns are aligned to the right.
+        limit: letters of a line; None: any.
+
+    >>> print(fitted([["name", "what"], ["a", "one of many"]], [False, False], 12))
+    name  what
+    a     one of
+          many
+    """
+    natural = _widths(rows)
+    if limit is None or _total(natural) <= limit:
+        return _drawn(rows, right, natural)
+    filled = [index for index, cells in enumerate(zip(*rows[1:], strict=True)) if any(cells)]
+    rows, right = _only(rows, filled), [right[index] for index in filled]
+    least = _least(rows, limit)
+    if _total(least) <= limit:
+        return _drawn(rows, right, _spread(_widths(rows), least, limit))
+    return "\n\n".join(_blocks(rows, right, limit))
+
+
+def _blocks(rows: Rows, right: Sequence[bool], limit: int) -> list[str]:
+    """The columns in as many tables as it takes, the rows of each told apart by its first ones."""
+    least = _least(rows, limit)
+    front = _front(rows)
+    if _total(least[:front]) > limit * 0.6:
+        numbers = ["#", *(str(number) for number in range(1, len(rows)))]
+        rows = [[number, *row] for number, row in zip(numbers, rows, strict=True)]
+        right, least, front = [True, *right], [len(numbers[-1]), *least], 1
+    shown, blocks = front, []
+    while shown < len(least):
+        chosen = list(range(front))
+        while shown < len(least) and (
+            len(chosen) == front or _total([*(least[one] for one in chosen), least[shown]]) <= limit
+        ):
+            chosen.append(shown)
+            shown += 1
+        part = _only(rows, chosen)
+        room = [least[one] for one in chosen[:-1]]
+        bounds = [*room, min(least[chosen[-1]], max(limit - _total(room) - len(GAP), 1))]
+        widths = _spread(_widths(part), bounds, limit)
+        blocks.append(_drawn(part, [right[one] for one in chosen], widths))
+    return blocks
+
+
+def _front(rows: Rows) -> int:
+    """How many of the first columns tell every row apart; all of them where none do."""
+    for count in range(1, len(rows[0])):
+        if len({tuple(row[:count]) for row in rows}) == len(rows):
+            return count
+    return len(rows[0])
+
+
+def _only(rows: Rows, chosen: Sequence[int]) -> list[list[str]]:
+    return [[row[index] for index in chosen] for row in rows]
+
+
+def _widths(rows: Rows) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _least(rows: Rows, limit: int) -> list[int]:
+    """What each column cannot be narrower than: its longest word; of the first its longest cell."""
+    most = min(LONGEST_WORD, max(limit // 3, 1))
+    first, *others = zip(*rows, strict=True)
+    words = [list(first), *([word for cell in one for word in cell.split()] for one in others)]
+    return [min(max(map(len, own), default=1), most) for own in words]
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * max(len(widths) - 1, 0)
+
+
+def _spread(natural: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
+    """Widths within the limit: the widest column that can be narrower gives first."""
+    widths = [max(one, small) for one, small in zip(natural, least, strict=True)]
+    while _total(widths) > limit:
+        giving = [index for index, wide in enumerate(widths) if wide > least[index]]
+        if not giving:
+            break
+        widest = max(giving, key=widths.__getitem__)
+        widths[widest] -= 1
+    return widths
+
+
+def _drawn(rows: Rows, right: Sequence[bool], widths: Sequence[int]) -> str:
+    lines = []
+    for row in rows:
+        folded = [_folded(cell, wide) for cell, wide in zip(row, widths, strict=True)]
+        for place in range(max(map(len, folded))):
+            parts = [cell[place] if place < len(cell) else "" for cell in folded]
+            line = GAP.join(
+                part.rjust(wide) if to_right else part.ljust(wide)
+                for part, wide, to_right in zip(parts, widths, right, strict=True)
+            )
+            lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def _folded(cell: str, wide: int) -> list[str]:
+    if len(cell) <= wide:
+        return [cell]
+    indent = cell[: len(cell) - len(cell.lstrip())]
+    return textwrap.wrap(
+        cell, wide, break_on_hyphens=False, initial_indent="", subsequent_indent=indent[: wide // 2]
+    )

@@ -1,0 +1,275 @@
+"""What a person types and reads in a shell: names, recipes, widths of tables, examples, counts."""
+
+import ast
+import json
+import re
+import shlex
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from shuffleproof.core.cli import answer, arguments, examples, library
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.metrics.bundles import BUNDLES
+from shuffleproof.core.metrics.measure import ALIASES, MEASURES
+from shuffleproof.core.parameters import ELSEWHERE, parameters
+from shuffleproof.core.perturb.levels import pairs_of
+from shuffleproof.core.rankers import recipe_fields, registry
+from shuffleproof.core.rankers.name import SPOKEN, RankerName, forgiven
+from shuffleproof.core.rankers.registry import FEATURE, RANKERS
+from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.studies import fitted, table_text
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.user_names import of, row_name
+
+FIGURE = partial(STUDIES["initial-ranking"], perturbations=(("shuffle", 0.0),))
+ROOT = Path(__file__).parents[3]
+
+
+def in_json(capsys, *words):
+    assert main([*words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", sorted(RANKERS))
+def test_a_ranker_is_known_by_every_way_to_write_it(name):
+    text = name.replace(FEATURE, "feature:3")
+    preset = RANKERS[name].presets[-1]
+    named = RankerName.parse(text).at(preset)
+    ways = [text, f" {text.upper()} "]
+    assert {forgiven(way) for way in ways} == {text}
+    if name in SPOKEN:
+        assert {forgiven(SPOKEN[name]), forgiven(SPOKEN[name].replace(" init", " + init"))} == {
+            text
+        }
+        assert forgiven(named.display) == str(named) == forgiven(f"{text} @ {preset}")
+        assert forgiven(f"{SPOKEN[name]} 4c0e01111676") == f"{text}#4c0e01111676"
+        assert forgiven(f"RRF: {SPOKEN[name]} + Ideal") == f"rrf:{text}+ideal"
+
+
+@pytest.mark.parametrize(
+    "text", ["lightgbm:My Model.txt", "scores:/A/B.txt", "Mine:Score", "python:Mine"]
+)
+def test_files_and_functions_keep_their_letters(text):
+    assert forgiven(text) == text == str(RankerName.parse(text))
+
+
+def test_printed_names_are_taken_by_questions(capsys):
+    """What `list` and the library print, given back to a study of the sample that ships."""
+    rows = in_json(capsys, "list", "stored")["rows"]
+    stored = [row for row in rows if row["kind"] == "ranker"]
+    key = stored[0]["key"]
+    digits = key.removeprefix("ranker-")
+    name = f"{stored[0]['name']}#{digits[:12]}"
+    store = default_store()
+    for text in (key, digits, digits[:10], f"{stored[0]['name']}#{digits}", name):
+        question = FIGURE(rankers=(text,))
+        question.check(Scope(store))
+        (found,) = question.in_store(store).rankers
+        assert registry.RankerName.parse(found).base == stored[0]["name"]
+        assert RankerName.parse(found).digits.startswith(digits[:10])
+    for kind, field in (("measures", "measures"), ("rankers", "rankers")):
+        for row in in_json(capsys, "list", kind)["rows"]:
+            FIGURE(
+                **{"rankers": ("dlcm",), field: (row["name"].replace(FEATURE, "feature:3"),)}
+            ).check(Scope(store))
+    for row in in_json(capsys, "list", "perturbations")["rows"]:
+        assert pairs_of([f" {row['name'].upper()} "]) == pairs_of([row["name"]])
+    for row in in_json(capsys, "list", "conventions")["rows"]:
+        flags = ["runs", "a.run", "--qrels", "q", "--conventions", f" {row['name'].upper()} "]
+        assert arguments.parser().parse_args(flags).conventions in BUNDLES
+    study = next(row["key"] for row in rows if row["kind"] == "study")
+    assert in_json(capsys, "library", "show", study)["key"] == study
+
+
+def test_blanks_and_case_are_forgiven_where_names_are_taken():
+    meant = FIGURE(rankers=("lambdamart", "dlcm"), measures=("NDCG@10", "AP"))
+    assert FIGURE(rankers=(" LambdaMART ", "Dlcm"), measures=(" ndcg@10", "map")) == meant
+    assert of("families", (" Shuffle shown",)) == ("shuffle-shown",)
+    assert of("rankers", ("Table2 ",)) == ("table2",)
+    assert row_name("bm25", ["BM25"]) == "BM25"
+    assert {forgiven(text) for text in ("Initial ranking", "initial ranking")} == {
+        "initial ranking"
+    }
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_measures_are_known_as_other_programs_write_them(name):
+    texts = [name, name.upper(), *(alias for alias, ours in ALIASES.items() if ours == name)]
+    assert {of("measures", (text,)) for text in texts} == {(name,)}
+
+
+@pytest.mark.parametrize("name", sorted(RANKERS))
+def test_every_field_of_a_recipe_is_told(name, capsys):
+    text = name.replace(FEATURE, "feature:3")
+    for preset in RANKERS[name].presets:
+        rows = recipe_fields.rows(RankerName.parse(f"{text}@{preset}"))
+        assert bool(rows) == RANKERS[name].fitted
+        for row in rows:
+            assert row["meaning"]
+            assert row["type"]
+            changed = {row["field"]: table_text_of(row["value"])}
+            registry.spec(text, preset, **changed)
+    told = in_json(capsys, "list", "recipe", text)["rows"]
+    assert [row["field"] for row in told] == [row["field"] for row in rows]
+
+
+def table_text_of(value):
+    return (
+        "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranker", "theirs", "ours"),
+    [
+        ("dlcm", "lr", "learning_rate"),
+        ("lambdamart", "num_leaves", "leaves"),
+        ("lambdamart", "n_estimators", "trees"),
+        ("lambdamart", "epochs", "trees"),
+        ("setrank-msab", "batch_size", "batch_lists"),
+        ("setrank-msab", "hidden_size", "width"),
+        ("ranksvm", "C", "cost"),
+        ("dlcm", "learning-rate", "learning_rate"),
+        ("dlcm", "epoch", "epochs"),
+    ],
+)
+def test_a_field_of_other_libraries_hints_at_ours(ranker, theirs, ours):
+    with pytest.raises(ParameterError, match=f"'{theirs}'; it must be {ours}, which"):
+        registry.spec(ranker, "paper", **{theirs: "3"})
+
+
+def test_what_others_call_a_field_is_no_field_of_the_same_recipe():
+    for name in RANKERS:
+        if RANKERS[name].fitted:
+            fields = {row["field"] for row in recipe_fields.rows(RankerName.parse(name))}
+            for ours in fields & set(ELSEWHERE):
+                assert ours not in ELSEWHERE[ours]
+    assert all(set(ELSEWHERE) & {one.name for one in parameters(registry.spec("mart"))})
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    for module in (answer, library, table_text):
+        monkeypatch.setattr(module, "width", lambda: 80)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("list", kind) for kind in ("rankers", "losses", "measures", "perturbations", "stored")),
+        *(("list", "conventions"), ("list", "studies"), ("list", "recipe", "setrank-imsab@tuned")),
+        ("library", "list"),
+    ],
+)
+def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
+    assert main(list(words)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    told = [line for line in lines if len(line) > 80 and not line.startswith(("tuned of", "- "))]
+    assert not told
+    plain = "".join(lines)
+    for row in in_json(capsys, *words).get("rows", []):
+        assert row.get("name", row.get("field", "")).split()[0] in plain
+
+
+@pytest.mark.parametrize("kind", sorted(STUDIES))
+def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
+    store = default_store()
+    (artefact, *_) = (one for one in store.artefacts("study") if one.recipe["kind"] == kind)
+    from shuffleproof.core.studies.result import StudyResult
+    from shuffleproof.core.studies.sections import View, tables_in, told
+
+    sections = told(STUDIES[kind].telling(), StudyResult.open(artefact.path), View())
+    tables = list(tables_in(sections))
+    assert tables
+    for table in tables:
+        text = (
+            table_text.terminal(table).split("\n".join(table.notes))[0]
+            if table.notes
+            else table_text.terminal(table)
+        )
+        assert max(map(len, text.splitlines())) <= 80, table.title
+
+
+def test_columns_that_do_not_fit_stand_below_with_what_tells_rows_apart():
+    heads = ["name", *(f"column{number}" for number in range(9))]
+    rows = [heads, *([f"row {row}", *["0.12345"] * 9] for row in range(3))]
+    text = fitted.fitted(rows, [False, *[True] * 9], 40)
+    blocks = text.split("\n\n")
+    assert len(blocks) > 1
+    assert max(map(len, text.splitlines())) <= 40
+    for block in blocks:
+        assert [line.split("  ")[0] for line in block.splitlines()] == [
+            "name",
+            "row 0",
+            "row 1",
+            "row 2",
+        ]
+    assert all(head in text for head in heads)
+    alike = [["name", *heads[1:]], *(["same", *["0.12345"] * 9] for _ in range(3))]
+    numbered = fitted.fitted(alike, [False, *[True] * 9], 40)
+    assert all(block.startswith("#") for block in numbered.split("\n\n"))
+    assert fitted.fitted(rows, [False, *[True] * 9], None).count("\n") == 3
+
+
+def commands(parser, called=()):
+    for action in parser._actions:
+        if isinstance(action.choices, dict):
+            for name, one in action.choices.items():
+                yield from commands(one, (*called, name))
+            return
+    yield " ".join(called), parser
+
+
+def test_every_help_shows_lines_that_its_own_flags_take():
+    whole = arguments.parser()
+    known = dict(commands(whole))
+    assert set(examples.EXAMPLES) - {""} <= set(known)
+    for command, parser in known.items():
+        lines = examples.of(command)
+        assert lines, command
+        for line in lines:
+            assert line.split()[: len(command.split())] == command.split()
+            assert f"  shuffleproof {line}" in parser.format_help().splitlines()
+    for line in (line for command in ("", *known) for line in examples.of(command)):
+        chosen = whole.parse_args(shlex.split(line))
+        for text in re.findall(r"--rankers (\S+)", line):
+            assert FIGURE(rankers=tuple(text.split(","))).rankers
+        assert chosen.answer
+
+
+NOUNS = "queries|lists|documents|draws|levels|trials|rankers|artefacts|folds|rows|features"
+SEVERAL = {
+    "core/cli/data.py", "core/cli/open.py", "core/facade/studies.py", "core/studies/methods.py",
+    "core/studies/kinds/attention/sections.py", "app/views/benchmark/form.py",
+    "core/data/letor/errors.py", "core/data/benchmarks.py", "app/benchmarks.py",
+    "app/study/perturbed_queries.py", "core/answers/shown_order.py", "core/gate/card_file.py",
+    "core/rankers/neural/ranker.py", "core/studies/headline.py", "core/data/lists.py",
+    "core/studies/kinds/invariance/sections.py",
+}  # fmt: skip
+"""Files that say such a number where it is more than 1."""
+
+
+def test_a_counted_noun_is_never_a_fixed_plural():
+    """Of `len(…)`, where 1 is as good as 2, `counted` makes the noun."""
+    wrong = []
+    for path in [*ROOT.glob("app/**/*.py"), *ROOT.glob("core/**/*.py")]:
+        place = path.relative_to(ROOT).as_posix()
+        if place in SEVERAL or place.startswith("core/bench/"):
+            continue
+        texts = (
+            one
+            for one in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(one, ast.JoinedStr)
+        )
+        for text in texts:
+            for number, noun in zip(text.values, text.values[1:], strict=False):
+                if isinstance(number, ast.FormattedValue) and isinstance(noun, ast.Constant):
+                    said = ast.unparse(number.value)
+                    plain = said.startswith("len(") or said.endswith("['queries']")
+                    if plain and re.match(rf" ({NOUNS})\b", str(noun.value)):
+                        wrong.append(f"{place}:{text.lineno}")
+    assert not wrong
