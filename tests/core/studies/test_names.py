@@ -140,7 +140,7 @@ def given(kind):
     return {name: REQUIRED[name] for name in needed} | SPECIAL.get(kind, {})
 
 
-GIVEN = dict.fromkeys(("train", "doctor"), {"ranker": "mart"}) | {
+GIVEN = {kind: {"ranker": "mart"} for kind in ("train", "doctor")} | {
     kind: given(kind) for kind in STUDIES
 }
 
