@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from collections import Counter
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -171,12 +173,20 @@ def expected(judged, rows, scores, measure):
         documents.sort(key=lambda one: (one[0], -one[1]))
     if measure.ties != "averaged":
         return value_of([judged[row] for _, row in documents], reference, measure)
+    orders = orders_of(tuple(judged), tuple(documents))
+    values = [value_of(labels, reference, measure) * count for labels, count in orders.items()]
+    return sum(values) / orders.total()
+
+
+@cache
+def orders_of(judged, documents):
+    """The labels in every order that the scores allow, and how many orders show them so."""
     blocks = [
-        [row for _, row in block] for _, block in itertools.groupby(documents, lambda d: d[0])
+        [judged[row] for _, row in block]
+        for _, block in itertools.groupby(documents, lambda d: d[0])
     ]
     orders = itertools.product(*(itertools.permutations(block) for block in blocks))
-    values = [value_of([judged[r] for b in o for r in b], reference, measure) for o in orders]
-    return sum(values) / len(values)
+    return Counter(tuple(label for block in order for label in block) for order in orders)
 
 
 @st.composite
