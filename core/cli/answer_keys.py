@@ -25,7 +25,9 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "queries": "of the parts examined", "documents": "likewise", "features": "columns",
         "labels": "documents of each grade",
         "findings": "severity, code, part, message and queries of what was found",
-        "ranker": "of --ranker: its name; with it", "lists": "examined",
+    },
+    "doctor --ranker": {
+        "findings": "as `doctor`", "ranker": "its name", "lists": "examined",
         "of": "lists that there are",
         "seconds": "that a list takes", "measures": "means over the lists examined",
     },
