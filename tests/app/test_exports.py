@@ -50,7 +50,7 @@ def test_csv_parquet_and_json_are_exact():
 def test_markdown_has_a_row_a_line_and_no_markup():
     lines = table_text.written(TABLE, "md").decode().splitlines()
     assert lines == [
-        r"| Ranker | τ left | a\_b | N |", "| :-- | --: | --: | --: |", "| *x* |  |  |  |",
+        r"| Ranker | τ to original | a\_b | N |", "| :-- | --: | --: | --: |", "| *x* |  |  |  |",
         "| dlcm | 0 | +0.123 | 5 |", r"| set\|rank\_a&b | 20 | – | 6 |", r"| *y\_z* |  |  |  |",
         r"| \`x\` \<b\> | 80 | 0.000 | 7,000 |", "", "a note  ",
     ]  # fmt: skip
@@ -59,7 +59,7 @@ def test_markdown_has_a_row_a_line_and_no_markup():
 def test_latex_is_booktabs_and_escapes():
     assert table_text.written(TABLE, "tex", 4).decode().splitlines() == [
         "% What 5 % mean", "% a note", r"\begin{tabular}{lrrr}", r"\toprule",
-        r"Ranker & $\tau$ left & a\_b & N \\", r"\midrule", r"\multicolumn{4}{l}{\emph{x}} \\",
+        r"Ranker & $\tau$ to original & a\_b & N \\", r"\midrule", r"\multicolumn{4}{l}{\emph{x}} \\",
         r"dlcm & 0 & +0.1235 & 5 \\", r"set|rank\_a\&b & 20 & -- & 6 \\", r"\midrule",
         r"\multicolumn{4}{l}{\emph{y\_z}} \\", r"`x` <b> & 80 & 0.0000 & 7,000 \\",
         r"\bottomrule", r"\end{tabular}",
@@ -70,9 +70,10 @@ def test_html_escapes_and_the_terminal_aligns():
     page = table_text.html(TABLE)
     assert "<td>`x` &lt;b&gt;</td><td>80</td><td>0.000</td><td>7,000</td>" in page
     assert table_text.terminal(TABLE).splitlines() == [
-        "Ranker          τ left     a_b      N", "x:", "  dlcm               0  +0.123      5",
-        "  set|rank_a&b      20       –      6", "y_z:", "  `x` <b>           80   0.000  7,000",
-        "a note",
+        "Ranker          τ to original     a_b      N", "x:",
+        "  dlcm                      0  +0.123      5",
+        "  set|rank_a&b             20       –      6", "y_z:",
+        "  `x` <b>                  80   0.000  7,000", "a note",
     ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """What tests of rankers assert: every kind of ranker and of lists, messages, strategy, plugin."""
 
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -350,16 +351,20 @@ def test_the_plugin_serves_tests_and_leaves_others_alone(tmp_path):
         "--strict-markers", "--shuffleproof-permutations", "7", "-rN", "-p", "no:jaxtyping",
         "-p", "no:cacheprovider",
     ]  # fmt: skip
+    by_name_alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     told = subprocess.run(
-        [*command, "test_rankers.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    ).stdout
+        [*command, "test_rankers.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env=by_name_alone,
+    ).stdout  # fmt: skip
     assert "1 failed, 3 passed, 1 error" in told, told
     assert "by_place is not invariant to the order in which documents are shown" in told
     assert "The smallest list that shows it" in told
     assert "takes permutations= and seed=, not draws" in told
     assert "assertions.py" not in told  # the traceback ends in the test
     other = [*command, "test_other.py", "-p", "no:hypothesispytest"]
-    ended = subprocess.run(other, cwd=tmp_path, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        other, cwd=tmp_path, capture_output=True, text=True, check=False, env=by_name_alone
+    )
     assert ended.returncode == 0, ended.stdout
 
 
