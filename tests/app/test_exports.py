@@ -59,7 +59,8 @@ def test_markdown_has_a_row_a_line_and_no_markup():
 def test_latex_is_booktabs_and_escapes():
     assert table_text.written(TABLE, "tex", 4).decode().splitlines() == [
         "% What 5 % mean", "% a note", r"\begin{tabular}{lrrr}", r"\toprule",
-        r"Ranker & $\tau$ to original & a\_b & N \\", r"\midrule", r"\multicolumn{4}{l}{\emph{x}} \\",
+        r"Ranker & $\tau$ to original & a\_b & N \\", r"\midrule",
+        r"\multicolumn{4}{l}{\emph{x}} \\",
         r"dlcm & 0 & +0.1235 & 5 \\", r"set|rank\_a\&b & 20 & -- & 6 \\", r"\midrule",
         r"\multicolumn{4}{l}{\emph{y\_z}} \\", r"`x` <b> & 80 & 0.0000 & 7,000 \\",
         r"\bottomrule", r"\end{tabular}",
