@@ -4,6 +4,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch loads: see core/__main__.py
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many images: each process compiles all
 sys.dont_write_bytecode = False
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start `… &` with it ignored
 if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the cores
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

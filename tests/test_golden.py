@@ -1,16 +1,25 @@
 """Every kind of study gives what was written down: keys, values, commands, texts, pages."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import streamlit as st
 
 from shuffleproof.core import jobs
+from tests import every_study as studies_of_tests
 from tests.every_study import KINDS, RUNS
 from tests.golden import facts, written
 
 TOLERANCE = 2e-3  # of means: networks are trained for two steps, on whatever processor there is
+
+
+@pytest.fixture(scope="module")
+def every_study(made_once, tmp_path_factory):
+    """Of its own: other tests add studies to the one they share, and pages offer these."""
+    place = made_once("studies", studies_of_tests.made)
+    return studies_of_tests.opened(shutil.copytree(place, tmp_path_factory.mktemp("gold") / "own"))
 
 
 @pytest.fixture(autouse=True)
