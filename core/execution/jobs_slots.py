@@ -64,6 +64,15 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def threads_allowed() -> int:
+    """How many threads a library may start here: the slot's cores, as its environment says.
+
+    Never more than the cores of this process, and never 0 or −1, which mean the whole machine.
+    """
+    told = os.environ.get(THREADS[0], "")
+    return min(int(told), cores()) if told.isdecimal() and int(told) else cores()
+
+
 def gpus() -> tuple[str, ...]:
     """The NVIDIA devices to use: those of CUDA_VISIBLE_DEVICES, else all that the driver lists."""
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")

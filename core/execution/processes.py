@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.work import Failure, outcome
-from shuffleproof.core.execution.worker_process import WorkerProcess, cores, worker_environment
+from shuffleproof.core.execution.worker_process import WorkerProcess, worker_environment
 
 ATTEMPTS = 2
 """How many workers an item may cost before it counts as failed."""

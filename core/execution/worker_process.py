@@ -10,17 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
+from shuffleproof.core.execution.jobs_slots import THREADS
 from shuffleproof.core.execution.work import LONGEST_DETAILS
 
 LAST_BREATH = 10.0
 """Seconds a worker that was told to end, or stopped answering, is given to end by itself."""
-
-THREAD_SETTINGS = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 
 
 class WorkerProcess:
@@ -103,10 +97,5 @@ def worker_environment(threads: int, paths: Iterable[Path] = ()) -> dict[str, st
         **os.environ,
         "PYTHONPATH": os.pathsep.join(found),
         "OMP_WAIT_POLICY": "passive",
-        **dict.fromkeys(THREAD_SETTINGS, str(threads)),
+        **dict.fromkeys(THREADS, str(threads)),
     }
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

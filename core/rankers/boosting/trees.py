@@ -21,6 +21,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
+from shuffleproof.core.execution.jobs_slots import threads_allowed
 from shuffleproof.core.parameters import check, parameter, replaced, written
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, described
@@ -257,8 +258,8 @@ def _parts(root: dict[str, Any]) -> tuple[list[tuple[str, int]], list[int]]:
 
 
 def threads(features: Float32[np.ndarray, "docs features"]) -> int:
-    """How many threads LightGBM works with on a matrix of this size; 0: one a core."""
-    return 1 if features.size <= SINGLE_THREAD else 0
+    """How many threads LightGBM works with on a matrix of this size: one, or the slot's cores."""
+    return 1 if features.size <= SINGLE_THREAD else threads_allowed()
 
 
 def load(directory: Path) -> LambdaMART:
@@ -279,12 +280,14 @@ class _Learning:
         spec: the recipe.
         unjudged: share of validation lists without a relevant document (LightGBM counts them 1,
             we count them 0); None: nothing to stop on.
+        written_threads: what the model's text says of them, the same bytes on every machine.
         best: number of trees to keep; None: all.
     """
 
     booster: "Booster"
     spec: LambdaMARTSpec
     unjudged: float | None
+    written_threads: int
     best: int | None = None
 
     @classmethod
@@ -304,12 +307,13 @@ class _Learning:
         theirs = None if valid is None else CanonicalLists.of(valid)
         grades = Grades.of(ours.labels, *([] if theirs is None else [theirs.labels]))
         settings = _settings(spec, grades) | {"num_threads": threads(ours.features)}
+        said = int(ours.features.size <= SINGLE_THREAD)
         ranks = spec.objective == "lambdarank"
         target = grades.grade(ours.labels) if ranks else ours.labels
         learnt = Dataset(ours.features, target, group=ours.lengths, params=settings)
         booster = Booster(settings, learnt)
         if theirs is None:
-            return cls(booster, spec, None)
+            return cls(booster, spec, None, said)
         judged = grades.grade(theirs.labels) if ranks else theirs.labels
         held = Dataset(
             theirs.features, judged, group=theirs.lengths, reference=learnt, params=settings
@@ -317,7 +321,7 @@ class _Learning:
         booster.add_valid(held, "valid")
         starts = np.cumsum(theirs.lengths) - theirs.lengths
         best_labels = np.maximum.reduceat(theirs.labels, starts)
-        return cls(booster, spec, float(np.mean(best_labels <= 0)))
+        return cls(booster, spec, float(np.mean(best_labels <= 0)), said)
 
     def rounds(self) -> Iterator[Mapping[str, float]]:
         """Grow tree after tree; yields what was measured after each."""
@@ -338,7 +342,10 @@ class _Learning:
 
     def text(self) -> str:
         """LightGBM's text of the trees that are kept."""
-        return self.booster.model_to_string(num_iteration=self.best or -1)
+        found = self.booster.model_to_string(num_iteration=self.best or -1)
+        return re.sub(
+            r"(?m)^\[num_threads: \d+\]$", f"[num_threads: {self.written_threads}]", found
+        )
 
 
 NAMES: Mapping[str, str] = {

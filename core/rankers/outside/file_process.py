@@ -126,7 +126,7 @@ def xgboost_scores(
     kinds = booster.feature_types or []
     check_categories(given, [at for at, kind in enumerate(kinds) if kind == "c"])
     try:
-        scores = booster.predict(xgboost.DMatrix(given), output_margin=True)
+        scores = booster.predict(xgboost.DMatrix(given, nthread=1), output_margin=True)
     except Exception as error:
         raise unscored(XGBOOST, error) from error
     check_outputs(XGBOOST, scores)

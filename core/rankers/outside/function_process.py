@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from shuffleproof.core.errors import AnswerError, DataError, ParameterError
-from shuffleproof.core.execution.worker_process import THREAD_SETTINGS
+from shuffleproof.core.execution.jobs_slots import THREADS
 from shuffleproof.core.numerals import is_count, number
 from shuffleproof.core.rankers.outside.callable_process import (
     ABSENT,
@@ -274,7 +274,7 @@ def _time_value(seconds: float) -> bytes:
 def _environment(
     threads: int | None, room: "TemporaryDirectory[str] | None" = None
 ) -> dict[str, str]:
-    limits = {} if threads is None else dict.fromkeys(THREAD_SETTINGS, str(threads))
+    limits = {} if threads is None else dict.fromkeys(THREADS, str(threads))
     own = {} if room is None else _folders(Path(room.name))
     return os.environ | {"OMP_WAIT_POLICY": "passive"} | limits | own
 

@@ -12,6 +12,7 @@ import json
 import secrets
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +30,7 @@ from shuffleproof.core.errors import (
     ParameterError,
     UsageError,
 )
+from shuffleproof.core.execution.jobs_slots import threads_allowed
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
@@ -218,8 +220,7 @@ def scoring(thing: Any) -> Scoring | None:
         name = thing.__name__ if isinstance(thing, type) else kind.__name__
         raise UsageError(f"{name} cannot be a ranker: give {CALLED}")
     if kind.__name__ == "Booster" and package in {LIGHTGBM, XGBOOST}:
-        predict = thing.predict if package == LIGHTGBM else thing.inplace_predict
-        return Scoring(predict, FEATURES)
+        return Scoring(_of_booster(thing, package), FEATURES)
     if own is not None and {"dataset", "lists"} <= set(inspect.signature(own).parameters):
         return None
     if hasattr(thing, "predict") and (own is None or _of_labels(own)):
@@ -227,6 +228,16 @@ def scoring(thing: Any) -> Scoring | None:
     if own is None and _is_network(thing):
         return Scoring(_of_network(thing), Scoring.of(thing.forward).takes)
     return Scoring.of(own or thing)
+
+
+def _of_booster(booster: Any, package: str) -> Callable[..., Any]:
+    """What a model of LightGBM or XGBoost predicts with the threads that are allowed here."""
+    if package == LIGHTGBM:
+        return partial(booster.predict, num_threads=threads_allowed())
+    own = booster.copy()  # the user's own keeps its settings
+    own.set_param({"nthread": threads_allowed()})
+    answer: Callable[..., Any] = own.inplace_predict
+    return answer
 
 
 def _of_labels(score: Any) -> bool:

@@ -13,6 +13,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import elements_of, order_within
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.perturb.registry import perturbation
@@ -20,6 +21,7 @@ from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
 from shuffleproof.core.rankers.canonical import CanonicalLists, Grades
+from shuffleproof.core.rankers.outside import file_process, user_rankers
 from shuffleproof.core.seeds import generator
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
@@ -308,3 +310,52 @@ def test_what_lightgbm_would_read_as_another_number_is_refused():
     for name in ("leaf_documents", "truncation"):
         with pytest.raises(ParameterError, match="between 1 and"):
             LambdaMARTSpec(**{name: 2**32 + 1})
+
+
+@pytest.mark.filterwarnings("ignore:Ignoring params argument")
+@pytest.mark.parametrize("slot", ["1", "3"])
+def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatch, tmp_path):
+    """LightGBM and XGBoost are never left to take the machine (0, −1 or nothing said)."""
+    lightgbm, xgboost = pytest.importorskip("lightgbm"), pytest.importorskip("xgboost")
+    monkeypatch.setenv("OMP_NUM_THREADS", slot)
+    monkeypatch.setattr(jobs_slots, "cores", lambda: 4)
+    monkeypatch.setattr(trees, "SINGLE_THREAD", 0)
+    seen = []
+
+    def spied(owner, name, told):
+        real = getattr(owner, name)
+
+        def spy(*given, **named):
+            seen.append((f"{owner.__name__}.{name}", told(named, given)))
+            return real(*given, **named)
+
+        monkeypatch.setattr(owner, name, spy)
+
+    spied(lightgbm.Booster, "predict", lambda named, _: named.get("num_threads"))
+    spied(lightgbm.Dataset, "__init__", lambda named, _: named["params"].get("num_threads"))
+    spied(xgboost.DMatrix, "__init__", lambda named, _: named.get("nthread"))
+    ranker, _ = fitted(LambdaMARTSpec(**QUICK, patience=5))
+    scores_of(ranker, FOLD.test)
+    assert seen == [("Dataset.__init__", int(slot))] * 2 + [("Booster.predict", int(slot))]
+    assert "[num_threads: 0]" in ranker.text  # the same bytes whatever the slot
+
+    features = np.array(FOLD.test.features)
+    booster = lightgbm.Booster(model_str=ranker.text)
+    user_rankers.scoring(booster).function(features)
+    made = xgboost.train({"nthread": 1}, xgboost.DMatrix(features, FOLD.test.labels, nthread=1), 2)
+    own = user_rankers.scoring(made).function.__self__
+    assert f'"nthread":"{slot}"' in own.save_config()
+    assert '"nthread":"1"' in made.save_config()
+    booster.save_model(tmp_path / "model.txt")
+    made.save_model(tmp_path / "model.json")
+    ids = np.array(FOLD.test.feature_ids)
+    file_process.lightgbm_scores(tmp_path / "model.txt", features, ids)
+    file_process.xgboost_scores(tmp_path / "model.json", features, ids)
+    assert [found for _, found in seen[3:]] == [int(slot), 1, 1, 1]
+
+
+def test_a_slot_has_the_threads_of_its_environment_and_no_more_than_its_cores(monkeypatch):
+    monkeypatch.setattr(jobs_slots, "cores", lambda: 4)
+    for told, allowed in (("2", 2), ("64", 4), ("0", 4), ("-1", 4), ("", 4), ("many", 4)):
+        monkeypatch.setenv("OMP_NUM_THREADS", told)
+        assert jobs_slots.threads_allowed() == allowed
