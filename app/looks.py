@@ -1,7 +1,41 @@
-"""What Streamlit's theme does not say of how pages look."""
+"""How pages look where Streamlit's theme does not say it: style that stands in the page's head.
+
+It is there before anything is drawn, so that nothing moves when it comes. Pages are light or dark
+as the browser asks for: nothing here offers another theme.
+"""
 
 LOOKS = """<style>
-.stMainBlockContainer { padding-top: 3.5rem; }
-.st-key-of_the_sample { opacity: .6; filter: grayscale(.7); }
+.stApp .stMainBlockContainer { padding-top: 2.5rem; max-width: none; }
+.stApp .st-key-of_the_sample { opacity: .6; filter: grayscale(.7); }
+
+/* Text that can be read: 4.5 : 1 on its ground. */
+.stApp [data-testid=stCaptionContainer] { opacity: .8; }
+.stApp button[data-selected=true] p { color: #a01f33; }
+.stApp .js-plotly-plot :is(.xaxislayer-above, .yaxislayer-above, .infolayer) text
+  { fill: currentColor !important; }
+
+/* What is still to come has its place: the sidebar, the list that moves. */
+@media (min-width: 768px) {
+  .stAppViewContainer:not(:has([data-testid=stSidebar])) > div { margin-left: 300px; }
+}
+.stApp .st-key-cards_place { min-height: 500px; }
+.stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
+
+.stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
+
+@media (max-width: 640px) {
+  .stApp .js-plotly-plot .modebar-container { display: none; }
+  .stApp .st-key-cards_verdict { min-height: 7rem; }
+}
+
+@media (prefers-color-scheme: dark) {
+  .stApp button[data-selected=true] p { color: #ff9aa4; }
+  .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(1.4); }
+  /* Heat maps run from the ground's colour: what is light on paper is dark here. */
+  .js-plotly-plot :is(.heatmaplayer, .cbfills) { filter: invert(.91) hue-rotate(180deg); }
+  .js-plotly-plot .scatterlayer path.point[style*="fill: none"],
+  .js-plotly-plot .scatterlayer path.point[style*="fill-opacity: 0"] { filter: brightness(1.5); }
+}
 </style>"""
-"""Less empty space above the title; results of the sample greyed beside one's own data."""
+"""Less empty space above the title; results of the sample greyed beside one's own data; contrast
+that all can read, in the dark too; room for what is drawn last; an answer to each press at once."""

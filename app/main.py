@@ -3,11 +3,9 @@
 import streamlit as st
 
 from shuffleproof.app import address, login, sidebar
-from shuffleproof.app.looks import LOOKS
 from shuffleproof.app.navigation import SECTIONS, TITLES
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
-st.html(LOOKS)
 login.required()
 with address.gathered():
     sidebar.draw()

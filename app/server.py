@@ -32,6 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from shuffleproof.app.door import Door
+from shuffleproof.app.looks import LOOKS
 from shuffleproof.app.spool import Spool
 from shuffleproof.core.jobs import ensure_running, jobs_of
 from shuffleproof.core.store.artefacts import default_store
@@ -102,7 +103,7 @@ def policy_for(host: str) -> list[str]:
 
 
 class KnownBase:
-    """Tells the browser where the server's root is, in the page itself.
+    """Tells the browser where the server's root is, and how pages look, in the page itself.
 
     Streamlit's page finds its server by asking below its own address first, which is a failed
     request (and an error in the browser's console) for every address below the root.
@@ -112,12 +113,13 @@ class KnownBase:
         """Wrap an application served below a path ("" for the root)."""
         self.app = app
         below = json.dumps("/" + base_path.strip("/") if base_path else "")
-        self.script = (
+        self.head = (
             f"<script>window.__streamlit={{BACKEND_BASE_URL:location.origin+{below}}}</script>"
+            + LOOKS
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass requests on; pages get the script at the head of their head."""
+        """Pass requests on; pages get script and style at the head of their head."""
         wanted = dict(scope.get("headers", ())).get(b"accept", b"")
         if scope["type"] != "http" or b"text/html" not in wanted:
             await self.app(scope, receive, send)
@@ -132,7 +134,7 @@ class KnownBase:
                 return
             body.extend(message.get("body", b""))
             if not message.get("more_body"):
-                page = bytes(body).replace(b"<head>", b"<head>" + self.script.encode(), 1)
+                page = bytes(body).replace(b"<head>", b"<head>" + self.head.encode(), 1)
                 kept = [pair for pair in start["headers"] if pair[0].lower() not in OF_THE_FILE]
                 length = (b"content-length", str(len(page)).encode())
                 await send({**start, "headers": [*kept, length]})

@@ -38,6 +38,18 @@ PATIENCE = 120_000
 SETTLE = 250
 """Milliseconds in which a click has made the page run."""
 
+STILL = """() => {
+    const waits = '[data-testid=stSkeleton], [data-testid=stAppSkeleton], [data-testid=stSpinner]';
+    const still = document.querySelector('[data-test-script-state=notRunning]')
+        && document.querySelector('h1') && !document.querySelector(waits)
+        && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
+            one => one.querySelector('.js-plotly-plot .main-svg'));
+    if (!still) window.stillSince = undefined;
+    else window.stillSince ??= performance.now();
+    return still && performance.now() - window.stillSince > 300;
+}"""
+"""No script runs, nothing stands for what is still to come, and every picture is drawn."""
+
 
 def chromium():
     """The path of an installed Chromium or Chrome, or None."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, opened, recent, scoring, state
 from shuffleproof.app.pictures import small
@@ -58,6 +59,19 @@ def demonstration() -> None:
 
 
 def _demonstration() -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="cards_verdict"):
+        shown = str(_order())
+        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
+        st.button("Reverse", on_click=lambda: _show(_order().turned()))
+        st.button("Reset", on_click=lambda: _show(ShownOrder()), disabled=shown == "initial")
+        said = st.container()
+    with st.container(key="cards_place"):
+        legend = _moving(shown, said)
+    st.caption(legend)
+
+
+def _moving(shown: str, said: DeltaGenerator) -> str:
+    """Draw the cards in the order shown, and what they say in its place; how to read them."""
     with st.spinner("Opening the sample's rankers …", show_time=True):
         sample = scoring.described(SAMPLE)
         pair = contrast(scoring.rankers_of(sample))
@@ -67,8 +81,7 @@ def _demonstration() -> None:
             "One command trains them, in about a minute:",
             "shuffleproof demo",
         )
-        return
-    shown = str(_order())
+        return ""
     recipe = list_recipes(pair)[0]
     one = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
     listed = scoring.documents(one, (shown,))
@@ -76,16 +89,13 @@ def _demonstration() -> None:
     order = ShownOrder.parse(shown).arranged(listed)
     answers = scoring.answers(one, tuple(pair), "initial", shown)
     frames = [(answer.ranker, moves(listed, start, order, answer)) for answer in answers]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
-        st.button("Reverse", on_click=lambda: _show(_order().turned()))
-        st.button("Reset", on_click=lambda: _show(ShownOrder()), disabled=shown == "initial")
+    with said:
         parts.finding(verdicts(frames) if shown != "initial" else "Shuffle: who follows?")
     words = ShownOrder.parse(shown).words()
     answered = [(answer, frame) for answer, (_, frame) in zip(answers, frames, strict=True)]
     drawn = cards.facts(one.query, (start, order), words, answered)
     cards.draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
-    st.caption(
+    return (
         f"Query {one.query} of the sample, {counted(len(listed), 'document')}, shown {words}. "
         "Stars: grades. "
         "▲ ▼: places up or down from the answer to the initial order; a coloured edge: it moved."

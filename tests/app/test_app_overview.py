@@ -126,7 +126,7 @@ def test_a_scoring_process_without_an_answer_leaves_the_page_alive(trained_sampl
     scoring._scored.clear()
     page = opened(trained_sample[0].root, monkeypatch)
     assert "no answer within 20 s" in page.error[0].value.replace("\\", "")
-    assert page.button[0].label == "Try again"
+    assert page.button(key="again").label == "Try again"
     assert "Bring your own data" in [one.value for one in page.subheader]
 
 

@@ -34,18 +34,6 @@ WORK = [
 ]
 """A benchmark, and trainings of the two rankers that the sample's pages open on."""
 
-STILL = """() => {
-    const waits = '[data-testid=stSkeleton], [data-testid=stAppSkeleton], [data-testid=stSpinner]';
-    const still = document.querySelector('[data-test-script-state=notRunning]')
-        && document.querySelector('h1') && !document.querySelector(waits)
-        && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
-            one => one.querySelector('.js-plotly-plot .main-svg'));
-    if (!still) window.stillSince = undefined;
-    else window.stillSince ??= performance.now();
-    return still && performance.now() - window.stillSince > 300;
-}"""
-"""No script runs, nothing stands for what is still to come, and every picture is drawn."""
-
 FIGURES = """() => [...document.querySelectorAll('.js-plotly-plot')].map(
     one => JSON.stringify([one.data, one.layout.title, one.layout.annotations]))"""
 WRONG = "[data-testid=stException], [data-testid=stAlertContentError]"
@@ -70,7 +58,7 @@ def looked(chromium, server, places):
 
 def seen(tab, server):
     """(address, figures) of a tab once it is drawn."""
-    tab.wait_for_function(STILL, polling=200)
+    tab.wait_for_function(browser.STILL, polling=200)
     wrong = tab.locator(WRONG).all_inner_texts()
     assert not wrong, (tab.url, wrong)
     return tab.url.removeprefix(f"{server.url}/"), tuple(tab.evaluate(FIGURES))

@@ -233,7 +233,8 @@ def _cards(answers: Sequence[Answered], shown: Shown) -> None:
     answered = [(answer.answer, answer.moves) for answer in answers]
     orders = shown.arranged_before, shown.arranged
     facts = cards.facts(shown.documents.query, orders, shown.words, answered)
-    cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
+    with st.container(key="cards_place"):
+        cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
 
 
 def _bumps(answers: Sequence[Answered]) -> None:
