@@ -34,6 +34,7 @@ class Parameter:
         label: what a form calls it; by default its name.
         names: what its texts are names of (`rankers`, `measures`, …), where they are names.
         flags: how a command line says it, where one flag of its own name does not.
+        search: from where to where `tune` looks, within the bounds; empty: only where it is asked.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Parameter:
     label: str = ""
     names: str = ""
     flags: Any = None
+    search: tuple[int | float, int | float] | tuple[()] = ()
 
     @property
     def required(self) -> bool:
@@ -83,10 +85,11 @@ def parameter(  # noqa: PLR0913 (each argument is one fact a field states)
     label: str = "",
     names: str = "",
     flags: Any = None,
+    search: tuple[int | float, int | float] | tuple[()] = (),
 ) -> Any:
     """A dataclass field with its help, bounds (inclusive), choices and unit; see `Parameter`."""
     facts = {"help": help, "low": low, "high": high, "choices": choices, "unit": unit}
-    more = {"label": label, "names": names, "flags": flags}
+    more = {"label": label, "names": names, "flags": flags, "search": search}
     return dataclasses.field(default=default, metadata=facts | more)
 
 

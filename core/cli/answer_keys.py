@@ -39,6 +39,16 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "ranker": "its name", "artefact": "key of what is stored", "cached": "whether it was",
         "epochs": "trained", "valid": "measures of the validation part", "seconds": "it took now",
     },
+    "tune": {
+        "preset": "the name by which commands take what was found", "base": "the preset below it",
+        "fields": "of its recipe that differ", "measure": "of validation, by which it was chosen",
+        "valid": "its value and those of the presets that were tried first",
+        "trials": "made", "done": "of them finished", "pruned": "of them stopped early",
+        "failed": "of them diverged", "search": "range or choices of each field",
+        "history": "a row a trial: of, state, value, seconds, curve, fields, rankers (keys)",
+        "test": "means on the test part", "looks": "how often it was looked at for this search",
+        "cached": "whether all of it was stored",
+    },
     "certify": {"ranker": "its name", "permutations": "scored"},
     "bring": {
         "ranker": "the name that studies know it by", "artefact": "key of what is stored",

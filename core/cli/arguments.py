@@ -75,6 +75,13 @@ def _function(place: str) -> Callable[[argparse.Namespace], Any]:
     return found
 
 
+def _time(text: str) -> float:
+    """A length of time in seconds."""
+    from shuffleproof.core.cli.tune import seconds  # noqa: PLC0415 (only who tunes pays for it)
+
+    return seconds(text)
+
+
 def _count(text: str) -> int:
     """A whole number from 1 on."""
     if not is_count(text) or int(text) < 1:
@@ -252,6 +259,27 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     train.add_argument("--seed", type=whole, help="of the ranker")
     flags_studies.dry_run(train, "train")
     _workbench(train)
+    tune = _command(
+        commands, "tune", "tune:tune",
+        "search a ranker's recipe on validation; the best becomes a preset with a name",
+    )  # fmt: skip
+    tune.set_defaults(first="open:look_over")
+    tune.add_argument("ranker", help="one of `list rankers`; the search starts from its preset")
+    tune.add_argument("--budget", type=_time, help="begin no trial after so long: 90s, 10m, 2h")
+    tune.add_argument(
+        "--trials", type=_count, help="trials at most (default 40, with --budget any number)"
+    )
+    tune.add_argument(
+        "--search",
+        nargs="+",
+        default=[],
+        metavar="FIELD",
+        help="fields of its recipe, with FIELD=LOW..HIGH or FIELD=a,b if you like (default: those "
+        "for which a range is declared)",
+    )
+    tune.add_argument("--name", help="of the preset (default tuned_ and the data's name)")
+    tune.add_argument("--seed", type=whole, default=0, help="of the search (default 0)")
+    _workbench(tune)
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
     )

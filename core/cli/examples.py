@@ -19,6 +19,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "train lambdamart",
         "train dlcm@tuned --data mq2008 --set learning_rate=0.01 epochs=20",
     ),
+    "tune": (
+        "tune lambdamart --budget 10m",
+        "tune dlcm@tuned --data mq2008 --trials 20 --search learning_rate batch_lists=8..64",
+    ),
     "certify": (
         "certify setrank-imsab",
         "certify mymodule:score --data mq2008 --queries 50",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.neural.recipes import PRESETS
@@ -292,7 +293,10 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> Ranke
         raise UnknownNameError("ranker", str(named), RANKERS)
     found, preset = entry(named.base), named.preset or preset
     if found.fitted and preset not in found.presets:
-        raise UnknownNameError(f"preset of {named.base}", preset, found.presets)
+        stored = named_presets.of(named.base)
+        if preset not in stored:
+            raise UnknownNameError(f"preset of {named.base}", preset, [*found.presets, *stored])
+        preset, changes = stored[preset].base, {**stored[preset].fields, **changes}
     made: RankerSpec = import_module(found.module).spec(named.base, preset, **changes)
     return made
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 OWN = frozenset(
     {"artefacts", "names", "tags", "records", "workspaces", "locks", "incoming", "jobs", "uploads",
-     "exports"}
+     "exports", "presets", "tunings"}
 )  # fmt: skip
 """The folders of a store, by name."""
 

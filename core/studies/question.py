@@ -24,6 +24,7 @@ from shuffleproof.core.parameters import (
     value_of,
 )
 from shuffleproof.core.progress import Progress, within
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
@@ -78,6 +79,10 @@ class Scope:
     lists: Mapping[str, Any] | None = None
     preset: str | None = None
     pinned: str | None = None
+
+    def __post_init__(self) -> None:
+        """Let names mean the presets that were tuned in this store."""
+        named_presets.know(self.store)
 
     @property
     def usual(self) -> str:

@@ -18,7 +18,7 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
 from shuffleproof.core.progress import Progress, finished, saying
-from shuffleproof.core.rankers import initial, registry
+from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
 from shuffleproof.core.rankers.ensemble.fit_cache import Trained, combination, options_of
@@ -104,6 +104,7 @@ class Workbench:
             preset: preset of rankers named without one; `small` for the sample, else `paper`.
         """
         store = store or default_store()
+        named_presets.know(store)
         preset = preset or ("small" if data == "sample" else "paper")
         recipe = (recipe or ListRecipe(initial=(f"lambdamart@{preset}",))).of_today()
         fold = resolve(data, store)

@@ -50,13 +50,18 @@ class TrainingRecipe:
     )
     steepness: float = parameter(1.0, "σ of ranknet, lambdarank and frank", low=1e-3, high=1000.0)
     optimiser: Literal["adam", "sgd"] = parameter("adam", "optimiser", choices=("adam", "sgd"))
-    learning_rate: float = parameter(0.001, "learning rate at the start", low=0.0, high=10.0)
-    weight_decay: float = parameter(0.0, "decoupled decay of the weights", low=0.0, high=1.0)
+    learning_rate: float = parameter(
+        0.001, "learning rate at the start", low=0.0, high=10.0, search=(1e-4, 1e-2)
+    )
+    weight_decay: float = parameter(
+        0.0, "decoupled decay of the weights", low=0.0, high=1.0, search=(0.0, 1.0)
+    )
     hidden_features: float = parameter(
         0.0,
         "share of the features that a training step hides from all documents of a list",
         low=0.0,
         high=0.95,
+        search=(0.0, 0.7),
     )
     schedule: Literal["constant", "stall", "cosine"] = parameter(
         "constant",
@@ -69,7 +74,7 @@ class TrainingRecipe:
         3, "the loss stalls when it exceeds all of so many epochs before", low=1, unit="epochs"
     )
     warm_up: float = parameter(0.1, "share of the steps that the cosine warms up", low=0, high=1)
-    batch_lists: int = parameter(32, "lists a batch, at most", low=1, unit="lists")
+    batch_lists: int = parameter(32, "lists a batch, at most", low=1, unit="lists", search=(8, 64))
     batch_documents: int = parameter(
         16_384, "padded documents a batch, at most", low=1, unit="documents"
     )

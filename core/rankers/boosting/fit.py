@@ -37,13 +37,17 @@ class RankBoostSpec:
     """The recipe of RankBoost (Freund, Iyer, Schapire & Singer 2003), thresholds on features."""
 
     rounds: int = parameter(1000, "greatest number of threshold rankers", low=1)
-    bins: int = parameter(256, "quantile bins of a feature, at most", low=2, high=MOST_BINS)
+    bins: int = parameter(
+        256, "quantile bins of a feature, at most", low=2, high=MOST_BINS, search=(16, 256)
+    )
     pair_weights: str = parameter(
         "pairs",
         "what weighs alike at first: all pairs, or all queries (each shares out to its pairs)",
         choices=("pairs", "queries"),
     )
-    learning_rate: float = parameter(1.0, "share of its factor that is taken", low=1e-3, high=1)
+    learning_rate: float = parameter(
+        1.0, "share of its factor that is taken", low=1e-3, high=1, search=(0.05, 1.0)
+    )
     patience: int | None = parameter(
         None, "stop after so many rounds without a better validation NDCG@10; none: never", low=1
     )

@@ -46,17 +46,21 @@ class LambdaMARTSpec:
     """The recipe of LambdaMART (Burges 2010) as LightGBM fits it."""
 
     trees: int = parameter(1000, "greatest number of trees", low=1)
-    leaves: int = parameter(20, "leaves of a tree", low=2, high=131072)
-    learning_rate: float = parameter(0.1, "shrinkage of every tree", low=1e-6, high=1)
+    leaves: int = parameter(20, "leaves of a tree", low=2, high=131072, search=(4, 128))
+    learning_rate: float = parameter(
+        0.1, "shrinkage of every tree", low=1e-6, high=1, search=(0.01, 0.3)
+    )
     leaf_documents: int = parameter(
-        20, "least number of documents in a leaf", low=1, high=2**31 - 1
+        20, "least number of documents in a leaf", low=1, high=2**31 - 1, search=(5, 200)
     )
     truncation: int = parameter(
         30, "pairs count if one of them ranks above this", low=1, high=2**31 - 1
     )
     bins: int = parameter(255, "greatest number of bins of a feature", low=2, high=65535)
-    feature_share: float = parameter(1.0, "share of the features a tree sees", low=0.01, high=1)
-    l2: float = parameter(0.0, "L2 penalty of leaf values", low=0)
+    feature_share: float = parameter(
+        1.0, "share of the features a tree sees", low=0.01, high=1, search=(0.3, 1.0)
+    )
+    l2: float = parameter(0.0, "L2 penalty of leaf values", low=0, search=(0.0, 10.0))
     patience: int | None = parameter(
         None, "stop after so many trees without a better validation NDCG@10; none: never", low=1
     )

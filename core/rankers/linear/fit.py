@@ -46,7 +46,9 @@ UNFINISHED = "steps, which ran out before the tolerance"
 class RankSVMSpec:
     """The recipe of RankSVM (Herbrich et al. 2000; Joachims 2002), squared hinge in the primal."""
 
-    cost: float = parameter(200.0, "C, the price of a wrong pair", low=1e-9, high=1e9)
+    cost: float = parameter(
+        200.0, "C, the price of a wrong pair", low=1e-9, high=1e9, search=(1e-2, 1e4)
+    )
     cost_of: str = parameter(
         "all-queries",
         "C is that of one pair, or SVMrank's: divided by the number of queries for each pair",

@@ -94,6 +94,7 @@ CALLS = {
     "list": "list measures",
     "train": "train ranksvm --data {f} " + " ".join(SMALL),
     "doctor --ranker": "doctor --ranker ranksvm --data {f} " + " ".join(SMALL),
+    "tune": "tune ranksvm --preset small --trials 4 --data {f} " + " ".join(SMALL),
     "certify": "certify feature:1 --permutations 2 --data {f} " + " ".join(SMALL),
     "runs": "runs {f}/x.run {f}/y.run --qrels {f}/q.txt --against x --conventions trec_eval",
     "study initial-ranking": f"study initial-ranking --levels 5 --draws 1 {TWO}",

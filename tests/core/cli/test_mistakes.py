@@ -57,6 +57,15 @@ MISTAKES = """
 2 | train shuffled-0:dlcm | '0' | between 1 and
 1 | train dlcm#12 | ranker-12 | list stored
 2 | train dlcm#zzzz | 'dlcm#zzzz' | dlcm#3f2a91
+2 | tune lamdbamart | 'lamdbamart' | did you mean lambdamart
+2 | tune feature:1 | feature:1 | such as lambdamart
+2 | tune mart --budget soon | 'soon' | 90s, 10m or 2h
+2 | tune mart --trials 0 | '0' | from 1 on
+2 | tune mart --search leafs | 'leafs' | leaves
+2 | tune mart --search leaves=9..5 | 'leaves=9..5' | LOW..HIGH
+2 | tune mart --search leaves=1..5 | 'leaves=1..5' | LOW..HIGH
+2 | tune mart --name paper | 'paper' | none of paper
+2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper
 2 | certify dlcm --permutations 0 | '0' | from 1 on
 2 | certify dlcm --permutations ten | 'ten' | whole number
 2 | certify dlcm --queries 0 | '0' | from 1 on

@@ -34,6 +34,9 @@ GROUPS = (
 These words stand on the page, in files and on the terminal.
 """
 
+TRIALS = "trials"
+"""The fact that says with how many trials rows were tuned, by label."""
+
 EARLIER = {
     "reference": GROUPS[0],
     "documents alone": GROUPS[1],

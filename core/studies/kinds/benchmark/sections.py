@@ -18,7 +18,7 @@ from shuffleproof.core.studies.headline import NOISE, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, TRIALS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import (
     PAIRED_T,
     compared,
@@ -345,7 +345,12 @@ def table(result: StudyResult, view: View) -> Table:
     headed = zip(measures, heads(measures), strict=True)
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
     notes = table_notes(result, view) + means_over_folds(result, view)
-    frame = pd.DataFrame({"ranker": [*labels, *failed], **texts})
+    trials = result.facts.get(TRIALS, {})
+    shown = [
+        f"{label} (tuned with {counted(trials[label], 'trial')})" if label in trials else label
+        for label in (*labels, *failed)
+    ]
+    frame = pd.DataFrame({"ranker": shown, **texts})
     headings = [groups[label] for label in labels] + list(failed.values())
     return Table(frame, columns, "", notes, headings)
 

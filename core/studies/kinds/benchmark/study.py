@@ -23,6 +23,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
 from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.preset_digests import marked
@@ -35,6 +36,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
     GROUPS,
     REFERENCES,
+    TRIALS,
     Row,
     group_of,
     pinned,
@@ -183,7 +185,18 @@ def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
         "groups": {row.label: row.group for row in plan.rows},
         "wider": {row.label: row.ranker[WIDER] for row in plan.rows if WIDER in row.ranker},
         "sizes": [_sizes(workbench) for workbench in workbenches],
+        **_tuned(plan),
     }
+
+
+def _tuned(plan: Plan) -> dict[str, dict[str, int]]:
+    """How many trials chose the recipes that were tuned in this store, by label."""
+    found = {}
+    for row in plan.rows:
+        name = RankerName.of(row.label)
+        if (preset := named_presets.of(name.base).get(name.preset)) is not None:
+            found[row.label] = preset.trials
+    return {TRIALS: found} if found else {}
 
 
 def _of_queries(workbenches: Sequence[Workbench], studied: int) -> dict[str, int]:

@@ -1,0 +1,88 @@
+"""The command that searches for a recipe: `tune`."""
+
+import argparse
+import re
+from typing import Any
+
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.open import done, recipe_of, scope_of, use_device
+from shuffleproof.core.numerals import number
+from shuffleproof.core.rankers.named_presets import NamedPreset
+from shuffleproof.core.words import counted
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(text: str) -> float:
+    """A length of time: seconds, or with a unit.
+
+    >>> seconds("90"), seconds("10m"), seconds("1.5h")
+    (90.0, 600.0, 5400.0)
+    """
+    found = re.fullmatch(r"([0-9.]+)([smh]?)", text.strip())
+    try:
+        value = number(found[1]) * UNITS[found[2]] if found else 0.0
+    except ValueError:
+        value = 0.0
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length of time such as 90s, 10m or 2h")
+    return value
+
+
+def tune(arguments: argparse.Namespace) -> Answer:
+    """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
+    from shuffleproof.core.studies.tuning import Tuning, tuned  # noqa: PLC0415 (who has work to do)
+
+    use_device(arguments)
+    recipe_of(arguments)  # which refuses names that nothing has
+    asked = Tuning(
+        arguments.ranker,
+        tuple(arguments.search),
+        arguments.trials,
+        arguments.budget,
+        arguments.seed,
+        arguments.name,
+    )
+    preset, cached = done(f"tune {arguments.ranker}", tuned(asked, scope_of(arguments)))
+    return Answer(plain(preset, cached=cached), said(preset))
+
+
+def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:
+    """A tuned preset as JSON has it."""
+    states = [row["state"] for row in preset.history]
+    return {
+        "preset": str(preset),
+        "base": f"{preset.ranker}@{preset.base}",
+        "fields": dict(preset.fields),
+        "measure": preset.measure,
+        "valid": {f"{preset.ranker}@{name}": value for name, value in preset.usual.items()}
+        | {str(preset): preset.best["value"]},
+        "trials": preset.trials,
+        **{state: states.count(state) for state in ("done", "pruned", "failed")},
+        "search": preset.asked["search"],
+        "history": [dict(row) for row in preset.history],
+        "test": [dict(row) for row in preset.test],
+        "looks": preset.looks,
+        "cached": cached,
+    }
+
+
+def said(preset: NamedPreset) -> str:
+    """A tuned preset for the terminal."""
+    fields = " ".join(f"{name}={value}" for name, value in preset.fields.items())
+    pruned = sum(row["state"] == "pruned" for row in preset.history)
+    found = f"trial {preset.best['trial']}: {preset.ranker}@{preset.base} {fields}".rstrip()
+    usual = {name: value for name, value in preset.usual.items() if value is not None}
+    beside = ", ".join(f"{name} {value:.3f}" for name, value in usual.items())
+    trials = counted(preset.trials, "trial")
+    lines = [
+        f"{preset} is {found}",
+        f"validation {preset.measure} {preset.best['value']:.3f} ({beside})",
+        f"the best of {trials} on {preset.data}, {pruned} of them stopped early",
+        "",
+        f"the test part, looked at {counted(preset.looks, 'time')} for this search:",
+        table([dict(row) for row in preset.test]),
+        "",
+        f"use it as `--rankers {preset}` or `train {preset}`",
+    ]
+    return "\n".join(lines)

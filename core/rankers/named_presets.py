@@ -1,0 +1,141 @@
+"""Presets that `tune` found: one JSON file each in a store, known to the registry by their names.
+
+`lambdamart@tuned_mq2008` then stands wherever `lambdamart@paper` does. What is made under the name
+is filed under the whole recipe, so a preset that is tuned anew changes nothing that was stored.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.errors import ArtefactError, ParameterError
+from shuffleproof.core.store import manifest, private
+from shuffleproof.core.store.artefacts import Store
+
+FOLDER = "presets"
+BUILT_IN = frozenset({"paper", "released", "tuned", "small"})
+NAME = re.compile(r"[a-z0-9]\w{0,59}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class NamedPreset:
+    """A preset of one ranker, and how it was found.
+
+    Attributes:
+        ranker: the registry's name.
+        name: of the preset.
+        base: the built-in preset that it starts from.
+        fields: values of the recipe that differ from that preset.
+        asked: what was searched, on what: equal ones give equal trials.
+        trials: how many were made.
+        data: what people call the data set.
+        measure: of the validation parts, by which the best was chosen.
+        history: a row a trial: trial, of, state, value, seconds, fields, rankers.
+        test: the rows of the one look at the test part: ranker, and means of the measures.
+        looks: how often the test part has been looked at for this search, this time included.
+    """
+
+    ranker: str
+    name: str
+    base: str
+    fields: Mapping[str, Any]
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    trials: int = 0
+    data: str = ""
+    measure: str = ""
+    history: tuple[Mapping[str, Any], ...] = ()
+    test: tuple[Mapping[str, Any], ...] = ()
+    looks: int = 0
+
+    @property
+    def best(self) -> Mapping[str, Any]:
+        """The row that was chosen: the highest value; of equal ones the first."""
+        return max((row for row in self.history if row["state"] == "done"), key=_value)
+
+    @property
+    def usual(self) -> dict[str, float | None]:
+        """What the presets that were tried first came to on validation."""
+        return {row["of"]: row["value"] for row in self.history if row["of"] != "search"}
+
+    def __str__(self) -> str:
+        """How commands and studies take it."""
+        return f"{self.ranker}@{self.name}"
+
+
+def check(name: str) -> None:
+    """Refuse what cannot name a preset.
+
+    Raises:
+        ParameterError: a built-in preset, or other letters.
+    """
+    if name in BUILT_IN or not NAME.fullmatch(name):
+        allowed = "small letters, digits and _, none of " + ", ".join(sorted(BUILT_IN))
+        raise ParameterError("--name", name, allowed)
+
+
+def save(preset: NamedPreset, store: Store) -> None:
+    """Keep a preset in a store, in place of one of the same name.
+
+    Raises:
+        ArtefactError: the disk is full or may not be written to.
+    """
+    with manifest.explained(str(preset), store.root):
+        private.make(store.root)
+        path = _path(store, preset.ranker, preset.name)
+        path.parent.mkdir(exist_ok=True)
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(preset), indent=1), encoding="utf-8")
+        fresh.replace(path)
+    _KNOWN[preset.ranker, preset.name] = preset
+
+
+def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
+    """The preset of a store, or None.
+
+    Raises:
+        ArtefactError: its file is damaged.
+    """
+    path = _path(store, ranker, name)
+    return _read(path) if path.is_file() else None
+
+
+def know(store: Store) -> None:
+    """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
+    found = {}
+    for path in sorted((store.root / FOLDER).glob("*.json")):
+        try:
+            preset = _read(path)
+        except ArtefactError:  # `find` says what is wrong with it when it is asked for
+            continue
+        found[preset.ranker, preset.name] = preset
+    _KNOWN.clear()
+    _KNOWN.update(found)
+
+
+def of(ranker: str) -> dict[str, NamedPreset]:
+    """The known presets of a ranker, by name."""
+    return {name: preset for (whose, name), preset in _KNOWN.items() if whose == ranker}
+
+
+_KNOWN: dict[tuple[str, str], NamedPreset] = {}
+"""Of the store that this process works with, by ranker and name."""
+
+
+def _value(row: Mapping[str, Any]) -> float:
+    return float(row["value"])
+
+
+def _path(store: Store, ranker: str, name: str) -> Path:
+    return store.root / FOLDER / f"{ranker}@{name}.json"
+
+
+def _read(path: Path) -> NamedPreset:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        lists = {name: tuple(values[name]) for name in ("history", "test")}
+        return NamedPreset(**values | lists)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ArtefactError(str(path), "is no preset", "Remove the file and tune again.") from error

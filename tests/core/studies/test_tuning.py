@@ -1,0 +1,201 @@
+"""A search for a recipe: presets first, validation alone, one look at the test part, resumable."""
+
+from dataclasses import replace
+
+import pytest
+
+from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.rankers import named_presets, registry
+from shuffleproof.core.rankers.linear.fit import RankSVMSpec
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import tuning
+from shuffleproof.core.studies.kinds.benchmark import sections
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.tuning import Tuning, space_of, tuned
+
+LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
+ASKED = Tuning("ranksvm", trials=6)
+
+
+def scope(root):
+    return Scope(Store(root), "sample", LISTS)
+
+
+def without_times(history):
+    return [{name: row[name] for name in row if name != "seconds"} for row in history]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tuned")
+    preset, cached = finished(tuned(ASKED, scope(root)))
+    assert not cached
+    return root, preset
+
+
+def test_the_presets_come_first_so_the_best_is_never_worse_on_validation(whole):
+    root, preset = whole
+    assert [row["of"] for row in preset.history] == ["paper", "tuned", "small"] + ["search"] * 3
+    assert preset.best["value"] >= max(preset.usual.values())
+    assert [row["trial"] for row in preset.history] == list(range(1, 7))
+    assert named_presets.find(Store(root), "ranksvm", "tuned_sample") == replace(
+        preset, history=tuple(preset.history)
+    )
+    for row in preset.history:
+        low, high = preset.asked["search"]["cost"]
+        assert low <= row["fields"].get("cost", low) <= high
+        assert len(row["rankers"]) == 1
+
+
+def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_path, monkeypatch):
+    _, preset = whole
+    fits = []
+    real = RankSVMSpec.fit
+
+    def counted(self, *given):
+        fits.append(self.cost)
+        return real(self, *given)
+
+    looks = []
+    look = tuning._looked
+    monkeypatch.setattr(RankSVMSpec, "fit", counted)
+    monkeypatch.setattr(tuning, "_looked", lambda *given: looks.append(1) or look(*given))
+    work = tuned(ASKED, scope(tmp_path))
+    for progress in work:
+        if progress.done == 4:
+            work.close()  # as a kill: four trials are stored, the fifth had begun
+    before = len(fits)
+    assert (before, looks) == (5, [])
+    again, _ = finished(tuned(ASKED, scope(tmp_path)))
+    assert len(fits) == before + 2  # the fifth again, and the sixth
+    assert without_times(again.history) == without_times(preset.history)
+    assert (again.looks, len(looks)) == (1, len(preset.test))
+    assert [row["ranker"] for row in again.test] == [
+        "ranksvm@paper", "ranksvm@tuned", "ranksvm@small", "ranksvm@tuned_sample",
+    ]  # fmt: skip
+    same, cached = finished(tuned(ASKED, scope(tmp_path)))
+    assert (cached, same.looks, len(looks)) == (True, 1, len(preset.test))
+    more, _ = finished(tuned(replace(ASKED, trials=7), scope(tmp_path)))
+    assert (more.looks, len(fits)) == (2, before + 3)
+    assert without_times(more.history[:6]) == without_times(preset.history)
+
+
+def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_trials(whole):
+    root, preset = whole
+    asked = Benchmark((str(preset), "feature:3"), 1, ("NDCG@10",))
+    with pytest.raises(ArtefactError):
+        Store(root).resolve("study-")
+    found = StudyResult.open(finished(asked.answered(scope(root))).path)
+    assert found.facts["trials"] == {"ranksvm@tuned_sample": 6}
+    table = sections.table(found, View(measures=("NDCG@10",), baselines=()))
+    assert "ranksvm@tuned_sample (tuned with 6 trials)" in list(table.frame["ranker"])
+    recipe = registry.spec(str(preset)).recipe()
+    assert recipe == registry.spec(f"ranksvm@{preset.base}", **preset.fields).recipe()
+    other = registry.spec(str(preset), cost="3.5").recipe()
+    assert other == registry.spec(f"ranksvm@{preset.base}", cost=3.5).recipe()
+
+
+def test_a_name_is_one_searchs_own(whole):
+    root, _ = whole
+    with pytest.raises(UsageError, match="choose another --name"):
+        finished(tuned(replace(ASKED, seed=1), scope(root)))
+    with pytest.raises(ParameterError, match="none of paper"):
+        Tuning("ranksvm", name="tuned")
+    with pytest.raises(UsageError, match="built-in preset"):
+        finished(tuned(replace(ASKED, ranker="ranksvm@tuned_sample"), scope(root)))
+
+
+def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path):
+    (tmp_path / "presets").mkdir()
+    (tmp_path / "presets" / "mart@mine.json").write_text("{")
+    named_presets.know(Store(tmp_path))
+    assert named_presets.of("mart") == {}
+    with pytest.raises(ArtefactError, match="Remove the file"):
+        named_presets.find(Store(tmp_path), "mart", "mine")
+
+
+class Stops:
+    """Optuna's trial, which stops at a step."""
+
+    def __init__(self, at):
+        self.at, self.told = at, []
+
+    def report(self, value, step):
+        self.told.append((step, value))
+
+    def should_prune(self):
+        return self.told[-1][0] >= self.at
+
+
+def training(epochs, ended):
+    try:
+        for epoch in range(1, epochs + 1):
+            yield Progress(epoch - 1, epochs, "epochs", part=0.5)
+            yield Progress(epoch, epochs, "epochs", {"valid": epoch / 100})
+    finally:
+        ended.append(epoch)
+    return "a ranker"
+
+
+def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to():
+    for at, result, last in ((3, None, 3), (99, "a ranker", 6)):
+        ended, curve, trial = [], [], Stops(at)
+        assert finished(tuning._watched(training(6, ended), curve, trial)) == result
+        assert ended == [last]
+        assert curve == trial.told == [(epoch, epoch / 100) for epoch in range(1, last + 1)]
+    assert finished(tuning._watched(training(2, []), curve := [], None)) == "a ranker"
+    assert curve == []
+
+
+def test_trials_that_diverge_are_kept_as_failed_and_the_search_goes_on(tmp_path, monkeypatch):
+    real = RankSVMSpec.fit
+
+    def diverging(self, *given):
+        if self.cost != 200.0:
+            raise DivergedError("ranksvm", 1, 0.1)
+        return real(self, *given)
+
+    monkeypatch.setattr(RankSVMSpec, "fit", diverging)
+    preset, _ = finished(tuned(ASKED, scope(tmp_path)))
+    states = {row["state"] for row in preset.history}
+    assert states == {"done", "failed"}
+    assert preset.best["of"] in {"paper", "tuned"}
+
+
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [
+        ("leaves=8..16", {"leaves": (8, 16)}),
+        ("learning_rate=1e-3..1", {"learning_rate": (0.001, 1.0)}),
+        ("row_order=canonical,file", {"row_order": ("canonical", "file")}),
+        ("leaves", {"leaves": (4, 128)}),
+        ("row_order", {"row_order": ("canonical", "file")}),
+    ],
+)
+def test_ranges_are_read_and_bounded(field, found):
+    assert space_of(RankerName.parse("mart@paper"), [field]) == found
+
+
+@pytest.mark.parametrize("field", ["patience", "leaves=8", "leaves=a..b", "row_order=x,y", "seed"])
+def test_what_is_no_range_is_refused(field):
+    with pytest.raises(ParameterError):
+        space_of(RankerName.parse("mart@paper"), [field])
+
+
+def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_has_one():
+    for name, entry in registry.RANKERS.items():
+        if not entry.fitted:
+            continue
+        for preset in entry.presets:
+            ranker = RankerName.parse(f"{name}@{preset}")
+            declared = tuning._declared(registry.spec(ranker))
+            for field, (low, high) in space_of(ranker).items():
+                for end in (low, high):
+                    registry.spec(ranker, **{field: end})
+                assert low < high
+                assert tuning._distribution(declared[field][0], (low, high))
