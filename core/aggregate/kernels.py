@@ -1,0 +1,279 @@
+"""Orders made of a matrix of preferences, compiled.
+
+A matrix holds weights w(i, j) ≥ 0 of i above j, NaN where there is no preference. The kernels that
+read pairs as they go mark each in `read`, stop where a pair was not `asked` yet, and settle a tie
+or a pair without an answer by the row of the items. Potentials are sums of multiples of 2⁻⁴⁰, which
+float64 adds exactly up to n = 8,000: no order of summation breaks a tie.
+"""
+
+from typing import no_type_check
+
+import numpy as np
+
+from shuffleproof.core.compiled import compiled
+
+GRID = 2.0**40
+TIED = 1e-9
+"""Potentials that are apart less are tied: thirds and tenths are no multiples."""
+
+_TILE = 64
+
+
+@compiled()
+@no_type_check
+def margins(weights: np.ndarray) -> np.ndarray:
+    """w(i, j) − w(j, i) on the grid; 0 without a preference."""
+    items = len(weights)
+    found = np.empty((items, items))
+    for top in range(0, items, _TILE):
+        for left in range(top, items, _TILE):
+            for one in range(top, min(top + _TILE, items)):
+                for other in range(max(left, one), min(left + _TILE, items)):
+                    gap = np.rint((weights[one, other] - weights[other, one]) * GRID) / GRID
+                    if np.isnan(gap):
+                        gap = 0.0
+                    found[one, other] = gap
+                    found[other, one] = -gap
+    return found
+
+
+@compiled()
+@no_type_check
+def won(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Σ_j w(i, j) / (w(i, j) + w(j, i)), each on the grid, ½ of 0 / 0, and how many j there are."""
+    items = len(weights)
+    total, compared = np.zeros(items), np.zeros(items)
+    for top in range(0, items, _TILE):
+        for left in range(top, items, _TILE):
+            for one in range(top, min(top + _TILE, items)):
+                for other in range(max(left, one + 1), min(left + _TILE, items)):
+                    both = weights[one, other] + weights[other, one]
+                    if np.isnan(both):
+                        continue
+                    share = 0.5
+                    if both > 0.0:
+                        share = np.rint(weights[one, other] / both * GRID) / GRID
+                    total[one] += share
+                    total[other] += 1.0 - share
+                    compared[one] += 1.0
+                    compared[other] += 1.0
+    return total, compared
+
+
+@compiled()
+@no_type_check
+def goa(gaps: np.ndarray) -> np.ndarray:
+    """The item of the largest potential Σ w(i, j) − w(j, i) first, then of those left."""
+    items = len(gaps)
+    order, potential = np.empty(items, np.int64), np.empty(items)
+    for one in range(items):
+        potential[one] = gaps[one].sum()
+    best = 0
+    for one in range(items):
+        if potential[one] > potential[best] + TIED:
+            best = one
+    for place in range(items):
+        order[place] = best
+        potential[best] = -np.inf
+        row, best, most = gaps[best], 0, -np.inf
+        for one in range(items):
+            potential[one] += row[one]
+            if potential[one] > most + TIED:
+                best, most = one, potential[one]
+    return order
+
+
+@compiled()
+@no_type_check
+def above(weights: np.ndarray, one: int, other: int) -> bool:
+    """Whether one goes before the other; a tie is settled by the row."""
+    here, there = weights[one, other], weights[other, one]
+    if here > there:
+        return True
+    if here < there:
+        return False
+    return one < other
+
+
+@compiled()
+@no_type_check
+def quicksort(
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
+) -> np.ndarray:
+    """Quicksort whose pivot is the first of its segment in the order given, down to rank `top`.
+
+    Of an order drawn at random that is a pivot drawn anew in each segment.
+    """
+    items = len(start)
+    order, kept = start.copy(), np.empty(items, np.int64)
+    stack = np.empty((items + 1, 2), np.int64)
+    stack[0, 0], stack[0, 1], depth = 0, items, 1
+    while depth:
+        depth -= 1
+        first, last = stack[depth, 0], stack[depth, 1]
+        if last - first < 2 or first >= top:
+            continue
+        pivot, known = order[first], True
+        for at in range(first + 1, last):
+            read[order[at], pivot] = True
+            known &= asked[order[at], pivot]
+        if not known:
+            continue
+        before, after = first, 0
+        for at in range(first + 1, last):
+            item = order[at]
+            if above(weights, item, pivot):
+                order[before] = item
+                before += 1
+            else:
+                kept[after] = item
+                after += 1
+        order[before] = pivot
+        for at in range(after):
+            order[before + 1 + at] = kept[at]
+        stack[depth, 0], stack[depth, 1] = first, before
+        stack[depth + 1, 0], stack[depth + 1, 1] = before + 1, last
+        depth += 2
+    return order
+
+
+@compiled()
+@no_type_check
+def fuzzy_merge(  # noqa: C901 (one loop that Numba compiles)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, window: int
+) -> np.ndarray:
+    """Merge sort whose next item wins the potential among the `window` heads of both runs."""
+    items = len(start)
+    order = start.copy()
+    size, known = 1, True
+    heads = np.empty(2 * window, np.int64)
+    while size < items and known:
+        merged = order.copy()
+        for first in range(0, items - size, 2 * size):
+            middle, last = first + size, min(first + 2 * size, items)
+            left, right = order[first:middle].copy(), order[middle:last].copy()
+            lefts, rights, place = len(left), len(right), first
+            while lefts + rights > 0 and known:
+                here, there = min(window, lefts), min(window, rights)
+                heads[:here] = left[:here]
+                heads[here : here + there] = right[:there]
+                count = here + there
+                for one in range(count):
+                    for other in range(one):
+                        read[heads[one], heads[other]] = True
+                        known &= asked[heads[one], heads[other]]
+                if not known:
+                    break
+                best, most = 0, -np.inf
+                for one in range(count):
+                    potential = 0.0
+                    for other in range(count):
+                        gap = weights[heads[one], heads[other]] - weights[heads[other], heads[one]]
+                        if one != other and not np.isnan(gap):
+                            potential += np.rint(gap * GRID) / GRID
+                    same = abs(potential - most) <= TIED
+                    if potential > most + TIED or (same and heads[one] < heads[best]):
+                        best, most = one, potential
+                merged[place] = heads[best]
+                place += 1
+                if best < here:
+                    left[best : lefts - 1] = left[best + 1 : lefts].copy()
+                    lefts -= 1
+                else:
+                    best -= here
+                    right[best : rights - 1] = right[best + 1 : rights].copy()
+                    rights -= 1
+            merged[place : place + lefts] = left[:lefts]
+            merged[place + lefts : place + lefts + rights] = right[:rights]
+        order = merged
+        size *= 2
+    return order
+
+
+@compiled()
+@no_type_check
+def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, heap: np.ndarray, at: int, size: int
+) -> bool:
+    """Let the item at a place of the heap sink; False where a pair was not asked yet."""
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size:
+            read[heap[child], heap[child + 1]] = True
+            if not asked[heap[child], heap[child + 1]]:
+                return False
+            if above(weights, heap[child + 1], heap[child]):
+                child += 1
+        read[heap[child], heap[at]] = True
+        if not asked[heap[child], heap[at]]:
+            return False
+        if not above(weights, heap[child], heap[at]):
+            return True
+        heap[at], heap[child] = heap[child], heap[at]
+        at = child
+    return True
+
+
+@compiled()
+@no_type_check
+def heap_top(
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
+) -> np.ndarray:
+    """The first `top` items by a heap; those left keep the order given."""
+    items = len(start)
+    heap, size = start.copy(), items
+    order, done = np.empty(items, np.int64), 0
+    for at in range(items // 2 - 1, -1, -1):
+        if not _sift(weights, asked, read, heap, at, size):
+            return start.copy()
+    while done < min(top, items):
+        order[done] = heap[0]
+        done += 1
+        size -= 1
+        heap[0] = heap[size]
+        if done < top and not _sift(weights, asked, read, heap, 0, size):
+            break
+    taken = np.zeros(items, np.bool_)
+    for at in range(done):
+        taken[order[at]] = True
+    for at in range(items):
+        if not taken[start[at]]:
+            order[done] = start[at]
+            done += 1
+    return order
+
+
+@compiled()
+@no_type_check
+def sliding(
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
+) -> np.ndarray:
+    """Passes from the bottom up that exchange neighbours; pass p settles rank p."""
+    items = len(start)
+    order = start.copy()
+    for settled in range(min(top, items - 1)):
+        moved = False
+        for at in range(items - 2, settled - 1, -1):
+            upper, lower = order[at], order[at + 1]
+            read[upper, lower] = True
+            if not asked[upper, lower]:
+                return order
+            if weights[lower, upper] > weights[upper, lower]:
+                order[at], order[at + 1] = lower, upper
+                moved = True
+        if not moved:
+            break
+    return order
+
+
+@compiled()
+@no_type_check
+def agreement(weights: np.ndarray, order: np.ndarray) -> float:
+    """Σ w(i, j) over the pairs that the order puts i above j in."""
+    total = 0.0
+    for at in range(len(order)):
+        for below in range(at + 1, len(order)):
+            weight = weights[order[at], order[below]]
+            if not np.isnan(weight):
+                total += weight
+    return total

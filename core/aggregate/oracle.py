@@ -1,0 +1,85 @@
+"""Pairs that are paid for one by one: what an aggregator knows, and what it wants to know next.
+
+An aggregator is a function of what it knows. Where that is not enough it names the pairs it wants;
+they are asked, all at once, and it begins anew. So it cannot read a pair that was not paid for,
+answers that were kept are never asked again, and a budget ends the asking, not the order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+from shuffleproof.core.aggregate.preferences import Pairs
+
+Couples: TypeAlias = Int64[np.ndarray, "pairs 2"]
+Judge: TypeAlias = Callable[[np.ndarray], np.ndarray]
+"""Pairs (i, j) → two columns: the weights of i above j and of j above i, NaN without an answer."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was paid for.
+
+    Attributes:
+        weights: of the row's item above the column's; NaN where nothing is known.
+        asked: pairs that were paid for, both ways; one without an answer stays NaN.
+        read: pairs that the aggregator read or wanted, one way or both.
+    """
+
+    weights: Float64[np.ndarray, "items items"]
+    asked: Bool[np.ndarray, "items items"]
+    read: Bool[np.ndarray, "items items"]
+
+    @classmethod
+    def nothing(cls, items: int) -> "Known":
+        """No pair of so many items."""
+        return cls(
+            np.full((items, items), np.nan),
+            np.eye(items, dtype=bool),
+            np.zeros((items, items), dtype=bool),
+        )
+
+    @classmethod
+    def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "Known":
+        """Every pair there is; what is read is noted in `read`."""
+        return cls(weights, np.ones(weights.shape, bool), np.zeros(weights.shape, bool))
+
+    @property
+    def items(self) -> int:
+        """How many there are."""
+        return len(self.weights)
+
+    def wanted(self) -> Couples:
+        """Pairs read and not paid for, by row; reading begins anew."""
+        pairs = np.argwhere(np.triu(self.read | self.read.T, 1) & ~self.asked)
+        self.read[:] = False
+        return pairs
+
+    def put(self, pairs: Couples, answers: Float64[np.ndarray, "pairs 2"]) -> None:
+        """Keep answers that were paid for."""
+        one, other = pairs.T
+        self.weights[one, other], self.weights[other, one] = answers.T
+        self.asked[one, other] = self.asked[other, one] = True
+
+
+@dataclass
+class Oracle:
+    """Stored preferences that give an answer for a call, and count the calls.
+
+    Attributes:
+        pairs: what is stored.
+        calls: pairs that were asked so far; asking a pair again costs again.
+    """
+
+    pairs: Pairs
+    calls: int = field(default=0, init=False)
+
+    def __call__(self, couples: Couples) -> Float64[np.ndarray, "pairs 2"]:
+        """The weights of these pairs, both ways."""
+        self.calls += len(couples)
+        one, other = couples.T
+        weights = self.pairs.weights
+        return np.stack([weights[one, other], weights[other, one]], axis=1)

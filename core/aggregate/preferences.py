@@ -1,0 +1,248 @@
+"""Preferences between the items of a query: who was asked what, and what was answered.
+
+A judgment says how strongly `a` is preferred to `b`: 1 wholly, ½ a tie, 0 the reverse. A pair that
+nobody judged is missing, which is not a tie. Where it is known which of the two was shown first,
+f(a, b) and f(b, a) are two answers and are kept apart; else one answer tells both.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int8, Int32, Int64
+
+from shuffleproof.core.compiled import compiled
+from shuffleproof.core.errors import DataError
+
+FILE = "preferences.npz"
+ROWS = ("a", "b", "value", "votes", "judge", "first")
+UNKNOWN = -1
+"""No judge, or no first of the two, is known."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The preferences among the items of one query, as a matrix.
+
+    Attributes:
+        values: f(i, j), the preference of i over j in [0, 1]; NaN where nobody was asked. The
+            diagonal is NaN.
+        votes: how many answers f(i, j) is the mean of.
+        weigh: whether a pair counts by its votes (sets of rankings) or once (judged pairs).
+    """
+
+    values: Float64[np.ndarray, "items items"]
+    votes: Float64[np.ndarray, "items items"]
+    weigh: bool = False
+
+    @property
+    def items(self) -> int:
+        """How many there are."""
+        return len(self.values)
+
+    @cached_property
+    def weights(self) -> Float64[np.ndarray, "items items"]:
+        """What an order gains that puts i above j: f(i, j), times its votes' share of the most."""
+        if not self.weigh or not self.votes.max():
+            return self.values
+        return self.values * (self.votes / self.votes.max())
+
+    @cached_property
+    def count(self) -> int:
+        """How many pairs of items have a preference."""
+        return int(np.isfinite(self.values).sum()) // 2
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Judgments, or whole rankings, of the items of several queries.
+
+    Attributes:
+        query_ids: by query.
+        items: the names of the items, by query.
+        bounds: judgments of query q are rows `bounds[q] … bounds[q + 1] − 1`.
+        a: the one item of each judgment, as a place in its query's items.
+        b: the other.
+        value: how strongly a is preferred to b, in [0, 1].
+        votes: how many answers the value is the mean of.
+        judge: who answered, as a place in `judges`; −1: it is not known.
+        first: which was shown first: 0 a, 1 b; −1: it is not known.
+        judges: their names; of rankings, the names of the rankers.
+        rankings: by query, the score that each ranker gives each item, higher is better, NaN where
+            it says nothing; empty where judgments were read.
+        labels: the grade of each item, by query, NaN where it is not known; empty: none is.
+        notes: what reading left out or put together, in words.
+    """
+
+    query_ids: tuple[str, ...]
+    items: tuple[tuple[str, ...], ...]
+    bounds: Int64[np.ndarray, " bounds"]
+    a: Int32[np.ndarray, " rows"]
+    b: Int32[np.ndarray, " rows"]
+    value: Float64[np.ndarray, " rows"]
+    votes: Float64[np.ndarray, " rows"]
+    judge: Int32[np.ndarray, " rows"]
+    first: Int8[np.ndarray, " rows"]
+    judges: tuple[str, ...] = ()
+    rankings: tuple[Float32[np.ndarray, "rankers items"], ...] = ()
+    labels: tuple[Float64[np.ndarray, " items"], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def queries(self) -> int:
+        """How many there are."""
+        return len(self.query_ids)
+
+    @property
+    def documents(self) -> int:
+        """How many items there are over all queries."""
+        return sum(map(len, self.items))
+
+    def rows(self, query: int) -> slice:
+        """The judgments of a query."""
+        return slice(int(self.bounds[query]), int(self.bounds[query + 1]))
+
+    def pairs(self, query: int) -> Pairs:
+        """The preferences of a query as a matrix: n² numbers for n items."""
+        if self.rankings:
+            return pairs_of_rankings(self.rankings[query])
+        own = self.rows(query)
+        a, b, value, votes, first = (
+            getattr(self, name)[own] for name in ("a", "b", "value", "votes", "first")
+        )
+        total, count = np.zeros((2, len(self.items[query]), len(self.items[query])))
+        for shown, one, other, answer in ((1, a, b, value), (0, b, a, 1.0 - value)):
+            rows = (first != shown) & (a != b)  # who was shown second says nothing of its own order
+            np.add.at(total, (one[rows], other[rows]), (votes * answer)[rows])
+            np.add.at(count, (one[rows], other[rows]), votes[rows])
+        with np.errstate(invalid="ignore"):
+            values = np.where(count > 0, total / count, np.nan)
+        return Pairs(np.where(np.isnan(values), 1.0 - values.T, values), count)
+
+
+def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
+    """How often the row's item stands above the column's, over the rankers that rank both.
+
+    >>> pairs_of_rankings(np.array([[3, 2], [1, np.nan], [1, 1]], np.float32)).values[0, 1]
+    np.float64(0.75)
+    """
+    values, votes = _counted(np.ascontiguousarray(rankings))
+    return Pairs(values, votes, weigh=True)
+
+
+def pairs_of_matrix(values: Float64[np.ndarray, "items items"]) -> Pairs:
+    """A matrix as it stands; where one direction alone is known the other is 1 less it.
+
+    >>> pairs_of_matrix(np.array([[0, 0.8], [np.nan, 0]])).values[1, 0].round(3)
+    np.float64(0.2)
+    """
+    whole = np.where(np.isnan(values), 1 - values.T, values)
+    np.fill_diagonal(whole, np.nan)
+    return Pairs(whole, np.isfinite(whole).astype(float))
+
+
+@compiled()
+@no_type_check
+def _counted(rankings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rankers, items = rankings.shape
+    wins, votes = np.zeros((items, items)), np.zeros((items, items))
+    for ranker in range(rankers):
+        scores = rankings[ranker]
+        for one in range(items):
+            if np.isnan(scores[one]):
+                continue
+            for other in range(items):
+                if np.isnan(scores[other]):
+                    continue
+                votes[one, other] += 1.0
+                if scores[one] > scores[other]:
+                    wins[one, other] += 1.0
+                elif scores[one] == scores[other]:
+                    wins[one, other] += 0.5
+    for one in range(items):
+        votes[one, one] = 0.0
+        for other in range(items):
+            wins[one, other] = (
+                wins[one, other] / votes[one, other] if votes[one, other] > 0 else np.nan
+            )
+    return wins, votes
+
+
+def save(preferences: Preferences, directory: Path) -> None:
+    """Write `preferences.npz` into a directory."""
+    about = {
+        "query_ids": preferences.query_ids,
+        "items": preferences.items,
+        "judges": preferences.judges,
+        "notes": preferences.notes,
+    }
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    arrays = {name: getattr(preferences, name) for name in ("bounds", *ROWS)}
+    if preferences.rankings:
+        arrays["rankings"] = np.concatenate(preferences.rankings, axis=1)
+    if preferences.labels:
+        arrays["labels"] = np.concatenate(preferences.labels)
+    np.savez(directory / FILE, about=text, **arrays)
+
+
+def open_(directory: Path) -> Preferences:
+    """Read what `save` wrote.
+
+    Raises:
+        DataError: it is missing or damaged.
+    """
+    path = directory / FILE
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = dict(archive)
+        about = json.loads(arrays.pop("about").tobytes())
+        items = tuple(map(tuple, about["items"]))
+        ends = np.cumsum([len(own) for own in items])[:-1]
+        rankings, labels = arrays.pop("rankings", None), arrays.pop("labels", None)
+        return Preferences(
+            query_ids=tuple(about["query_ids"]),
+            items=items,
+            judges=tuple(about["judges"]),
+            notes=tuple(about["notes"]),
+            rankings=() if rankings is None else tuple(np.split(rankings, ends, axis=1)),
+            labels=() if labels is None else tuple(np.split(labels, ends)),
+            **arrays,
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        found = f"not whole stored preferences ({error})"
+        raise DataError(str(path), found, "Ingest the preferences again.") from error
+
+
+def built(
+    queries: Sequence[str],
+    items: Sequence[Sequence[str]],
+    rows: Sequence[tuple[int, int, int, float, float, int, int]] = (),
+    judges: Sequence[str] = (),
+    **more: tuple[object, ...],
+) -> Preferences:
+    """Preferences of judgments (query, a, b, value, votes, judge, first), in any order of queries.
+
+    >>> built(["q"], [["x", "y"]], [(0, 1, 0, 1.0, 1.0, -1, -1)]).pairs(0).values[1, 0]
+    np.float64(1.0)
+    """
+    table = np.array(rows, dtype=float).reshape(-1, 7)
+    table = table[np.argsort(table[:, 0], kind="stable")]
+    counts = np.bincount(table[:, 0].astype(int), minlength=len(queries))
+    a, b, value, votes, judge, first = table[:, 1:].T
+    return Preferences(
+        query_ids=tuple(queries),
+        items=tuple(map(tuple, items)),
+        bounds=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        a=a.astype(np.int32),
+        b=b.astype(np.int32),
+        value=value.copy(),
+        votes=votes.copy(),
+        judge=judge.astype(np.int32),
+        first=first.astype(np.int8),
+        judges=tuple(judges),
+        **more,  # type: ignore[arg-type]
+    )

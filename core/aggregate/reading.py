@@ -1,0 +1,607 @@
+"""Preferences read from files: tables of pairs, matrices, sets of rankings, TREC runs.
+
+    pairs     query, a, b [, preference, votes, judge, first] as CSV, TSV, JSON lines or Parquet;
+              without preference a is preferred, and each line is an answer. Without a line of
+              names: three columns are query, a, b, a fourth is the preference, or votes of 1, 0
+              and −1 with commas between. Judges' logs (`--- topic a b`, then two responses) too.
+    matrix    n × n numbers as .npy, f(row, column) with the row's item shown first; NaN is missing.
+    rankings  LETOR's aggregation sets, or query, ranker, item, rank.
+    runs      TREC runs, a ranker each.
+
+Where a preference is written and not who was shown first, it is a: (a, b) and (b, a) are two
+answers. Every file may be compressed.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.letor.stream import Limits, blocks
+from shuffleproof.core.errors import DataError, LetorError, ParameterError, UnknownNameError, quoted
+from shuffleproof.core.numerals import number
+from shuffleproof.core.words import counted
+
+LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 35)
+COLUMNS = ("query", "a", "b", "preference", "votes", "judge", "first")
+FORMATS = ("pairs", "matrix", "rankings", "runs")
+DIRECTIONS = ("small", "large")
+REPEATS = ("error", "votes", "first", "last")
+NULLS = ("missing", "last")
+MALFORMED = ("error", "skip")
+FORM = "A line reads: query, a, b, or query, a, b, preference in [0, 1]."
+WORDS = {"a": 1.0, "b": 0.0, "tie": 0.5, "same": 0.5, "s": 0.5, "=": 0.5}
+LOG = re.compile(r"--- (\S+) (\S+) (\S+)\s*$")
+RESPONSE = re.compile(r"Response:\s*(.*?)\s*$")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files become preferences.
+
+    Attributes:
+        format: one of FORMATS; empty: by the files' ends.
+        direction: of rankings: is a small number the top, or a large one; empty: refused.
+        nulls: of rankings and runs: an item that a ranker lacks is missing, or below its last.
+        repeats: a pair with two preferences: an error, both counted as votes, or one of them.
+        malformed: an answer that cannot be read: an error, or left out and counted.
+        columns: the files' names of our columns, where they are others.
+        items: a file of query and item a line: all items that there are.
+        qrels: judgments (TREC): labels of items.
+    """
+
+    format: str = ""
+    direction: str = ""
+    nulls: str = "missing"
+    repeats: str = "error"
+    malformed: str = "error"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    items: Path | None = None
+    qrels: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Check that each is one of what there is."""
+        allowed = (
+            ("format", FORMATS), ("direction", DIRECTIONS), ("nulls", NULLS),
+            ("repeats", REPEATS), ("malformed", MALFORMED),
+        )  # fmt: skip
+        for name, choices in allowed:
+            value = getattr(self, name)
+            if value and value not in choices:
+                raise ParameterError(name, value, "one of " + ", ".join(choices))
+        for name in self.columns:
+            if name not in COLUMNS:
+                raise UnknownNameError("column", name, COLUMNS)
+
+
+def read(paths: Sequence[Path], reading: Reading | None = None) -> Preferences:
+    """All preferences of these files together.
+
+    Raises:
+        LetorError: a malformed line, by file and number.
+        DataError: a file that is missing, empty or of another form; a query of one item, an item
+            that was never compared, an unknown one.
+    """
+    reading = reading or Reading()
+    for path in paths:
+        if not path.is_file():
+            raise DataError(str(path), "no such file", "Check the path.")
+    known = None if reading.items is None else _listed(reading.items)
+    labels = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
+    form = reading.format or _format_of(paths)
+    if form in {"pairs", "matrix"}:
+        return _Judgments(reading, known, labels).read(paths, form)
+    return _ranked(paths, form, reading, known, labels)
+
+
+def _format_of(paths: Sequence[Path]) -> str:
+    """The form of files by their names' ends and their first lines."""
+    if all(path.suffix == ".npy" for path in paths):
+        return "matrix"
+    if paths[0].suffix == ".parquet":
+        return "pairs"
+    first = next(iter(_lines(paths[0])), (0, ""))[1]
+    columns = first.split()
+    if len(columns) >= 6 and columns[1].upper() == "Q0":
+        return "runs"
+    if re.match(r"\S+\s+qid:", first):
+        return "rankings"
+    return "pairs"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers."""
+    empty = True
+    for block in blocks(path, str(path), LIMITS):
+        text = block.buffer[: block.end].tobytes().decode(errors="surrogateescape")
+        for at, line in enumerate(text.split("\n")[:-1], block.first_line):
+            if line and not line.isspace():
+                empty = False
+                yield at, line.rstrip("\r")
+    if empty:
+        raise DataError(str(path), "no lines", FORM)
+
+
+def _listed(path: Path) -> dict[str, list[str]]:
+    """The items of each query: its name and the item's, the last column, on each line."""
+    found: dict[str, list[str]] = {}
+    for at, line in _lines(path):
+        columns = re.split(r"[,;\t ]+", line.strip())
+        if len(columns) < 2:
+            raise LetorError(path, at, line, "one column", "A line reads: query, item.")
+        found.setdefault(columns[0], []).append(columns[-1])
+    return {query: list(dict.fromkeys(items)) for query, items in found.items()}
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """One line: names as written, and where it stands."""
+
+    query: str
+    a: str
+    b: str
+    value: float
+    votes: float
+    judge: str
+    first: str
+    stated: bool
+
+
+class _Judgments:
+    """Answers of all files put together."""
+
+    def __init__(
+        self,
+        reading: Reading,
+        known: dict[str, list[str]] | None,
+        labels: Mapping[str, Mapping[str, int]],
+    ) -> None:
+        self.reading, self.known, self.labels = reading, known, labels
+        self.queries: dict[str, int] = {}
+        self.items: list[dict[str, int]] = []
+        self.judges: dict[str, int] = {}
+        self.rows: list[tuple[int, int, int, float, float, int, int]] = []
+        self.seen: dict[tuple[int, ...], int] = {}
+        self.where: dict[str, str] = {}
+        self.malformed: list[str] = []
+        self.again: Counter[str] = Counter()
+
+    def read(self, paths: Sequence[Path], form: str) -> Preferences:
+        """Every file; then what no line shows alone."""
+        for path in paths:
+            if form == "matrix":
+                self._matrix(path)
+            else:
+                for at, line, answer in _answers(path, self.reading):
+                    self._take(path, at, line, answer)
+        for query, items in (self.known or {}).items():
+            own = self.items[self._query(query)]
+            for item in items:
+                own.setdefault(item, len(own))
+        self._check(paths)
+        names = [list(items) for items in self.items]
+        notes = [f"{kind}: {count:,}." for kind, count in self.again.items()]
+        if self.malformed:
+            shown = ", ".join(self.malformed[:5]) + (" …" if len(self.malformed) > 5 else "")
+            count = counted(len(self.malformed), "malformed answer")
+            notes.append(f"{count} left out ({shown}).")
+        grades = tuple(
+            np.array([self.labels.get(query, {}).get(item, np.nan) for item in own], float)
+            for query, own in zip(self.queries, names, strict=True)
+        )
+        return built(
+            list(self.queries), names, self.rows, list(self.judges),
+            labels=grades if self.labels else (), notes=tuple(notes),
+        )  # fmt: skip
+
+    def _query(self, name: str) -> int:
+        found = self.queries.setdefault(name, len(self.queries))
+        if found == len(self.items):
+            self.items.append({})
+        return found
+
+    def _take(self, path: Path, at: int, line: str, answer: _Answer | str) -> None:
+        if isinstance(answer, str):
+            if self.reading.malformed == "error":
+                remedy = f"{FORM} Mend the line, or leave such answers out: --malformed skip."
+                raise LetorError(path, at, line, answer, remedy)
+            self.malformed.append(f"{path.name}:{at}")
+            return
+        query = self._query(answer.query)
+        self.where.setdefault(answer.query, f"{path}:{at}")
+        own = self.items[query]
+        if self.known is not None:
+            for name in (answer.a, answer.b):
+                if name not in self.known.get(answer.query, ()):
+                    found = f"the unknown document {quoted(name)} of query {answer.query}"
+                    remedy = f"Mend its name, or add it to {self.reading.items}."
+                    raise LetorError(path, at, line, found, remedy)
+        a, b = (own.setdefault(name, len(own)) for name in (answer.a, answer.b))
+        judge = UNKNOWN
+        if answer.judge:
+            judge = self.judges.setdefault(answer.judge, len(self.judges))
+        first = {"": UNKNOWN, "a": 0, "b": 1, answer.a: 0, answer.b: 1}.get(answer.first)
+        if first is None:
+            found = f"first is {quoted(answer.first)}"
+            raise LetorError(path, at, line, found, "It is a, b, or the name of one of the two.")
+        row = (query, a, b, answer.value, answer.votes, judge, first)
+        if answer.stated and self._said_again(path, at, line, row):
+            return
+        self.rows.append(row)
+
+    def _said_again(
+        self, path: Path, at: int, line: str, row: tuple[int, int, int, float, float, int, int]
+    ) -> bool:
+        """Whether this preference was stated before; a second value is settled as was asked."""
+        shown = (row[1], row[2]) if row[6] != 1 else (row[2], row[1])
+        value = row[3] if row[6] != 1 else 1 - row[3]
+        key = (row[0], *shown, row[5], row[6] != UNKNOWN)
+        before = self.seen.setdefault(key, len(self.rows))
+        if before == len(self.rows) or self.reading.repeats == "votes":
+            return False
+        old = self.rows[before]
+        old_value = old[3] if old[6] != 1 else 1 - old[3]
+        if old_value == value:
+            return self.reading.repeats in {"first", "last"}
+        if self.reading.repeats == "error":
+            found = f"a second preference of a pair that has {old_value:g} already"
+            remedy = "Say what it means: --repeats votes (both count), first or last."
+            raise LetorError(path, at, line, found, remedy)
+        self.again[f"pairs stated twice, the {self.reading.repeats} kept"] += 1
+        if self.reading.repeats == "last":
+            self.rows[before] = row
+        return True
+
+    def _matrix(self, path: Path) -> None:
+        remedy = "Give n × n numbers in [0, 1], NaN where a pair was not asked."
+        try:
+            values = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(str(path), f"no NumPy matrix ({error})", remedy) from error
+        if (
+            values.ndim != 2
+            or values.shape[0] != values.shape[1]
+            or values.dtype.kind not in "fiub"
+        ):
+            found = f"an array of {values.dtype} and shape {values.shape}"
+            raise DataError(str(path), found, remedy)
+        values = values.astype(float)
+        bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
+        if len(bad):
+            row, column = bad[0].tolist()
+            found = f"{values[row, column]:g} at row {row}, column {column} (from 0)"
+            raise DataError(str(path), found, remedy)
+        name = path.name.removesuffix(".npy")
+        query = self._query(name)
+        self.where[name] = str(path)
+        given = None if self.known is None else self.known.get(name, [])
+        if given is not None and len(given) != len(values):
+            found = f"{counted(len(values), 'row')}, where {self.reading.items} lists {len(given)}"
+            raise DataError(str(path), found, f"List each row's item of query {name}, in order.")
+        for item in range(len(values)) if given is None else given:
+            self.items[query].setdefault(str(item), len(self.items[query]))
+        if not np.nan_to_num(np.diag(values)).any():
+            np.fill_diagonal(values, np.nan)
+        for row, column in np.argwhere(np.isfinite(values)).tolist():
+            self.rows.append((query, row, column, float(values[row, column]), 1.0, UNKNOWN, 0))
+
+    def _check(self, paths: Sequence[Path]) -> None:
+        """A query of one item, and an item that no pair has."""
+        compared: list[set[int]] = [set() for _ in self.items]
+        for query, a, b, *_ in self.rows:
+            if a != b:
+                compared[query] |= {a, b}
+        for name, query in self.queries.items():
+            place = self.where.get(name, str(paths[0]))
+            items = self.items[query]
+            if len(items) < 2:
+                found = f"query {quoted(name)} has {counted(len(items), 'item')}"
+                raise DataError(place, found, "A preference is between two: leave the query out.")
+            lost = [item for item, at in items.items() if at not in compared[query]]
+            if lost:
+                found = f"item {quoted(lost[0])} of query {quoted(name)} was never compared"
+                found += f", nor were {len(lost) - 1} others" if len(lost) > 1 else ""
+                raise DataError(place, found, "Ask for one pair with it, or leave it out.")
+
+
+def _answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | str]]:
+    """Line number, line and what it answers, or what is wrong with it."""
+    if path.suffix == ".parquet":
+        yield from _parquet(path, reading)
+        return
+    lines = _lines(path)
+    at, line = next(lines)
+    if LOG.match(line):
+        yield from _log(path)
+        return
+    if line.lstrip().startswith("{"):
+        yield at, line, _of_json(path, at, line, reading)
+        for at, line in lines:
+            yield at, line, _of_json(path, at, line, reading)
+        return
+    yield from _table(path, reading)
+
+
+def _table(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | str]]:
+    import csv  # noqa: PLC0415 (beside what it reads)
+
+    lines = _lines(path)
+    at, line = next(lines)
+    separator = next((one for one in "\t;," if one in line), "")
+    header = [name.strip().strip('"') for name in line.split(separator or None)]
+    renamed = {reading.columns.get(name, name): name for name in COLUMNS}
+    ours = [renamed.get(name, renamed.get(name.lower(), "")) for name in header]
+    named = {"query", "a", "b"} <= set(ours)
+    if not named:
+        if reading.columns or len(header) not in {3, 4, 5}:
+            found = f"the columns {', '.join(header[:8])}"
+            remedy = f"{FORM} --columns query=NAME,a=NAME,b=NAME says what they are called."
+            raise LetorError(path, at, line, found, remedy)
+        ours = list(COLUMNS[: len(header)])
+        lines = _lines(path)
+    quotes = '"' in line
+    stated = "preference" in ours
+    for at, line in lines:
+        if quotes:
+            cells = next(csv.reader([line], delimiter=separator or " "))
+        else:
+            cells = line.split(separator or None)
+        if len(cells) != len(ours):
+            found = f"{counted(len(cells), 'column')} instead of {len(ours)}"
+            raise LetorError(path, at, line, found, FORM)
+        cell = {name: text.strip() for name, text in zip(ours, cells, strict=True) if name}
+        yield at, line, _answer(path, at, line, cell, stated=stated)
+
+
+def _of_json(path: Path, at: int, line: str, reading: Reading) -> _Answer | str:
+    try:
+        entry = json.loads(line)
+        named = {name: entry.get(reading.columns.get(name, name)) for name in COLUMNS}
+    except (ValueError, AttributeError, RecursionError) as error:
+        remedy = 'A line reads: {"query": …, "a": …, "b": …, "preference": …}.'
+        raise LetorError(path, at, line, "no JSON object", remedy) from error
+    cell = {name: str(value) for name, value in named.items() if value is not None}
+    return _answer(path, at, line, cell, stated="preference" in cell)
+
+
+def _parquet(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | str]]:
+    import pandas as pd  # noqa: PLC0415 (who reads Parquet waits for it)
+
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise DataError(str(path), f"no Parquet table ({error})", "Write it anew.") from error
+    frame = frame.rename(columns={theirs: ours for ours, theirs in reading.columns.items()})
+    names = [name for name in COLUMNS if name in frame]
+    if not {"query", "a", "b"} <= set(names):
+        found = f"the columns {', '.join(map(str, frame.columns[:8]))}"
+        raise DataError(str(path), found, "Columns are query, a, b and what else is known.")
+    for at, row in enumerate(frame[names].itertuples(index=False), 1):
+        given = zip(names, row, strict=True)
+        cell = {name: str(value) for name, value in given if not pd.isna(value)}
+        line = ",".join(cell.values())
+        yield at, line, _answer(path, at, line, cell, stated="preference" in names)
+
+
+def _answer(
+    path: Path, at: int, line: str, cell: Mapping[str, str], *, stated: bool
+) -> _Answer | str:
+    """What a line says, or what is wrong with its preference."""
+    query, a, b = (cell.get(name, "") for name in ("query", "a", "b"))
+    if not (query and a and b):
+        raise LetorError(path, at, line, "an empty query, a or b", FORM)
+    value, votes = 1.0, 1.0
+    if stated:
+        found = _preference(cell.get("preference", ""))
+        if isinstance(found, str):
+            return found
+        value, votes = found
+    if cell.get("votes"):
+        try:
+            votes = number(cell["votes"])
+        except ValueError:
+            votes = -1.0
+        if not votes > 0:
+            found = f"votes are {quoted(cell['votes'])}"
+            raise LetorError(path, at, line, found, "Give how many answers it is the mean of.")
+    if a == b and not stated:
+        found = f"{quoted(a)} against itself"
+        raise LetorError(path, at, line, found, "A pair is of two items: leave the line out.")
+    first = cell.get("first", "a" if stated else "")
+    return _Answer(query, a, b, value, votes, cell.get("judge", ""), first, stated)
+
+
+def _preference(text: str) -> tuple[float, float] | str:
+    """A preference and its votes, or what is wrong.
+
+    >>> _preference("0.25"), _preference("1,-1,0,1"), _preference("tie")
+    ((0.25, 1.0), (0.625, 4.0), (0.5, 1.0))
+    """
+    if text in WORDS:
+        return WORDS[text], 1.0
+    if "," in text:
+        votes = text.split(",")
+        if set(votes) <= {"1", "0", "-1"}:
+            return sum((int(vote) + 1) / 2 for vote in votes) / len(votes), float(len(votes))
+        return f"votes {quoted(text)} that are not 1, 0 or -1"
+    try:
+        value = number(text)
+    except ValueError:
+        return f"the preference {quoted(text)}"
+    if not 0 <= value <= 1:
+        return f"the preference {value:g} outside [0, 1]"
+    return value, 1.0
+
+
+def _log(path: Path) -> Iterator[tuple[int, str, _Answer | str]]:
+    """A judge's log: a pair, its answer with the first shown first, its answer the other way."""
+    pair: list[str] = []
+    asked = 0
+    for at, line in _lines(path):
+        if match := LOG.match(line):
+            pair, asked = list(match.groups()), 0
+        elif pair and asked < 2 and (match := RESPONSE.match(line)):
+            topic, a, b = pair[0], *(pair[1:] if asked == 0 else pair[:0:-1])
+            asked += 1
+            value = {"1": 1.0, "2": 0.0}.get(match[1])
+            if value is None:
+                yield at, line, f"the response {quoted(match[1])}"
+            else:
+                yield at, line, _Answer(topic, a, b, value, 1.0, "", "a", stated=False)
+
+
+def _ranked(
+    paths: Sequence[Path],
+    form: str,
+    reading: Reading,
+    known: Mapping[str, Sequence[str]] | None,
+    qrels: Mapping[str, Mapping[str, int]],
+) -> Preferences:
+    """Sets of rankings: a matrix of scores a query."""
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    rankers: dict[str, int] = {}
+    labels: dict[str, dict[str, float]] = {
+        query: {item: float(grade) for item, grade in own.items()} for query, own in qrels.items()
+    }
+    for path in paths:
+        if form == "runs":
+            run = trec.read_run(path)
+            name = path.name if run.tag in rankers or not run.tag else run.tag
+            rankers.setdefault(name, len(rankers))
+            for topic, retrieved in run.scores.items():
+                for item, score in retrieved.items():
+                    scores.setdefault(topic, {}).setdefault(item, {})[name] = score
+        else:
+            _rankings(path, scores, rankers, labels)
+    _check_items(paths, reading, known, scores)
+    tables, items = [], []
+    for own in scores.values():
+        table = np.full((len(rankers), len(own)), np.nan, np.float32)
+        for place, given in enumerate(own.values()):
+            for ranker, score in given.items():
+                table[rankers[ranker], place] = score
+        tables.append(table)
+        items.append(list(own))
+    grades = tuple(
+        np.array([labels.get(query, {}).get(item, np.nan) for item in own], float)
+        for query, own in zip(scores, items, strict=True)
+    )
+    sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
+    if form == "rankings" and not reading.direction:
+        raise _undirected(paths[0], tables, grades if labels else ())
+    tables = [sign * table for table in tables]
+    if reading.nulls == "last":
+        tables = [np.where(np.isnan(table), _below(table), table) for table in tables]
+    empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in tables)
+    notes = (f"Items that no ranker ranks, never compared: {empty:,}.",) if empty else ()
+    return built(
+        list(scores), items, (), list(rankers),
+        rankings=tuple(tables), labels=grades if labels else (), notes=notes,
+    )  # fmt: skip
+
+
+def _below(table: np.ndarray) -> np.ndarray:
+    """A score below each ranker's last, which all items that it lacks share."""
+    least = np.where(np.isnan(table), np.inf, table).min(axis=1, keepdims=True)
+    return np.where(np.isfinite(least), least, 0.0) - np.float32(1.0)
+
+
+def _check_items(
+    paths: Sequence[Path],
+    reading: Reading,
+    known: Mapping[str, Sequence[str]] | None,
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]],
+) -> None:
+    for query, own in scores.items():
+        if len(own) < 2:
+            found = f"query {quoted(query)} has {counted(len(own), 'item')}"
+            raise DataError(str(paths[0]), found, "A preference is between two: leave it out.")
+        for item in own:
+            if known is not None and item not in known.get(query, ()):
+                found = f"the unknown document {quoted(item)} of query {query}"
+                remedy = f"Mend its name, or add it to {reading.items}."
+                raise DataError(str(paths[0]), found, remedy)
+
+
+def _rankings(
+    path: Path,
+    scores: dict[str, dict[str, dict[str, float]]],
+    rankers: dict[str, int],
+    labels: dict[str, dict[str, float]],
+) -> None:
+    """One file of LETOR's aggregation sets, or of query, ranker, item, rank."""
+    form = "A line reads: query, ranker, item, rank; or label qid:Q 1:RANK 2:NULL … #docid = D."
+    separator = ""
+    for at, line in _lines(path):
+        if not separator:
+            separator = next((one for one in ("\t", ";", ",") if one in line), " ")
+            if re.match(r"\W*query\W", line, re.IGNORECASE):
+                continue
+        if " qid:" in line:
+            head, _, comment = line.partition("#")
+            cells = head.split()
+            query = cells[1].removeprefix("qid:")
+            named = re.search(r"docid\s*=\s*(\S+)", comment)
+            item = named[1] if named else f"{query}.{len(scores.get(query, ())) + 1}"
+            given = [cell.partition(":")[::2] for cell in cells[2:]]
+            labels.setdefault(query, {})[item] = _finite(path, at, line, cells[0], form)
+        else:
+            cells = line.split(None if separator == " " else separator)
+            if len(cells) != 4:
+                raise LetorError(path, at, line, f"{counted(len(cells), 'column')}, not 4", form)
+            query, ranker, item, rank = (cell.strip() for cell in cells)
+            given = [(ranker, rank)]
+        own = scores.setdefault(query, {}).setdefault(item, {})
+        for ranker, rank in given:
+            rankers.setdefault(ranker, len(rankers))
+            if rank.upper() in {"NULL", "NAN", ""}:
+                continue
+            value = _finite(path, at, line, rank, form)
+            if own.setdefault(ranker, value) != value:
+                found = f"a second rank of {quoted(item)} by {ranker}"
+                raise LetorError(path, at, line, found, "Keep one of the lines.")
+
+
+def _finite(path: Path, at: int, line: str, text: str, form: str) -> float:
+    try:
+        return number(text)
+    except ValueError as error:
+        found = f"{quoted(text)} where a number is due"
+        raise LetorError(path, at, line, found, form) from error
+
+
+def _undirected(
+    path: Path, tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]
+) -> DataError:
+    """What is told where nobody said which end is the top, with what labels propose."""
+    found = "is a small number the top, or a large one? The files do not say"
+    if not labels:
+        return DataError(
+            str(path), found, "Say --direction small or large; --qrels FILE lets it be proposed."
+        )
+    small, large = (proposed(tables, labels, sign) for sign in (-1.0, 1.0))
+    better = "small" if small > large else "large"
+    found += f"; by the labels small = top has precision@1 {small:.3f}, large = top {large:.3f}"
+    return DataError(str(path), found, f"Say --direction {better} if that is what is meant.")
+
+
+def proposed(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], sign: float) -> float:
+    """How often the item that a ranker has on top is relevant, on average over rankers and queries.
+
+    Items that a ranker ties on top count alike.
+    """
+    hits: list[Any] = []
+    for table, grades in zip(tables, labels, strict=True):
+        scores = sign * np.asarray(table, float)
+        hits += [
+            np.mean(np.nan_to_num(grades[row == np.nanmax(row)]) > 0)
+            for row in scores[np.isfinite(scores).any(axis=1)]
+        ]
+    return float(np.mean(hits)) if hits else 0.0

@@ -1,0 +1,376 @@
+"""Aggregators by name: how preferences that may contradict each other become one order.
+
+Each says what it costs, whence it is, what is proven of it, what it does with ties, whether it
+draws, and whether it answers alike however the items are numbered (up to ties).
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from shuffleproof.core.aggregate import kernels, scores
+from shuffleproof.core.aggregate.kemeny import kemeny
+from shuffleproof.core.aggregate.oracle import Judge, Known, Oracle
+from shuffleproof.core.aggregate.preferences import Pairs
+from shuffleproof.core.errors import ParameterError, UnknownNameError
+from shuffleproof.core.seeds import generator
+
+RUNS = 10
+"""Orders drawn by Multi-QuickSort and, of pairs, by reciprocal rank fusion."""
+
+WINDOW = 4
+"""Heads of each run that compete in Fuzzy-Merge."""
+
+FUSION = 60
+"""k of reciprocal rank fusion."""
+
+Order = Int64[np.ndarray, " items"]
+Rankings = Float32[np.ndarray, "rankers items"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an aggregator orders.
+
+    Attributes:
+        known: what was paid for.
+        seed: of what is drawn.
+        top: ranks that are wanted; the order below them may be any.
+        rankings: the rankings that the preferences are of, where they are.
+    """
+
+    known: Known
+    seed: int
+    top: int
+    rankings: Rankings | None = None
+
+    def drawn(self, run: int) -> Order:
+        """The items in an order drawn for a run."""
+        return generator(self.seed, "aggregate", run).permutation(self.known.items)
+
+
+@dataclass(frozen=True)
+class Aggregator:
+    """A way from preferences to an order.
+
+    Attributes:
+        name: as it is written.
+        title: as people call it.
+        summary: what it does, in a sentence.
+        complexity: time for n items.
+        source: where it is from.
+        bound: what is proven of its answer; empty: nothing.
+        calls: pairs that it needs.
+        ties: what settles them.
+        random: whether it draws.
+        equivariant: whether another numbering of the items gives the same order, ties apart.
+        adaptive: whether it reads pairs as it goes; others read them all.
+        order: the order of a task.
+    """
+
+    name: str
+    title: str
+    summary: str
+    complexity: str
+    source: str
+    bound: str
+    calls: str
+    ties: str
+    random: bool
+    equivariant: bool
+    adaptive: bool
+    order: Callable[[Task], Order]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms an order is made.
+
+    Attributes:
+        calls: pairs that may be asked; None: as many as are wanted.
+        seed: of what is drawn: pivots, and which pairs a budget buys.
+        top: ranks that are wanted; None: all.
+    """
+
+    calls: int | None = None
+    seed: int = 0
+    top: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        if self.top is not None and self.top < 1:
+            raise ParameterError("top", self.top, "a whole number from 1 on")
+        if self.calls is not None and self.calls < 0:
+            raise ParameterError("calls", self.calls, "a whole number from 0 on")
+
+    def task(self, known: Known, rankings: Rankings | None) -> Task:
+        """What is to be ordered, on these terms."""
+        top = known.items if self.top is None else min(self.top, known.items)
+        return Task(known, self.seed, top, rankings)
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """An order that an aggregator made.
+
+    Attributes:
+        order: items, the best first.
+        calls: pairs that were asked.
+        unanswered: pairs that it wanted and that nobody could answer.
+        complete: whether it could ask all that it wanted.
+    """
+
+    order: Order
+    calls: int
+    unanswered: int
+    complete: bool
+
+
+def aggregate(
+    name: str, pairs: Pairs, terms: Terms | None = None, rankings: Rankings | None = None
+) -> Aggregation:
+    """The order that an aggregator makes of stored preferences.
+
+    Args:
+        name: of the aggregator.
+        pairs: the preferences of a query.
+        terms: budget, seed and depth.
+        rankings: those that the preferences are of, where they are.
+
+    Raises:
+        UnknownNameError: no aggregator has that name.
+
+    >>> f = np.array([[np.nan, 0.9, 0.8], [0.1, np.nan, 0.3], [0.2, 0.7, np.nan]])
+    >>> aggregate("goa", Pairs(f, np.ones((3, 3)))).order.tolist()
+    [0, 2, 1]
+    """
+    chosen, terms = named(name), terms or Terms()
+    if terms.calls is not None:
+        steps = asking(name, Known.nothing(pairs.items), terms, rankings)
+        return answered(steps, Oracle(pairs))
+    known = Known.all_of(pairs.weights)
+    order = chosen.order(terms.task(known, rankings))
+    if not chosen.adaptive:
+        missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
+        return Aggregation(order, pairs.count, missing, complete=True)
+    read = np.triu(known.read | known.read.T, 1)
+    missing = int((read & np.isnan(pairs.weights)).sum())
+    return Aggregation(order, int(read.sum()) - missing, missing, complete=True)
+
+
+def asking(
+    name: str, known: Known, terms: Terms, rankings: Rankings | None = None
+) -> Generator[np.ndarray, np.ndarray, Aggregation]:
+    """Yield the pairs that an aggregator wants, take their answers, return its order.
+
+    Args:
+        name: of the aggregator.
+        known: what was paid for before, which is asked no more and costs nothing; what is paid
+            for is put into it.
+        terms: budget, seed and depth.
+        rankings: those that the preferences are of, where they are.
+    """
+    chosen = named(name)
+    left = known.items**2 if terms.calls is None else terms.calls
+    task = terms.task(known, rankings)
+    asked = unanswered = 0
+    complete = False
+    while True:
+        if chosen.adaptive:
+            chosen.order(task)
+            wanted = known.wanted()
+        else:
+            wanted = np.argwhere(np.triu(~known.asked, 1))
+            wanted = generator(terms.seed, "aggregate", "pairs").permutation(wanted)
+        complete = not len(wanted)
+        wanted = wanted[: left - asked]
+        if not len(wanted):
+            break
+        answers = yield wanted
+        known.put(wanted, answers)
+        unanswered += int(np.isnan(answers).any(axis=1).sum())
+        asked += len(wanted)
+    known.asked[:] = True
+    return Aggregation(chosen.order(task), asked, unanswered, complete)
+
+
+def answered(steps: Generator[np.ndarray, np.ndarray, Aggregation], judge: Judge) -> Aggregation:
+    """Ask a judge whatever an aggregator wants, to its order."""
+    try:
+        wanted = next(steps)
+        while True:
+            wanted = steps.send(judge(wanted))
+    except StopIteration as stop:
+        return stop.value
+
+
+def named(name: str) -> Aggregator:
+    """The aggregator of a name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in AGGREGATORS:
+        raise UnknownNameError("aggregator", name, AGGREGATORS)
+    return AGGREGATORS[name]
+
+
+def _greedy(task: Task) -> Order:
+    return kernels.goa(kernels.margins(task.known.weights))
+
+
+def _by(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Task], Order]:
+    """Items by falling score."""
+    return lambda task: scores.falling(score(task.known.weights))
+
+
+def _bradley_terry(task: Task) -> Order:
+    return scores.falling(scores.bradley_terry(task.known.weights).round(scores.DIGITS))
+
+
+def _quicksort(task: Task, run: int = 0) -> Order:
+    known = task.known
+    return kernels.quicksort(known.weights, known.asked, known.read, task.drawn(run), task.top)
+
+
+def _runs(task: Task) -> Sequence[Order]:
+    """Ranks of the items in several runs."""
+    return [np.argsort(_quicksort(task, run)) for run in range(RUNS)]
+
+
+def _multi_quicksort(task: Task) -> Order:
+    return np.argsort(np.sum(_runs(task), axis=0), kind="stable")
+
+
+def _fused(task: Task) -> Order:
+    if task.rankings is None:
+        ranks = np.array(_runs(task), float)
+    else:
+        known = np.isfinite(task.rankings)
+        table = np.where(known, task.rankings, -np.inf)
+        above = (table[:, None, :] > table[:, :, None]).sum(axis=2)
+        ranks = np.where(known, above, np.inf)
+    return scores.falling((1.0 / (FUSION + 1.0 + ranks)).sum(axis=0).round(12))
+
+
+def _given(kernel: Callable[..., Order], setting: Callable[[Task], int]) -> Callable[[Task], Order]:
+    """A kernel that starts at the order of the rows."""
+
+    def order(task: Task) -> Order:
+        known, start = task.known, np.arange(task.known.items)
+        return kernel(known.weights, known.asked, known.read, start, setting(task))
+
+    return order
+
+
+_ALL, _ROW, _SORTED = "all, n(n − 1)/2", "by row", "about 1.39 n log₂ n"
+_COHEN = "Cohen, Schapire & Singer: Learning to Order Things. JAIR 10, 1999"
+_AILON = "Ailon & Mohri: Preference-based learning to rank. Machine Learning 80, 2010"
+_DWORK = "Dwork, Kumar, Naor & Sivakumar: Rank aggregation methods for the Web. WWW 2001"
+
+_ENTRIES = (
+    Aggregator(
+        "goa", "Greedy order", "the item of the largest potential first, then of those left",
+        "O(n²)", _COHEN, "agreement with the preferences ≥ ½ of the best order's", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_greedy,
+    ),
+    Aggregator(
+        "gain", "Gain", "items by the first round's potentials of the greedy order",
+        "O(n²)", _COHEN, "", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_by(scores.gain),
+    ),
+    Aggregator(
+        "sop", "Sum of preferences", "items by Σ f(i, j) / (f(i, j) + f(j, i))",
+        "O(n²)",
+        "Coppersmith, Fleischer & Rudra: Ordering by weighted number of wins gives a good ranking "
+        "for weighted tournaments. SODA 2006",
+        "loss ≤ 5 times the least where f(i, j) + f(j, i) = 1", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_by(scores.sum_of_preferences),
+    ),
+    Aggregator(
+        "quicksort", "QuickSort", "quicksort with pivots drawn at random",
+        "O(n log n), O(n + k log k) for the top k", _AILON,
+        "expected loss ≤ 2 times the best order's, where f(i, j) + f(j, i) = 1; ≤ 1 time the "
+        "preferences' for two grades",
+        _SORTED, _ROW, random=True, equivariant=False, adaptive=True, order=_quicksort,
+    ),
+    Aggregator(
+        "multi-quicksort", "Multi-QuickSort", f"mean ranks over {RUNS} runs of QuickSort",
+        "O(r n log n) for r runs", _AILON, "",
+        f"at most those of {RUNS} QuickSorts, each pair once", _ROW,
+        random=True, equivariant=False, adaptive=True, order=_multi_quicksort,
+    ),
+    Aggregator(
+        "fuzzy-merge", "Fuzzy-Merge",
+        f"merge sort whose next item has the largest potential among {WINDOW} heads of each run",
+        "O(n w² log n) for w heads",
+        "a definition of our own; one head is merge sort, n heads the greedy order",
+        "", "O(n w log n)", _ROW,
+        random=False, equivariant=False, adaptive=True,
+        order=_given(kernels.fuzzy_merge, lambda _: WINDOW),
+    ),
+    Aggregator(
+        "borda", "Borda", "items by the mean share of votes that they win where they were compared",
+        "O(n²)", "de Borda: Mémoire sur les élections au scrutin. 1781", "", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_by(scores.borda),
+    ),
+    Aggregator(
+        "copeland", "Copeland", "items by how many they beat less how many beat them",
+        "O(n²)", "Copeland: A 'reasonable' social welfare function. 1951", "", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_by(scores.copeland),
+    ),
+    Aggregator(
+        "kemeny", "Kemeny", "the order that contradicts the preferences least",
+        "O(2ⁿ n) to n = 20 a component, local search and a lower bound above",
+        "Kemeny: Mathematics without numbers. Daedalus 88, 1959; Grötschel, Jünger & Reinelt: A "
+        "cutting plane algorithm for the linear ordering problem. Operations Research 32, 1984",
+        "loss is the least, or stands beside a lower bound", _ALL, "by row, or the search's",
+        random=False, equivariant=False, adaptive=False,
+        order=lambda task: kemeny(task.known.weights).order,
+    ),
+    Aggregator(
+        "mc4", "MC4", "items by the stationary share of a walk that moves to majority winners",
+        "O(n³)", _DWORK, "", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_by(scores.mc4),
+    ),
+    Aggregator(
+        "bradley-terry", "Bradley–Terry",
+        "items by strengths whose odds are likeliest, a win and a loss against strength 1 given",
+        "O(n²) a step", "Newman: Efficient computation of rankings from pairwise comparisons. "
+        "JMLR 24, 2023", "", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False, order=_bradley_terry,
+    ),
+    Aggregator(
+        "rrf", "Reciprocal rank fusion",
+        f"items by Σ 1/({FUSION} + rank) over the rankings, or over {RUNS} QuickSorts of pairs",
+        "O(r n log n) for r rankings",
+        "Cormack, Clarke & Büttcher: Reciprocal rank fusion. SIGIR 2009", "",
+        f"at most those of {RUNS} QuickSorts; none of rankings", _ROW,
+        random=True, equivariant=False, adaptive=True, order=_fused,
+    ),
+    Aggregator(
+        "scc-greedy", "Components, greedy",
+        "strongly connected components of the majority in order, each by the greedy order",
+        "O(n²)", _COHEN, "agreement ≥ ½ of the best order's", _ALL, _ROW,
+        random=False, equivariant=True, adaptive=False,
+        order=lambda task: scores.by_components(task.known.weights),
+    ),
+    Aggregator(
+        "heap-top-k", "Heap", "the top k from a heap, the others as given",
+        "O(n + k log n)", "Qin et al.: Large language models are effective text rankers with "
+        "pairwise ranking prompting. NAACL findings 2024", "", "2n + 2k log₂ n at most", _ROW,
+        random=False, equivariant=False, adaptive=True,
+        order=_given(kernels.heap_top, lambda task: task.top),
+    ),
+    Aggregator(
+        "sliding-window", "Sliding window", "k passes from the bottom up that exchange neighbours",
+        "O(k n)", "Qin et al.: Large language models are effective text rankers with pairwise "
+        "ranking prompting. NAACL findings 2024", "", "k n at most, each pair once",
+        "the order given stays",
+        random=False, equivariant=False, adaptive=True,
+        order=_given(kernels.sliding, lambda task: task.top),
+    ),
+)  # fmt: skip
+AGGREGATORS: Mapping[str, Aggregator] = {entry.name: entry for entry in _ENTRIES}

@@ -1,0 +1,134 @@
+"""Scores of items that all their preferences together give: shares, chains, strengths, parts."""
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+from shuffleproof.core.aggregate import kernels
+from shuffleproof.core.errors import DataError
+
+DAMPING = 0.05
+"""MC4's chance to start anew anywhere: the chain then has one stationary distribution."""
+
+SWEEPS = 10_000
+DIGITS = 9
+"""Scores that agree so far are tied: they come from sums whose order is no fact."""
+
+Weights = Float64[np.ndarray, "items items"]
+Scores = Float64[np.ndarray, " items"]
+
+
+def falling(scores: Scores) -> Int64[np.ndarray, " items"]:
+    """Items by falling score, ties by row."""
+    return np.argsort(-scores, kind="stable")
+
+
+def gain(weights: Weights) -> Scores:
+    """Σ_j w(i, j) − w(j, i)."""
+    return kernels.margins(weights).sum(axis=1).round(DIGITS)
+
+
+def sum_of_preferences(weights: Weights) -> Scores:
+    """Σ_j w(i, j) / (w(i, j) + w(j, i)), over the items that i was compared with."""
+    return kernels.won(weights)[0].round(DIGITS)
+
+
+def borda(weights: Weights) -> Scores:
+    """The mean share of the votes that an item wins, over the items that it was compared with."""
+    total, compared = kernels.won(weights)
+    points = total / np.maximum(compared, 1)
+    return np.where(compared > 0, points, -1.0).round(DIGITS)
+
+
+def beats(weights: Weights) -> Bool[np.ndarray, "items items"]:
+    """Whether the majority is for the row's item over the column's."""
+    return kernels.margins(weights) > 0
+
+
+def copeland(weights: Weights) -> Scores:
+    """Items beaten less items that beat it."""
+    won = beats(weights)
+    return won.sum(axis=1, dtype=float) - won.sum(axis=0, dtype=float)
+
+
+def mc4(weights: Weights) -> Scores:
+    """The stationary share of a walk that moves to an item drawn at random where that one wins."""
+    items = len(weights)
+    chain = beats(weights).T / items
+    chain[np.diag_indices(items)] = 1.0 - chain.sum(axis=1)
+    chain = (1.0 - DAMPING) * chain + DAMPING / items
+    system = chain.T - np.eye(items)
+    system[-1] = 1.0
+    return np.linalg.solve(system, np.eye(items)[-1]).round(DIGITS)
+
+
+def bradley_terry(weights: Weights, prior: float = 1.0) -> Scores:
+    """Logarithms of strengths s with P(i over j) = s_i / (s_i + s_j), their mean 0.
+
+    Newman's iteration s_i ← Σ_j w_ij s_j/(s_i + s_j) / Σ_j w_ji/(s_i + s_j) (JMLR 24, 2023).
+
+    Args:
+        weights: wins of the row's item.
+        prior: wins and losses against an item of strength 1 that each item is given. With 0 the
+            strengths are those of greatest likelihood, which there are where the wins connect all
+            items in both directions.
+
+    Raises:
+        DataError: they do not, and the prior is 0.
+    """
+    wins = np.nan_to_num(weights)
+    parts = components(wins > 0)
+    if prior == 0 and parts.max(initial=0) > 0:
+        found = f"wins are not strongly connected: {parts.max() + 1} components"
+        raise DataError("bradley-terry", found, "Ask more pairs, or give each item a prior win.")
+    strengths = np.ones(len(wins))
+    for _ in range(SWEEPS):
+        before = strengths
+        share = 1.0 / (strengths[:, None] + strengths[None, :])
+        own = prior / (strengths + 1.0)
+        strengths = ((wins * share) @ strengths + own) / ((wins.T * share).sum(axis=1) + own)
+        if prior == 0:
+            strengths /= np.exp(np.log(strengths).mean())
+        if np.abs(np.log(strengths / before)).max() < 1e-12:
+            break
+    return np.log(strengths)
+
+
+def components(beaten: Bool[np.ndarray, "items items"]) -> Int64[np.ndarray, " items"]:
+    """The strongly connected component of each item, numbered from 0."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 (.2 s, and few come here)
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    _, labels = connected_components(csr_array(beaten), connection="strong")
+    return labels.astype(np.int64)
+
+
+def ordered_components(weights: Weights) -> list[Int64[np.ndarray, " _"]]:
+    """Strongly connected components of the majority, those that beat others in front of them.
+
+    Of several that nothing left beats, the one whose items win most on average goes first.
+    """
+    gaps = kernels.margins(weights)
+    beaten = gaps > 0
+    labels = components(beaten)
+    parts = [np.flatnonzero(labels == part) for part in range(labels.max(initial=-1) + 1)]
+    if len(parts) < 2:
+        return parts
+    members = np.eye(len(parts))[labels]
+    over = (members.T @ beaten @ members > 0) & ~np.eye(len(parts), dtype=bool)
+    means = [(-float(gaps[part].sum() / len(part)), int(part[0])) for part in parts]
+    incoming, order = over.sum(axis=0), []
+    left = set(range(len(parts)))
+    while left:
+        chosen = min((part for part in left if incoming[part] == 0), key=lambda part: means[part])
+        left.remove(chosen)
+        incoming = incoming - over[chosen]
+        order.append(parts[chosen])
+    return order
+
+
+def by_components(weights: Weights) -> Int64[np.ndarray, " items"]:
+    """Components in order, the items of each by the greedy order of their own."""
+    parts = ordered_components(weights)
+    return np.concatenate(
+        [part[kernels.goa(kernels.margins(weights[np.ix_(part, part)]))] for part in parts]
+    )

@@ -1,0 +1,71 @@
+"""Preferences in the store: filed under the digest of their files and of how they were read."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from shuffleproof.core.aggregate import preferences as table
+from shuffleproof.core.aggregate.preferences import Preferences
+from shuffleproof.core.aggregate.reading import Reading, read
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+
+KIND = "preferences"
+
+
+def ingest(
+    paths: Sequence[Path], name: str | None, store: Store, reading: Reading | None = None
+) -> Artefact:
+    """Read files into the store and give them a name; None: they are found by their key.
+
+    Raises:
+        LetorError, DataError: malformed files; nothing is stored.
+    """
+    reading = reading or Reading()
+    beside = [path for path in (reading.items, reading.qrels) if path is not None]
+    digests = [_digest(path) for path in (*paths, *beside)]
+    recipe = {key: value for key, value in asdict(reading).items() if value}
+    recipe |= {"items": bool(reading.items), "qrels": bool(reading.qrels)}
+    recipe["columns"] = dict(reading.columns)
+    named = {"files": [path.name for path in paths]}
+    key = key_of(KIND, recipe | named, digests)
+    with store.lock(key):
+        artefact = store.find(key)
+        if artefact is None:
+            found = read(paths, reading)
+            facts = {
+                "queries": found.queries,
+                "items": found.documents,
+                "judgments": len(found.value),
+                "rankers": len(found.judges) if found.rankings else 0,
+                "labelled": bool(found.labels),
+                "notes": list(found.notes),
+            }
+            write = lambda target: table.save(found, target)  # noqa: E731 (a name for one line)
+            artefact = store.add(key, recipe | named, write, facts)
+    if name is not None:
+        store.set_name(name, artefact.key)
+    return artefact
+
+
+def find(text: str, store: Store) -> Preferences:
+    """The preferences that a name or a key means, or those of a file, which stays where it is.
+
+    Raises:
+        ArtefactError: nothing of that name.
+        LetorError, DataError: a malformed file.
+    """
+    path = Path(text)
+    if text not in store.names() and path.is_file():
+        return read([path])
+    return table.open_(store.resolve(text, KIND).path)
+
+
+def _digest(path: Path) -> str:
+    if not path.is_file():
+        raise DataError(str(path), "no such file", "Check the path.")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,155 @@
+"""Preferences from files of every form, in the store and out; what is wrong is told by its line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from shuffleproof.core.aggregate import stored
+from shuffleproof.core.aggregate.preferences import pairs_of_rankings
+from shuffleproof.core.aggregate.reading import Reading, read
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.store.artefacts import Store
+
+ROWS = [("q", "x", "y", 1.0), ("q", "y", "z", 0.25), ("r", "z", "x", 0.5)]
+
+
+def written(folder, name):
+    path = folder / name
+    frame = pd.DataFrame(ROWS, columns=["query", "a", "b", "preference"])
+    if name.endswith(".parquet"):
+        frame.to_parquet(path)
+    elif name.endswith(".jsonl"):
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        separator = {"csv": ",", "tsv": "\t", "ssv": ";", "gz": ","}[name.rpartition(".")[2]]
+        frame.to_csv(path, sep=separator, index=False, header=not name.startswith("bare"))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["p.csv", "p.tsv", "p.ssv", "p.csv.gz", "p.jsonl", "p.parquet", "bare.csv"]
+)
+def test_every_form_of_pairs_says_the_same(tmp_path, name):
+    found = read([written(tmp_path, name)])
+    assert found.query_ids == ("q", "r")
+    assert found.items == (("x", "y", "z"), ("z", "x"))
+    values = found.pairs(0).values
+    assert values[0, 1] == 1
+    assert values[1, 0] == 0
+    assert (values[1, 2], values[2, 1]) == (0.25, 0.75)
+    assert np.isnan(values[0, 2]), "a pair that nobody judged is missing, not a tie"
+    assert found.pairs(1).values[0, 1] == 0.5
+
+
+def test_answers_without_preference_are_votes_and_both_directions_stay_apart(tmp_path):
+    (tmp_path / "votes.csv").write_text("query,a,b\nq,x,y\nq,y,x\nq,x,y\n")
+    values = read([tmp_path / "votes.csv"]).pairs(0).values
+    assert values[0, 1] == pytest.approx(2 / 3)
+    assert values[1, 0] == pytest.approx(1 / 3)
+    (tmp_path / "both.csv").write_text("query,a,b,preference\nq,x,y,.9\nq,y,x,.6\n")
+    values = read([tmp_path / "both.csv"]).pairs(0).values
+    assert (values[0, 1], values[1, 0]) == (0.9, 0.6), "a is shown first where nobody says who was"
+    (tmp_path / "first.csv").write_text("query,a,b,preference,first\nq,x,y,.9,b\nq,x,y,.6,x\n")
+    values = read([tmp_path / "first.csv"]).pairs(0).values
+    assert (values[0, 1], values[1, 0]) == (0.6, pytest.approx(0.1))
+
+
+def test_vote_lists_judges_weights_and_logs_are_read(tmp_path):
+    text = "query;a;b;preference;votes;judge\nq;x;y;1,-1,0,1;;m\nq;x;y;tie;4;n\n"
+    (tmp_path / "lists.csv").write_text(text)
+    found = read([tmp_path / "lists.csv"])
+    assert found.judges == ("m", "n")
+    assert found.pairs(0).values[0, 1] == pytest.approx((4 * 0.625 + 4 * 0.5) / 8)
+    log = "--- q x y\nWhich?\nResponse: 2\n\nResponse: 2\n@ q y x !\n"
+    (tmp_path / "log").write_text(log)
+    values = read([tmp_path / "log"]).pairs(0).values
+    assert (values[0, 1], values[1, 0]) == (0, 0), "the second of the two, whichever it was"
+
+
+def test_matrices_rankings_and_runs(tmp_path):
+    np.save(tmp_path / "m.npy", np.array([[0, 0.9, np.nan], [0.4, 0, 1], [np.nan, 0.5, 0]]))
+    values = read([tmp_path / "m.npy"]).pairs(0).values
+    assert np.isnan(np.diag(values)).all()
+    assert (values[0, 1], values[1, 0]) == (0.9, 0.4)
+    text = "2 qid:1 1:1 2:NULL #docid = d\n0 qid:1 1:2 2:1 #docid = e\n"
+    (tmp_path / "agg.txt").write_text(text)
+    with pytest.raises(ShuffleproofError, match=r"0\.500, large = top 0\.000.*--direction small"):
+        read([tmp_path / "agg.txt"], Reading(columns={}))
+    kept = {
+        nulls: read([tmp_path / "agg.txt"], Reading(direction="small", nulls=nulls))
+        for nulls in ("missing", "last")
+    }
+    assert kept["missing"].labels[0].tolist() == [2, 0]
+    assert kept["missing"].pairs(0).values[0, 1] == 1, "the ranker that says nothing has no vote"
+    assert kept["last"].pairs(0).values[0, 1] == 0.5
+    for name, scores in (("s", (2, 1)), ("t", (3, 4))):
+        lines = [f"1 Q0 {item} 1 {score} {name}" for item, score in zip("de", scores, strict=True)]
+        (tmp_path / f"{name}.run").write_text("\n".join(lines))
+    runs = read([tmp_path / "s.run", tmp_path / "t.run"])
+    assert runs.judges == ("s", "t")
+    assert runs.pairs(0).values[0, 1] == 0.5
+
+
+def test_rankings_count_by_votes():
+    pairs = pairs_of_rankings(np.array([[3, 2, 1], [1, 2, np.nan], [2, 1, np.nan]], np.float32))
+    assert pairs.weights[0, 1] == pytest.approx(2 / 3)
+    assert pairs.weights[0, 2] == pytest.approx(1 / 3), "one ranker of three says so"
+    assert pairs.values[0, 2] == 1
+
+
+BAD = {
+    "twice.csv": ("query,a,b,preference\nq,x,y,.5\nq,x,y,.6\n", 3, "--repeats"),
+    "outside.csv": ("query,a,b,preference\nq,x,y,1.5\n", 2, "--malformed"),
+    "below.csv": ("query,a,b,preference\nq,x,y,-0.1\n", 2, "--malformed"),
+    "votes.csv": ("q;x;y;1,0-1\n", 1, "--malformed"),
+    "columns.csv": ("query,a\nq,x\n", 1, "--columns"),
+    "short.csv": ("query,a,b\nq,x\n", 2, "A line reads"),
+    "itself.csv": ("query,a,b\nq,x,x\n", 2, "leave the line out"),
+    "one.csv": ("query,a,b,preference\nq,x,x,.5\n", 2, "leave the query out"),
+    "unknown.csv": ("query,a,b\nq,x,y\nq,x,w\n", 3, "items.csv"),
+    "lost.csv": ("query,a,b\nq,x,y\nq,x,y\n", 2, "Ask for one pair"),
+    "first.csv": ("query,a,b,preference,first\nq,x,y,1,z\n", 2, "one of the two"),
+    "many.csv": ("query,a,b,preference,votes\nq,x,y,1,0\n", 2, "how many answers"),
+    "json.jsonl": ('{"query": "q", "a": "x", "b": "y"}\n{"query"\n', 2, "A line reads"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_told_with_file_line_and_remedy(tmp_path, name):
+    text, line, remedy = BAD[name]
+    path = tmp_path / name
+    path.write_text(text)
+    items = tmp_path / "items.csv"
+    items.write_text("q,x\nq,y\nq,v\n")
+    listed = items if name in {"unknown.csv", "lost.csv"} else None
+    with pytest.raises(ShuffleproofError) as told:
+        read([path], Reading(items=listed))
+    assert f"{name}:{line}" in str(told.value)
+    assert remedy in str(told.value)
+
+
+def test_policies_settle_what_would_be_an_error(tmp_path):
+    (tmp_path / "t.csv").write_text(BAD["twice.csv"][0] + "q,y,z,nonsense\n")
+    values = {
+        repeats: read([tmp_path / "t.csv"], Reading(repeats=repeats, malformed="skip"))
+        for repeats in ("votes", "first", "last")
+    }
+    assert {name: found.pairs(0).values[0, 1] for name, found in values.items()} == {
+        "votes": 0.55, "first": 0.5, "last": 0.6,
+    }  # fmt: skip
+    assert any("1 malformed answer left out (t.csv:4)" in note for note in values["votes"].notes)
+
+
+def test_preferences_are_stored_by_content(tmp_path):
+    store = Store(tmp_path / "store")
+    paths = [written(tmp_path, "p.csv")]
+    artefact = stored.ingest(paths, "mine", store)
+    assert stored.ingest(paths, "again", store).key == artefact.key
+    assert stored.ingest(paths, None, store, Reading(repeats="votes")).key != artefact.key
+    found = stored.find("mine", store)
+    fresh = read(paths)
+    assert json.dumps(found.items) == json.dumps(fresh.items)
+    for query in range(fresh.queries):
+        np.testing.assert_array_equal(found.pairs(query).values, fresh.pairs(query).values)
