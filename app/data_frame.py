@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from shuffleproof.app import terms
 from shuffleproof.core.studies.tables import COUNT, FLAG, TEXT, Column, Table
 
 
@@ -30,7 +31,7 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
 
 def config(column: Column, *, pinned: bool = False) -> Any:
     """A declared column as one of Streamlit's."""
-    words = column.help or None
+    words = terms.beside(column.label, column.help, leave=[column.help])
     if column.format == TEXT:
         return st.column_config.TextColumn(column.label, help=words, pinned=pinned)
     if column.format == FLAG:

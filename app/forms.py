@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app.plain import escaped
+from shuffleproof.app import terms
 from shuffleproof.core.parameters import Parameter, parameters
 
 
@@ -127,4 +127,5 @@ def help_of(declared: Parameter) -> str:
     text = declared.help[:1].upper() + declared.help[1:]
     if not declared.choices and (declared.low is not None or declared.high is not None):
         text += f"; {declared.allowed}"
-    return escaped(text + ("; empty: none." if may_be_none else "."))
+    text += "; empty: none." if may_be_none else "."
+    return terms.beside(text, text) or ""

@@ -11,8 +11,8 @@ LOOKS = """<style>
 /* Text that can be read: 4.5 : 1 on its ground. */
 .stApp [data-testid=stCaptionContainer] { opacity: .8; }
 .stApp button[data-selected=true] p { color: #a01f33; }
-.stApp .js-plotly-plot :is(.xaxislayer-above, .yaxislayer-above, .infolayer) text
-  { fill: currentColor !important; }
+.stApp .js-plotly-plot :is([class*=tick], .infolayer [class*=title]) text,
+.stApp .js-plotly-plot text:is([class*=title]) { fill: currentColor !important; }
 
 /* What is still to come has its place: the sidebar, the list that moves. */
 @media (min-width: 768px) {
@@ -22,6 +22,12 @@ LOOKS = """<style>
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
+
+/* On a projector: no sidebar, large letters. */
+.stApp:has(.st-key-presented) :is([data-testid=stSidebar], [data-testid=stHeader],
+  [data-testid=stExpandSidebarButton]) { display: none; }
+.stApp .st-key-presented :is(h1, h1 *) { font-size: 24px; line-height: 1.4; padding: 0; }
+.st-key-presenting { opacity: .8; }
 
 @media (max-width: 640px) {
   .stApp .js-plotly-plot .modebar-container { display: none; }

@@ -9,14 +9,9 @@ st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()
 with address.gathered():
     sidebar.draw()
-    sections = {
-        heading: [
-            st.Page(page.draw, title=page.title, url_path=page.path, default=not page.path)
-            for page in pages
-        ]
-        for heading, pages in SECTIONS.items()
-    }
+    sections = sidebar.sections(SECTIONS, sidebar.shown_path(SECTIONS))
     chosen = st.navigation(sections, position=sidebar.place())
     sidebar.search(TITLES)
     sidebar.navigation(sections, chosen)
+    sidebar.present()
     chosen.run()

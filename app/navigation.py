@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shuffleproof.app.views import jobs, overview
+from shuffleproof.app.views import glossary, jobs, overview, present, tour
 from shuffleproof.app.views.ablation import page as ablation
 from shuffleproof.app.views.attention import page as attention
 from shuffleproof.app.views.benchmark import page as benchmark
@@ -42,7 +42,12 @@ class Page:
 
 
 SECTIONS = {
-    "Home": (Page("Home", "", lambda: overview.page(TITLES), ("order",)),),
+    "Home": (
+        Page("Home", "", lambda: overview.page(TITLES), ("order",)),
+        Page("Tour", "tour", tour.page, ("step", "order")),
+        Page("Presentation", "present", lambda: present.page(TITLES), ("study",)),
+        Page("Glossary", "glossary", glossary.page),
+    ),
     "Data": (Page("Data", "data", data.page),),
     "Rankers": (
         Page("Train", "train", train.page),

@@ -4,13 +4,14 @@ The jobs are looked at every second while there are any, else every five; when o
 is drawn again and a toast says so.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import jobs, services, state
+from shuffleproof.app import address, jobs, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
@@ -22,6 +23,22 @@ ICONS = {
     "failed": ":material/error:",
     "cancelled": ":material/cancel:",
 }
+
+
+class Shown(Protocol):
+    """A page as the navigation knows it."""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+
+    @property
+    def path(self) -> str:
+        """Its place in the address."""
+
+    @property
+    def draw(self) -> Callable[[], None]:
+        """What draws it."""
 
 
 def draw() -> None:
@@ -41,10 +58,41 @@ def place() -> Literal["sidebar", "hidden"]:
     return "sidebar" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "hidden"
 
 
+def sections(areas: Mapping[str, Sequence[Shown]], path: str) -> dict[str, list[StreamlitPage]]:
+    """The pages by area, as Streamlit takes them.
+
+    On telephones it draws them itself: the pages of the area that one is in, the first of others.
+
+    Args:
+        areas: the pages of each, by its name.
+        path: of the page that is shown.
+    """
+    small = place() == "sidebar"
+    found: dict[str, list[StreamlitPage]] = {}
+    for area, pages in areas.items():
+        inside = any(page.path == path for page in pages)
+        found[area] = [
+            st.Page(
+                page.draw, title=page.title if inside or not small else area, url_path=page.path,
+                default=not page.path,
+                visibility="visible" if not small or inside or page is pages[0] else "hidden",
+                icon=":material/chevron_right:" if small and inside else None,
+            )
+            for page in pages
+        ]  # fmt: skip
+    return {"": [page for pages in found.values() for page in pages]} if small else found
+
+
+def shown_path(areas: Mapping[str, Sequence[Shown]]) -> str:
+    """The path of the page in the address; empty: the first page, also behind a proxy."""
+    last = urlsplit(str(st.context.url or "")).path.rstrip("/").rpartition("/")[2]
+    return last if any(page.path == last for pages in areas.values() for page in pages) else ""
+
+
 def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: StreamlitPage) -> None:
     """Draw the links to the areas, and below its area those to the pages beside the one shown.
 
-    Streamlit draws them on telephones, all of them.
+    Streamlit draws them on telephones.
     """
     if place() == "sidebar":
         return
@@ -57,6 +105,16 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
             st.caption(heading)
             for page in pages:
                 st.page_link(page, icon=":material/chevron_right:", width="stretch")
+
+
+def present() -> None:
+    """Draw the button that shows the study of the page, or the first, on a projector."""
+    with st.sidebar:
+        if st.button("Present", icon=":material/slideshow:", type="tertiary", shortcut="P"):
+            study = address.says("study")[-1:]
+            st.switch_page(
+                parts.page_at("present"), query_params={"study": study[0]} if study else None
+            )
 
 
 def search(titles: Mapping[str, str]) -> None:

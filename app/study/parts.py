@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address
+from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
 from shuffleproof.app.plain import escaped
@@ -37,7 +37,7 @@ SEVERITIES = {
 def header(title: str, question: str) -> None:
     """The page's title, and under it the question that its picture answers."""
     st.title(title)
-    st.markdown(question)
+    st.markdown(question, help=terms.beside(question))
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
 
 def finding(text: str) -> None:
     """The sentences that the program wrote from the numbers."""
-    st.markdown(f"**{escaped(text)}**")
+    st.markdown(f"**{escaped(text)}**", help=terms.beside(text))
 
 
 CHIPS: Mapping[str, tuple[str, str]] = {
@@ -72,11 +72,16 @@ CHIPS: Mapping[str, tuple[str, str]] = {
 
 def headline(told: Headline) -> None:
     """The answer in a sentence, before it what becomes of the ranker that it names first."""
+    st.markdown(headline_words(told), help=terms.beside(told.text, told.why))
+
+
+def headline_words(told: Headline) -> str:
+    """The same as Markdown."""
     chip = ""
     if told.tier:
         colour, icon = CHIPS[told.tier]
         chip = f":{colour}-badge[:material/{icon}: {told.tier}] "
-    st.markdown(f"{chip}**{escaped(told.text)}**", help=escaped(told.why) or None)
+    return f"{chip}**{escaped(told.text)}**"
 
 
 def in_words() -> DeltaGenerator:

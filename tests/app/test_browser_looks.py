@@ -38,7 +38,7 @@ PALE = """() => {
         return .2126 * r + .7152 * g + .0722 * b;
     };
     const ground = light(getComputedStyle(document.querySelector(".stApp")).backgroundColor);
-    const texts = ".xaxislayer-above text, .yaxislayer-above text, .infolayer .g-xtitle text";
+    const texts = ".js-plotly-plot [class*=tick] text, .js-plotly-plot [class*=title] text";
     return [...document.querySelectorAll(texts)].map(text => {
         const own = light(getComputedStyle(text).fill);
         const [low, high] = [own, ground].sort((one, other) => one - other);

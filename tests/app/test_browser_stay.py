@@ -20,7 +20,7 @@ pytestmark = [
     ),
 ]
 
-SHOWN = {*STUDIES, "", "data", "train"}
+SHOWN = {*STUDIES, "", "data", "train", "present"}
 """The pages that have pictures of the shipped sample."""
 
 TABS = 3

@@ -104,7 +104,7 @@ def test_addresses_and_links_say_what_is_shown(states, path):
         assert not [one.value for one in linked[path].page.warning if "the address" in one.value]
 
 
-@pytest.mark.parametrize("path", [path for path in ALL if "study" in ALL[path].pins])
+@pytest.mark.parametrize("path", [path for path in STUDIES if "study" in ALL[path].pins])
 def test_newer_results_are_one_click_away(states, path, store, monkeypatch):
     before, after, _, made = states
     monkeypatch.setattr(services, "store", lambda: store)

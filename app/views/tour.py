@@ -1,0 +1,119 @@
+"""The tour: the question in five steps on the sample, each one sentence and one picture."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from shuffleproof.app import address, opened, pictures, state
+from shuffleproof.app.study import demonstration, parts, sample_result
+from shuffleproof.app.study.picture import chart
+from shuffleproof.core.data.catalogue import SAMPLE
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the tour.
+
+    Attributes:
+        title: what is done.
+        text: what to look for, in a sentence or two.
+        draw: draws its picture.
+    """
+
+    title: str
+    text: str
+    draw: Callable[[], None]
+
+
+def _why() -> None:
+    left, right = st.columns(2, gap="large")
+    left.markdown(
+        "**DLCM reads the list from one document to the next.** What it has read so far changes "
+        "how it scores the next one. Another order is another input, so the answer changes."
+    )
+    right.markdown(
+        "**SetRank lets every document attend to the whole set.** Attention is a sum over the "
+        "set, and a sum does not depend on the order of its terms. So the answer stays."
+    )
+    parts.link(
+        "invariance", "See it for every query on the page Invariance", query={state.USE: SAMPLE}
+    )
+
+
+def _study(kind: str, label: str) -> None:
+    """The sample's result of a kind, and the link to its page."""
+    artefact = sample_result.shipped(kind)
+    if artefact is None:
+        parts.not_yet(
+            "The sample's studies are not here.", "One command makes them:", "make sample"
+        )
+        return
+    key = str(artefact.key)
+    parts.headline(opened.computed(key, sample_result.headline))
+    shown = opened.computed(key, sample_result.picture)
+    if shown is not None:
+        figure, alt = pictures.drawn(shown.name, shown.facts)
+        chart(figure, alt, f"tour {kind}", config=parts.PLAIN)
+    parts.link(kind, label, query={state.USE: SAMPLE, "study": key})
+
+
+def _yours() -> None:
+    st.code(
+        "shuffleproof ingest my-folder --name mine\n"
+        "shuffleproof train dlcm --data mine\n"
+        "shuffleproof certify dlcm --data mine",
+        language="bash",
+    )
+    parts.link("data", "Upload LETOR files", "upload_file", {"view": "Add data"})
+    parts.link("outside", "Bring a ranker, a model or TREC runs", "input")
+
+
+STEPS = (
+    Step(
+        "Shuffle the documents",
+        "Press Shuffle. Both rankers get the same documents in another order. Whose answer moves?",
+        demonstration.draw,
+    ),
+    Step(
+        "Why one follows and the other does not",
+        "The difference is in how the two networks read a list.",
+        _why,
+    ),
+    Step(
+        "Bend the initial ranking",
+        "Now the ranking itself gets worse, a few exchanges at a time. Who falls with it?",
+        partial(_study, "initial-ranking", "Open this study"),
+    ),
+    Step(
+        "Look for the worst case",
+        "Random damage is kind. A search finds the few inversions that hurt most.",
+        partial(_study, "worst-case", "Open this study"),
+    ),
+    Step(
+        "Bring yours",
+        "Ask the same of your own data and your own ranker: here, or on the command line.",
+        _yours,
+    ),
+)
+
+
+def page() -> None:
+    """Draw the step of the address."""
+    numbers = {at: (str(at),) for at in range(1, len(STEPS) + 1)}
+    at = address.one("step", numbers, 1)
+    step = STEPS[at - 1]
+    parts.header(f"{at}. {step.title}", step.text)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Back", on_click=_go, args=(at - 1,), disabled=at == 1)
+        st.button(
+            "Next", type="primary", on_click=_go, args=(at + 1,), disabled=at == len(STEPS),
+            icon=":material/arrow_forward:",
+        )  # fmt: skip
+        st.caption(f"Step {at} of {len(STEPS)}, on the sample that comes with the program")
+    step.draw()
+
+
+def _go(to: int) -> None:
+    st.session_state["step"] = to
