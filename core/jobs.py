@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import (
     ArtefactError,
     DataError,
@@ -33,7 +34,7 @@ from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import SAMPLE, Question, Scope, preset_of
+from shuffleproof.core.studies.question import Question, Scope, preset_of
 from shuffleproof.core.studies.registry import STUDIES
 
 if TYPE_CHECKING:

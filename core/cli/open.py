@@ -18,20 +18,18 @@ from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.outside.function_process import JOBS, jobs_allowed
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import names
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.stored_names import called
-from shuffleproof.core.studies.user_names import ranker_name
+from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown
 from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
+    from shuffleproof.core.rankers.initial import ListRecipe
     from shuffleproof.core.studies.rehearsal import Dry
     from shuffleproof.core.studies.workbench import Workbench
 
@@ -122,6 +120,8 @@ def use_device(arguments: argparse.Namespace) -> None:
 def use_jobs(arguments: argparse.Namespace) -> None:
     """Let as many calls of a function be under way as --jobs says, if it says anything."""
     if arguments.jobs is not None:
+        from shuffleproof.core.rankers.outside.function_process import JOBS, jobs_allowed  # noqa: PLC0415 (which loads NumPy)
+
         os.environ[JOBS] = str(arguments.jobs)
         jobs_allowed()
 
@@ -132,7 +132,7 @@ def preset_of(arguments: argparse.Namespace) -> str:
     return chosen.strip().casefold() if chosen else usual_preset(arguments.data)
 
 
-def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
+def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
     """How lists are made, and the preset of rankers named without one.
 
     Raises:
@@ -140,9 +140,12 @@ def recipe_of(arguments: argparse.Namespace) -> tuple[ListRecipe, str]:
         ArtefactError: no stored ranker has the key that --ranker names, or several have.
     """
     preset = preset_of(arguments)
-    recipe = scope_of(arguments).recipe()
     if "ranker" in arguments:
         arguments.ranker = called(ranker_name(arguments.ranker), store_of(arguments))
+        refuse_unknown("rankers", [arguments.ranker], preset)
+    from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
+
+    recipe = scope_of(arguments).recipe()
     named = [arguments.ranker] if "ranker" in arguments else []
     changes = fields_of(arguments.set) if "set" in arguments else {}
     asked = names.Names(named, changes, recipe.initial, from_outside=True)

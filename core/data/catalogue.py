@@ -23,8 +23,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 
-KIND = "data"
-SAMPLE = "sample"
+KIND, SAMPLE = "data", layout.SAMPLE
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 CHUNK = 1 << 22
 

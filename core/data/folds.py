@@ -3,8 +3,7 @@
 import re
 from pathlib import Path
 
-from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.data.layout import Parts, find
+from shuffleproof.core.data.layout import SAMPLE, Parts, find
 from shuffleproof.core.store.artefacts import Store
 
 

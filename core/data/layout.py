@@ -10,6 +10,9 @@ from pathlib import Path
 
 from shuffleproof.core.errors import DataError
 
+SAMPLE = "sample"
+"""The name of the data set that is always there."""
+
 TRAIN, VALID, TEST = "train", "valid", "test"
 PART_WORDS = {
     "train": TRAIN,

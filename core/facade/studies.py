@@ -16,6 +16,7 @@ from shuffleproof.command import answer, flags_told, parameters_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.bundles import BUNDLES, under
@@ -31,7 +32,7 @@ from shuffleproof.core.studies.by_name import LEVELS, by_name
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
-from shuffleproof.core.studies.question import SAMPLE, Levels, Question, Scope, syntax_of
+from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.stored_names import called
 from shuffleproof.core.studies.user_names import ranker_name

@@ -234,6 +234,10 @@ def without_presets(text: str) -> str:
     return _PRESET.sub("", text)
 
 
+PRESETS = ("paper", "released", "tuned", "small")
+"""Of rankers that have all of them; the first is meant where none is named."""
+
+
 def forgiven(text: str) -> str:
     """A ranker's name as `RankerName.parse` has it, from how people and tables write it.
 

@@ -13,11 +13,10 @@ from dataclasses import replace
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import PRESETS, RankerName
 from shuffleproof.core.store.keys import canonical_json
 
 DIGITS = 12
-PRESETS = ("paper", "released", "tuned", "small")
 
 FIRST: Mapping[str, tuple[str, str, str, str]] = {
     "setrank-msab": ("bec00c8e315f", "dc9698546984", "74b4a8001593", "b392435035ee"),

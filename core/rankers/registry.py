@@ -1,6 +1,7 @@
 """Every ranker by name: its recipe from a preset, and what was saved, opened again.
 
-Listing and recipes load neither torch nor LightGBM; a ranker's module loads when it fits or opens.
+Names load nothing; recipes load neither torch nor LightGBM; a ranker's module loads when it fits
+or opens.
 """
 
 import json
@@ -8,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
 from shuffleproof.core.rankers import named_presets
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.neural.recipes import PRESETS
+from shuffleproof.core.rankers.name import PRESETS, Kind, RankerName
+
+if TYPE_CHECKING:
+    from shuffleproof.core.rankers.base import Ranker, RankerSpec
 
 FEATURE = "feature:<id>"
 
@@ -73,7 +75,6 @@ _NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING = (
     for name in ("neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit")
 )
 _USER = "shuffleproof.core.rankers.outside.user_rankers"
-_TREE_PRESETS = ("paper", "released", "tuned", "small")
 
 _SETRANKS, _DLCMS, _BOOSTED, _GIVEN = "SetRank", "DLCM", "Boosted trees", "Not trained"
 _PAIRWISE, _GROUPS, _SINGLE = (
@@ -184,7 +185,7 @@ RANKERS: dict[str, RankerEntry] = {
             "boosted trees on lambda gradients, rows in a canonical order",
             "Burges 2010; LightGBM",
             _TREES,
-            _TREE_PRESETS,
+            PRESETS,
             _BOOSTED,
         ),
         RankerEntry(
@@ -192,7 +193,7 @@ RANKERS: dict[str, RankerEntry] = {
             "boosted regression trees on the grades, rows in a canonical order",
             "Friedman 2001; LightGBM",
             _TREES,
-            _TREE_PRESETS,
+            PRESETS,
             _BOOSTED,
         ),
         RankerEntry(
@@ -200,7 +201,7 @@ RANKERS: dict[str, RankerEntry] = {
             "a linear score, squared hinge over all pairs of a query",
             "Joachims 2002",
             _LINEAR,
-            _TREE_PRESETS,
+            PRESETS,
             _PAIRWISE,
         ),
         RankerEntry(
@@ -208,7 +209,7 @@ RANKERS: dict[str, RankerEntry] = {
             "RankSVM whose pairs weigh what NDCG loses by them",
             "Cao et al., SIGIR 2006",
             _LINEAR,
-            _TREE_PRESETS,
+            PRESETS,
             _PAIRWISE,
         ),
         RankerEntry(
@@ -216,7 +217,7 @@ RANKERS: dict[str, RankerEntry] = {
             "boosted thresholds on features, exponential loss over all pairs",
             "Freund et al. 2003",
             _BOOSTING,
-            _TREE_PRESETS,
+            PRESETS,
             _PAIRWISE,
         ),
         RankerEntry(
@@ -224,7 +225,7 @@ RANKERS: dict[str, RankerEntry] = {
             "boosted thresholds on features, fidelity loss over all pairs",
             "Tsai et al., SIGIR 2007",
             _BOOSTING,
-            _TREE_PRESETS,
+            PRESETS,
             _PAIRWISE,
         ),
         RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",), _GIVEN),
@@ -265,7 +266,27 @@ def entry(name: str) -> RankerEntry:
     return RANKERS[name]
 
 
-def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> RankerSpec:
+def refuse_unknown(name: RankerName, preset: str) -> None:
+    """Refuse a name or preset that no ranker has, without its recipe.
+
+    >>> refuse_unknown(RankerName.parse("lambdamrt"), "paper")
+    Traceback (most recent call last):
+    shuffleproof.core.errors.UnknownNameError: no ranker is called 'lambdamrt' (did you mean \
+lambdamart?); known: ...
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+    """
+    if name.kind is Kind.REGISTERED and not name.is_initial and not name.digits:
+        found, preset = entry(name.base), name.preset or preset
+        if not found.fitted or preset in found.presets:
+            return
+        stored = named_presets.of(name.base)
+        if preset not in stored:
+            raise UnknownNameError(f"preset of {name.base}", preset, [*found.presets, *stored])
+
+
+def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "RankerSpec":
     """The recipe of a ranker: a preset with fields replaced.
 
     Rankers that are not fitted have one recipe, whatever the preset.
@@ -287,17 +308,16 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> Ranke
     if named.is_initial:
         raise UsageError(f"{named}: an initial ranking is there by itself: leave it out")
     if named.kind is Kind.OBJECT:
-        own: RankerSpec = import_module(_USER).spec(str(named), **changes)
+        own: "RankerSpec" = import_module(_USER).spec(str(named), **changes)
         return own
     if named.kind is not Kind.REGISTERED:
         raise UnknownNameError("ranker", str(named), RANKERS)
+    refuse_unknown(named, preset)
     found, preset = entry(named.base), named.preset or preset
     if found.fitted and preset not in found.presets:
-        stored = named_presets.of(named.base)
-        if preset not in stored:
-            raise UnknownNameError(f"preset of {named.base}", preset, [*found.presets, *stored])
-        preset, changes = stored[preset].base, {**stored[preset].fields, **changes}
-    made: RankerSpec = import_module(found.module).spec(named.base, preset, **changes)
+        stored = named_presets.of(named.base)[preset]
+        preset, changes = stored.base, {**stored.fields, **changes}
+    made: "RankerSpec" = import_module(found.module).spec(named.base, preset, **changes)
     return made
 
 
@@ -314,7 +334,7 @@ def at(name: RankerName, preset: str) -> RankerName:
     return name if is_given else name.at(preset)
 
 
-def load(directory: Path) -> Ranker:
+def load(directory: Path) -> "Ranker":
     """Open a ranker that was saved, whatever its family.
 
     Raises:
@@ -327,5 +347,5 @@ def load(directory: Path) -> Ranker:
     if family not in FAMILIES:
         known = ", ".join(FAMILIES)
         raise ArtefactError(str(directory), f"a ranker of family {family!r}", f"Known: {known}.")
-    ranker: Ranker = import_module(FAMILIES[family]).load(directory)
+    ranker: "Ranker" = import_module(FAMILIES[family]).load(directory)
     return ranker

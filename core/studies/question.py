@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
+from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import (
     Parameter,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from shuffleproof.core.studies.workbench import Workbench
 
 
-SAMPLE = "sample"
 RANKERS = "comma-separated, each with @preset, or a Python callable `module:function`"
 NAMED_RANKERS = (
     "comma-separated; also combinations (rrf:dlcm+mart, shuffled:dlcm), stored ones (name#digits), "
@@ -259,12 +259,15 @@ class Question:
             UnknownNameError: a name that nothing has.
             UsageError, ParameterError: what it asks cannot be, or no ranker is named.
         """
-        from shuffleproof.core.studies import names  # noqa: PLC0415 (only who asks pays for it)
-
         self = self.in_store(scope.store)  # noqa: PLW0642 (the same question, told in full)
         for field in parameters(self):
-            if field.names in {"rankers", "measures"} and getattr(self, field.name) == ():
+            value = getattr(self, field.name)
+            if field.names in {"rankers", "measures"} and value == ():
                 raise UsageError(f"a study needs a {field.names[:-1]}: name at least one")
+            if field.names and value is not None:
+                user_names.refuse_unknown(field.names, _several(value), scope.usual)
+        from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
+
         initial = scope.recipe(self.initial).initial
         asked = replace(self.named(), initial=initial, from_outside=from_outside)
         names.check(asked, scope.usual, scope.store)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.question import SAMPLE, Facts, Question, preset_of, syntax_of
+from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 
 SAID_BY_FLAGS = frozenset({"initial", "depth", "scores", "queries"})

@@ -10,9 +10,11 @@ from typing import Any
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.experiment.ranker_sets import NAMED as SETS
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import chosen
-from shuffleproof.core.rankers.name import forgiven
+from shuffleproof.core.rankers.name import RankerName, forgiven
+from shuffleproof.core.rankers.registry import refuse_unknown as refuse_ranker
 
 
 def of(names: str | None, value: Any) -> Any:
@@ -47,6 +49,26 @@ def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
                 f"two rankers would both be called {name}: register each under a name of its own, "
                 "as in shuffleproof.ranker('mine', …)"
             )
+
+
+def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
+    """Refuse rankers and measures that nothing is called, before anything is loaded.
+
+    Args:
+        names: what is named: `Parameter.names`.
+        given: the names.
+        preset: of rankers named without one.
+
+    Raises:
+        UnknownNameError: no such ranker, preset or measure.
+    """
+    if names == "measures":
+        for one in given:
+            Measure.parse(one)
+    if names == "rankers":
+        for one in expanded(list(given)):
+            for leaf in RankerName.parse(one).leaves:
+                refuse_ranker(leaf, preset)
 
 
 def ranker_name(text: str) -> str:

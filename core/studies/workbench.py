@@ -15,6 +15,7 @@ import numpy as np
 
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
 from shuffleproof.core.progress import Progress, finished, saying
@@ -31,7 +32,7 @@ from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.question import SAMPLE, Question, Scope
+from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords

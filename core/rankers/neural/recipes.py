@@ -19,6 +19,7 @@ from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, Univa
 from shuffleproof.core.parameters import parameters, replaced, unknown_field, written
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
+from shuffleproof.core.rankers.name import PRESETS
 from shuffleproof.core.training.recipe import (
     DLCM_TRAINING,
     GROUP_TRAINING,
@@ -48,8 +49,6 @@ FIXED: dict[str, dict[str, Any]] = {
 
 Those that read initial rankings take more of them too.
 """
-
-PRESETS = ("paper", "released", "tuned", "small")
 
 RELEASED: dict[str, dict[str, Any]] = {
     "dlcm-listmle": {"unit_norm": True},
