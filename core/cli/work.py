@@ -16,6 +16,7 @@ from typing import Any
 from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli.answer import Answer, warn
+from shuffleproof.core.cli.arguments import BENCH_JOBS
 from shuffleproof.core.cli.open import done, store_of
 from shuffleproof.core.cli.studies import answer_of, text_of
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
@@ -40,11 +41,11 @@ PERMUTATIONS = 20
 
 def bench(arguments: argparse.Namespace) -> Answer:
     """`bench`: every job's rows; a ratio below its floor makes the exit code 1."""
-    jobs = _jobs()
-    chosen = arguments.jobs or list(jobs)
-    unknown = [name for name in chosen if name not in jobs]
+    chosen = arguments.jobs or list(BENCH_JOBS)
+    unknown = [name for name in chosen if name not in BENCH_JOBS]
     if unknown:
-        raise UnknownNameError("bench job", unknown[0], jobs)
+        raise UnknownNameError("bench job", unknown[0], BENCH_JOBS)
+    jobs = _jobs()
     rows: list[BenchRow] = []
     for name in chosen:
         start = time.perf_counter()

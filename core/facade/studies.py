@@ -16,7 +16,7 @@ from shuffleproof.command import answer, flags_told, parameters_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.data.layout import SAMPLE, Parts
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.bundles import BUNDLES, under
@@ -38,6 +38,7 @@ from shuffleproof.core.studies.stored_names import called
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
+from shuffleproof.frames import PARTS, Frames, files_of
 from shuffleproof.progress_bar import bar, bars
 from shuffleproof.result import WIDEST, Result
 
@@ -306,8 +307,9 @@ Studies.doctor.__doc__ = f"{(Studies.doctor.__doc__ or '').rstrip()}\n{flags_tol
 
 
 def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in words)
-    data: str | PathLike[str] = SAMPLE,
+    data: str | PathLike[str] | Frames = SAMPLE,
     *,
+    columns: Mapping[str, str] | None = None,
     preset: str | None = None,
     initial: str | Sequence[str] | None = None,
     depth: int | None = 40,
@@ -319,7 +321,10 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     """Open a data set for studies; its candidate lists are made when something reads them.
 
     Args:
-        data: a stored name, a key, a folder or file of LETOR text, or `sample`.
+        data: a stored name, a key, a folder or file of LETOR text, or `sample`; or a pandas frame
+            (a row a document: columns `query`, `label`, features, perhaps `document`), or three
+            frames by part, as in {"train": …, "valid": …, "test": …}.
+        columns: of a frame, what they are called, as in {"query": "topic", "label": "clicks"}.
         preset: of rankers named without one: paper, released, tuned or small; by default `small`
             for the sample, else `paper`.
         initial: the initial rankers of the lists; by default LambdaMART.
@@ -332,11 +337,12 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     Raises:
         ShuffleproofError: no such data, or no such initial ranker.
     """
-    place, known = str(data), {field.name for field in fields(ListRecipe)}
+    known = {field.name for field in fields(ListRecipe)}
     unknown = sorted(set(lists) - known)
     if unknown:
         raise UnknownNameError("field of the lists", unknown[0], known)
     where = store if isinstance(store, Store) else _store(store)
+    place = str(data) if isinstance(data, str | PathLike) else _read_in(data, columns, where)
     scope = Scope(where, place, {"depth": depth, "scores": scores, **lists}, preset)
     if initial is not None:
         texts = by_name(INITIAL, initial)
@@ -350,9 +356,10 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
 
 
 def ingest(
-    path: str | PathLike[str] | None = None,
+    path: str | PathLike[str] | Frames | None = None,
     name: str = "",
     *,
+    columns: Mapping[str, str] | None = None,
     store: str | PathLike[str] | None = None,
     progress: bool = True,
     **flags: Any,
@@ -360,8 +367,10 @@ def ingest(
     """Read files into the store under a name, and open them for studies.
 
     Args:
-        path: a file, or a folder or zip of parts, folds or S1 … S5, of LETOR text.
+        path: a file, or a folder or zip of parts, folds or S1 … S5, of LETOR text; or a pandas
+            frame or three, as `open` takes them.
         name: the name to find it by.
+        columns: of a frame, what they are called, as `open` takes it.
         store: where all is kept; by default the user's own (SHUFFLEPROOF_HOME).
         progress: whether bars are shown while something works.
         flags: those of the command:
@@ -369,6 +378,10 @@ def ingest(
     if not name:
         raise UsageError('no name to find the data by: give one, as in ingest(path, "mine")')
     where = _store(store)
+    if path is not None and not isinstance(path, str | PathLike):
+        with files_of(path, columns) as files:
+            whole = files.pop("whole", None)
+            return ingest(whole, name, store=store, progress=progress, **{**files, **flags})
     with bars(progress=progress):
         told = answer(
             "ingest", [] if path is None else [path], {"name": name, "store": where.root, **flags}
@@ -390,6 +403,15 @@ ingest.__doc__ = f"{(ingest.__doc__ or '').rstrip()}\n{flags_told('ingest', ('na
 def ask(question: Question, data: str = SAMPLE, **more: Any) -> Result:
     """The answer to a question, as `core.studies.workbench.ask` gives it."""
     return Result.of(workbench.ask(question, data, **more))
+
+
+def _read_in(frames: Frames, columns: Mapping[str, str] | None, store: Store) -> str:
+    """The key of the data set that frames make, which is read in where it is not stored yet."""
+    with files_of(frames, columns) as files:
+        whole = files.get("whole")
+        parts = whole or Parts("frames", *((files[part],) for part in PARTS))
+        (artefact,) = finished(catalogue.ingest(parts, None, store))
+    return str(artefact.key)
 
 
 def _store(place: str | PathLike[str] | None) -> Store:

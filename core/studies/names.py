@@ -15,6 +15,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.outside import user_rankers
+from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.store.artefacts import Store
 
 ORACLE, ANTI = "oracle", "anti-oracle"
@@ -72,7 +73,7 @@ def check(names: Names, preset: str, store: Store) -> None:
     for leaf in [leaf for name in named for leaf in RankerName.parse(name).leaves]:
         _check_ranker(leaf, preset, names, store)
     for text in names.initial:
-        initial_spec(text)
+        initial_spec(marked(text))
     for text in names.swaps:
         swap_named(text, preset)
 
@@ -107,5 +108,5 @@ def swap_named(name: str, preset: str) -> str:
         parts = [RankerName.parse(swap_named(str(part), preset)) for part in named.parts]
         return str(replace(named, parts=tuple(parts)))
     full = str(registry.at(named, preset))
-    initial_spec(full)
+    initial_spec(marked(full))
     return full

@@ -51,7 +51,7 @@ class TrainingRecipe:
     steepness: float = parameter(1.0, "σ of ranknet, lambdarank and frank", low=1e-3, high=1000.0)
     optimiser: Literal["adam", "sgd"] = parameter("adam", "optimiser", choices=("adam", "sgd"))
     learning_rate: float = parameter(
-        0.001, "learning rate at the start", low=0.0, high=10.0, search=(1e-4, 1e-2)
+        0.001, "learning rate at the start", low=1e-9, high=10.0, search=(1e-4, 1e-2)
     )
     weight_decay: float = parameter(
         0.0, "decoupled decay of the weights", low=0.0, high=1.0, search=(0.0, 1.0)
@@ -93,7 +93,7 @@ class TrainingRecipe:
     patience: int | None = parameter(
         15, "stop after so many epochs without a better one; none: never", low=1, unit="epochs"
     )
-    clip: float | None = parameter(None, "largest norm of the gradient; none: no bound", low=0.0)
+    clip: float | None = parameter(None, "largest norm of the gradient; none: no bound", low=1e-6)
     selection: Literal["valid-ndcg@10", "valid-loss"] = parameter(
         "valid-ndcg@10",
         "what the best epoch is chosen by",

@@ -177,7 +177,9 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> t
         raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
     if b"\0" in head:
         raise DataError(
-            name, "binary data (a zero byte)", "LETOR text is expected: label qid:id 1:value …"
+            name,
+            "binary data (a zero byte)",
+            "LETOR text is expected of data sets (label qid:id 1:value …), else text.",
         )
     if head.startswith(UTF8_MARK):
         buffer[: got - 3] = buffer[3:got].copy()

@@ -19,6 +19,9 @@ FILES = {
 MISTAKES = """
 2 | dance | 'dance' | known: ingest
 2 | trian dlcm | 'trian' | did you mean train
+2 | bench nosuch | 'nosuch' | known: dlcm-train
+2 | worker --slots -1 | '-1' | from 1 on
+1 | runs binary.bin --qrels a.qrels | binary.bin | else text
 2 | study crad | 'crad' | did you mean card
 2 | study ini | 'ini' | did you mean initial-ranking
 2 | library shwo x | 'shwo' | did you mean show
@@ -34,6 +37,7 @@ MISTAKES = """
 2 | train dlcm --set epochs | 'epochs' | FIELD=VALUE
 2 | train dlcm --set epochs=many | 'many' | a whole number
 2 | train dlcm --set epochs=-1 | '-1' | at least 1
+2 | train dlcm --set learning_rate=0 | learning_rate | between 1e-09 and 10
 2 | train dlcm --seed one | 'one' | whole number
 1 | train dlcm --data no-such-data | no-such-data | list stored
 1 | train dlcm --data empty.txt | empty.txt | LETOR text is expected

@@ -121,7 +121,7 @@ def test_the_best_epoch_is_kept(selection):
 
 
 def test_patience_ends_a_run_that_gets_no_better():
-    _, reports = fitted(small("dlcm", epochs=50, patience=2, learning_rate=0.0))
+    _, reports = fitted(small("dlcm", epochs=50, patience=2, learning_rate=1e-9))
     assert len(reports) == 3
     assert [report.values["best_epoch"] for report in reports] == [1, 1, 1]
 

@@ -1,0 +1,133 @@
+"""Data frames as data sets: a row a document, columns by name, written as LETOR text and read in.
+
+So a frame is checked, split and keyed as a file with the same content is, and one that was read in
+before is found again.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError, ParameterError
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "query": ("query", "qid", "query_id", "q_id"),
+    "label": ("label", "relevance", "grade", "rel"),
+    "document": ("document", "docid", "doc_id", "docno", "did"),
+}
+"""What columns are, and what they may be called unless `columns` says it."""
+
+PARTS = ("train", "valid", "test")
+
+Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
+
+
+@contextmanager
+def files_of(frames: Frames, columns: Mapping[str, str] | None) -> Iterator[dict[str, Path]]:
+    """The frames as files, until the block ends: `whole`, or `train`, `valid` and `test`.
+
+    Args:
+        frames: one, which is split by queries; or three by part.
+        columns: what query, label and document ids are called, where it is none of NAMES.
+
+    Raises:
+        ParameterError: parts or columns of other names.
+        DataError: what no data set is made of: no label, text among features, an empty cell.
+    """
+    if not isinstance(frames, pd.DataFrame | Mapping):
+        raise ParameterError("data", type(frames).__name__, "a path, a name or a pandas frame")
+    parts = {"whole": frames} if isinstance(frames, pd.DataFrame) else dict(frames)
+    if set(parts) not in ({"whole"}, set(PARTS)):
+        raise ParameterError("data", ", ".join(parts), "a frame, or frames as train, valid, test")
+    unknown = sorted(set(columns or ()) - set(NAMES))
+    if unknown:
+        raise ParameterError("columns", unknown[0], "a name for query, label or document")
+    read = {part: _dataset(part, frame, columns or {}) for part, frame in parts.items()}
+    with TemporaryDirectory() as folder:
+        paths = {part: Path(folder) / f"{part}.txt" for part in read}
+        for part, dataset in read.items():
+            write(dataset, paths[part])
+        yield paths
+
+
+def features_of(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> list[str]:
+    """The columns that are features, in their order: feature 1 is the first.
+
+    >>> features_of(pd.DataFrame({"qid": [1], "bm25": [0.5], "label": [1], "length": [7]}))
+    ['bm25', 'length']
+    """
+    taken = {_column(frame, meaning, columns or {}) for meaning in NAMES}
+    return [name for name in frame.columns if name not in taken]
+
+
+def _dataset(part: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> RankingDataset:
+    """The data set of a frame: queries in the order of their first rows, rows in theirs."""
+    place = "the frame" if part == "whole" else f"the frame {part}"
+    found = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
+    for meaning in ("query", "label"):
+        if found[meaning] is None:
+            have = ", ".join(map(str, frame.columns[:12])) or "none"
+            wanted = ", ".join(NAMES[meaning])
+            remedy = f"Call it {wanted}, or say columns={{{meaning!r}: 'its name'}}."
+            raise DataError(place, f"no column for the {meaning}; there are {have}", remedy)
+    names = features_of(frame, columns)
+    if frame.empty or not names:
+        lacking = "rows" if frame.empty else "columns of features"
+        raise DataError(place, f"no {lacking}", "A row is a document, its features are columns.")
+    queries = frame[found["query"]]
+    if queries.isna().any():
+        row = frame.index[queries.isna()][0]
+        raise DataError(place, f"row {row} has no query", "Drop it, or fill it in.")
+    codes, ids = pd.factorize(queries)
+    order = np.argsort(codes, kind="stable")
+    labels = _numbers(place, frame, str(found["label"]))
+    features = np.stack([_numbers(place, frame, name) for name in names], axis=1)
+    documents = None
+    if found["document"] is not None:
+        documents = TextColumn.of(str(one) for one in frame[found["document"]].to_numpy()[order])
+    counts = np.bincount(codes, minlength=len(ids))
+    return RankingDataset(
+        features[order],
+        labels[order],
+        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        tuple(str(one) for one in ids),
+        tuple(range(1, len(names) + 1)),
+        documents,
+    )
+
+
+def _column(frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]) -> str | None:
+    """The column of a meaning; none where no column is it."""
+    if meaning in columns:
+        if columns[meaning] not in frame.columns:
+            have = ", ".join(map(str, frame.columns[:12]))
+            raise ParameterError(f"columns[{meaning!r}]", columns[meaning], f"one of {have}")
+        return columns[meaning]
+    return next((name for name in NAMES[meaning] if name in frame.columns), None)
+
+
+def _numbers(place: str, frame: pd.DataFrame, name: str) -> np.ndarray:
+    """A column as float32.
+
+    Raises:
+        DataError: text, an empty cell, or a number that float32 does not hold.
+    """
+    column = frame[name]
+    if not pd.api.types.is_numeric_dtype(column):
+        found = f"column {name} holds {column.dtype}, for example {column.iloc[0]!r}"
+        raise DataError(place, found, "Features and labels are numbers: drop it or encode it.")
+    with np.errstate(over="ignore"):
+        values = column.to_numpy(dtype=np.float32, na_value=np.nan)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        found = f"row {frame.index[wrong][0]} of column {name} is {column[wrong].iloc[0]}"
+        more = f" ({wrong.sum():,} rows are such)" if wrong.sum() > 1 else ""
+        raise DataError(place, found + more, "Fill it in, as in frame.fillna(0).")
+    return values

@@ -1,0 +1,76 @@
+"""Data frames as data sets: the same as files of the same content, or a refusal with a remedy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shuffleproof as sp
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.store.artefacts import Store
+
+CHANCE = np.random.default_rng(3)
+FRAME = pd.DataFrame(
+    {
+        "bm25": CHANCE.normal(size=60),
+        "qid": [f"t{place % 6}" for place in range(60)],  # queries that are not consecutive
+        "label": CHANCE.integers(0, 3, 60),
+        "docid": [f"D{place}" for place in range(60)],
+        "length": CHANCE.integers(1, 1000, 60),
+    },
+    index=pd.RangeIndex(100, 160),
+)
+
+
+def opened(data, root, **more):
+    return sp.open(data, store=root, preset="small", progress=False, **more)
+
+
+def test_a_frame_is_the_data_set_that_its_rows_are(tmp_path):
+    parts = {"train": FRAME[:36], "valid": FRAME[36:48], "test": FRAME[48:]}
+    renamed = FRAME.rename(columns={"qid": "topic", "label": "clicks"})
+    called = {"query": "topic", "label": "clicks"}
+    split, found = opened(FRAME, tmp_path), opened(parts, tmp_path)
+    assert opened(renamed, tmp_path, columns=called).scope.data == split.scope.data
+    store = Store(tmp_path)
+    test = catalogue.resolve(found.scope.data, store).test
+    for place, query in enumerate(test.query_ids):
+        rows = slice(*test.offsets[place : place + 2])
+        own = parts["test"][parts["test"]["qid"] == query]
+        np.testing.assert_array_equal(
+            test.features[rows], own[["bm25", "length"]].to_numpy(np.float32)
+        )
+        np.testing.assert_array_equal(test.labels[rows], own["label"].to_numpy(np.float32))
+        assert list(test.doc_ids)[rows] == list(own["docid"])
+    write(test, tmp_path / "test.txt")
+    again = {part: tmp_path / f"{part}.txt" for part in parts}
+    for part in ("train", "valid"):
+        write(getattr(catalogue.resolve(found.scope.data, store), part), again[part])
+    by_files = sp.ingest(None, "files", store=tmp_path, progress=False, **again)
+    by_frames = sp.ingest(parts, "frames", store=tmp_path, progress=False)
+    kept = [store.resolve(one.scope.data, "data").facts["fingerprint"]
+            for one in (by_files, by_frames, found)]  # fmt: skip
+    assert len(set(kept)) == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "columns", "words"),
+    [
+        (FRAME.drop(columns="label"), None, "no column for the label.*columns={'label'"),
+        (FRAME, {"query": "topic"}, "columns.'query'. is 'topic'; it must be one of bm25"),
+        (FRAME, {"topic": "qid"}, "it must be a name for query, label or document"),
+        (FRAME.assign(title="a"), None, "column title holds .* drop it or encode it"),
+        (FRAME.assign(bm25=FRAME["bm25"].where(FRAME.index > 101)), None, r"bm25 is nan \(2 rows"),
+        (FRAME.assign(bm25=1e300), None, "row 100 of column bm25 is 1e[+]300"),
+        (FRAME.assign(qid=None), None, "row 100 has no query"),
+        (FRAME[:0], None, "no rows"),
+        (FRAME[["qid", "label"]], None, "no columns of features"),
+        ({"train": FRAME}, None, "as train, valid, test"),
+        (FRAME.assign(qid="a b"), None, "qid is 1 to 255 bytes without blanks"),
+        (3, None, "a path, a name or a pandas frame"),
+    ],
+)  # fmt: skip
+def test_what_is_no_data_set_is_refused(data, columns, words, tmp_path):
+    with pytest.raises(ShuffleproofError, match=words):
+        opened(data, tmp_path, columns=columns)
