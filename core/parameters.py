@@ -48,7 +48,7 @@ class Parameter:
     label: str = ""
     names: str = ""
     flags: Any = None
-    search: tuple[int | float, int | float] | tuple[()] = ()
+    search: tuple[int | float, ...] = ()
 
     @property
     def required(self) -> bool:
@@ -85,7 +85,7 @@ def parameter(  # noqa: PLR0913 (each argument is one fact a field states)
     label: str = "",
     names: str = "",
     flags: Any = None,
-    search: tuple[int | float, int | float] | tuple[()] = (),
+    search: tuple[int | float, ...] = (),
 ) -> Any:
     """A dataclass field with its help, bounds (inclusive), choices and unit; see `Parameter`."""
     facts = {"help": help, "low": low, "high": high, "choices": choices, "unit": unit}
