@@ -18,7 +18,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 Option = TypeVar("Option", bound=Hashable)
 Options = Mapping[Option, Sequence[str]]
-"""What may be chosen, each with its text in addresses and then other texts that mean it."""
+"""What may be chosen, each with its text in addresses and then other texts that mean it; without
+one an address that says nothing means it."""
 
 NOTHING = ("",)
 """What an address says where somebody chose nothing of several."""
@@ -83,7 +84,7 @@ def one(name: str, options: Options[Option], usual: Option, of: str = "") -> Opt
     found: Option = _settled(
         name, lambda held: held in options, lambda texts: meant.get(texts[-1]), usual, of
     )
-    pin(name, options[found][0])
+    pin(name, *options[found][:1])
     return found
 
 
@@ -142,4 +143,4 @@ def _meant(options: Options[Option]) -> dict[str, Option]:
     for option, texts in options.items():
         for text in texts[1:]:
             found.setdefault(text, option)
-    return found | {texts[0]: option for option, texts in options.items()}
+    return found | {texts[0]: option for option, texts in options.items() if texts}

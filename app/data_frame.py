@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import terms
-from shuffleproof.core.studies.tables import COUNT, FLAG, TEXT, Column, Table
+from shuffleproof.core.studies.tables import COUNT, FLAG, NAME, TEXT, Column, Table, of_people
 
 
 def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> None:
@@ -17,9 +17,10 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
         place: where it is drawn.
         more: what `st.dataframe` takes beside, such as `on_select`.
     """
+    table = table.named
     shown = table.shown
     place.dataframe(
-        table.frame[[column.key for column in shown]],
+        of_people(table.frame[[column.key for column in shown]], shown),
         hide_index=True,
         key=key,
         placeholder="",
@@ -32,7 +33,7 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
 def config(column: Column, *, pinned: bool = False) -> Any:
     """A declared column as one of Streamlit's."""
     words = terms.beside(column.label, column.help, leave=[column.help])
-    if column.format == TEXT:
+    if column.format in {TEXT, NAME}:
         return st.column_config.TextColumn(column.label, help=words, pinned=pinned)
     if column.format == FLAG:
         return st.column_config.CheckboxColumn(column.label, help=words)

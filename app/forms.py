@@ -12,6 +12,7 @@ import streamlit as st
 
 from shuffleproof.app import terms
 from shuffleproof.core.parameters import Parameter, parameters
+from shuffleproof.core.rankers.name import named
 
 
 def drawn(
@@ -72,7 +73,9 @@ def widget(declared: Parameter, now: Any, key: str) -> Any:
     if declared.choices:
         options = list(declared.choices)
         at = options.index(now) if now in options else None
-        return st.selectbox(label, options, index=at, key=key, help=words)
+        return st.selectbox(
+            label, options, index=at, key=key, help=words, format_func=lambda one: named(str(one))
+        )
     if bool in kinds:
         return st.toggle(label, value=bool(now), key=key, help=words)
     if int in kinds or float in kinds:

@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, uploads
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
@@ -110,7 +110,7 @@ def _running(identifier: str, words: str) -> None:
     if job.ended:
         st.rerun()
     how = far(job, table().history(identifier))
-    st.progress(how.share, escaped(f"{words}: {how.words}"))
+    st.progress(how.share, told(f"{words}: {how.words}"))
     st.button("Cancel", key=f"cancel {identifier}", on_click=act, args=("cancel", identifier))
 
 

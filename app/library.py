@@ -18,6 +18,7 @@ from shuffleproof.core.library import cleaning, side_by_side
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.damaged import Damaged
 from shuffleproof.core.store.tags import Tags
@@ -118,6 +119,11 @@ def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
     return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
+def called(entry: Entry) -> str:
+    """The name that a person gave to an entry, else the names of the rankers that it is of."""
+    return entry.name if entry.named else named(entry.name)
+
+
 def data_of(every: Sequence[Entry]) -> dict[str, str]:
     """The name of the data set of every entry, by its key; empty where none is stored."""
     names = {entry.key: entry.name for entry in every if entry.key.kind == "data"}
@@ -155,9 +161,9 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
     counts = Counter(key for entry in every for key in entry.needs)
     rows = [
         {
-            "name": entry.name,
+            "name": called(entry),
             "kind": KINDS[entry.key.kind],
-            "what": entry.summary,
+            "what": named(entry.summary),
             "megabytes": entry.artefact.size / 1e6,
             "age": age_in_words((now - made(entry)).total_seconds()),
             "seconds": entry.seconds,
@@ -186,7 +192,7 @@ def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
     kinds = {"kind": [KINDS[entry.key.kind] for entry in chosen]}
     times = {"made": [f"{made(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen]}
     rows = {name: texts for name, texts in (kinds | fields | times).items() if len(set(texts)) > 1}
-    names = [entry.name for entry in chosen]
+    names = [called(entry) for entry in chosen]
     heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
              for name, entry in zip(names, chosen, strict=True)]  # fmt: skip
     frame = pd.DataFrame(rows.values(), columns=heads)

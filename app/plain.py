@@ -2,6 +2,8 @@
 
 import re
 
+from shuffleproof.core.rankers.name import named
+
 MARKS = re.compile(
     r"[\\`*_{}\[\]<>#|~$!]"  # emphasis, code, links, images, headings, tables, formulas, HTML
     r"|:(?=[^\s/])|&(?=[#\w])"  # directives like :red, entities
@@ -28,3 +30,12 @@ def escaped(text: str) -> str:
     """
     marked = MARKS.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", " ".join(text.split()))
     return SHORT.sub(rf"\1{JOINER}", marked)
+
+
+def told(sentence: str) -> str:
+    r"""A sentence of ours as `escaped` has it, with the names of rankers for their labels.
+
+    >>> print(told("setrank-imsab-init loses [0.1] to mart"))
+    SetRank IMSAB + init loses \[0.1\] to MART
+    """
+    return escaped(named(sentence))

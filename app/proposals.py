@@ -4,7 +4,7 @@ A form whose button can be pressed at once must not begin hours of work by it, a
 follows from what the page shows: no later work changes it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from shuffleproof.app import services, training
@@ -17,7 +17,7 @@ from shuffleproof.core.answers.trained import (
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, INITIAL, RankerName
+from shuffleproof.core.rankers.name import FILES, INITIAL, RankerName, display_names, named
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
@@ -85,6 +85,12 @@ def trained(data: str) -> list[TrainedRanker]:
     except ShuffleproofError:
         return []
     return services.trained(*fitting.fingerprints[:2])
+
+
+def shown(labels: Iterable[str]) -> Callable[[str], str]:
+    """What fields show for labels of rankers, and for what is typed in beside them."""
+    names = display_names(labels)
+    return lambda label: names.get(label) or named(label)
 
 
 def texts(ranker: TrainedRanker) -> tuple[str, ...]:

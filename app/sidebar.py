@@ -11,11 +11,12 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address, jobs, services, state
-from shuffleproof.app.plain import escaped
+from shuffleproof.app import address, jobs, opened, services, state
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.rankers.name import named, numbered
 
 SHOWN = 3
 ICONS = {
@@ -147,19 +148,21 @@ def _places(
 ) -> dict[str, tuple[str, dict[str, str]]]:
     """By what they are called: the page, and what its address must say."""
     del now  # part of the memory's key alone
-    named = dict(titles)
+    titles_of = dict(titles)
     places: dict[str, tuple[str, dict[str, str]]] = {
         title: (path, {}) for path, title in titles if path
     }
     places |= {f"{name} · data set": ("data", {state.USE: name}) for name in data_sets}
+    found: list[tuple[str, str, dict[str, str]]] = []
     for ranker in services.artefacts("ranker"):
         name = str(ranker.facts.get("name") or ranker.recipe["ranker"]["name"])
-        label, key = f"{name} · ranker {ranker.key.digest[:6]}", str(ranker.key)
-        places[label] = ("library", {"chosen": key})
+        found.append((f"{named(name)} · ranker", "library", {"chosen": str(ranker.key)}))
     for study in services.artefacts("study"):
         kind, data = str(study.recipe["kind"]), str(study.facts.get("data", ""))
-        label = f"{named.get(kind, kind)} on {data} · study {study.key.digest[:6]}"
-        places[label] = (kind, {state.USE: data, "study": str(study.key)})
+        label = f"{titles_of.get(kind, kind)} on {data} · study of {opened.day(study)}"
+        found.append((label, kind, {state.USE: data, "study": str(study.key)}))
+    for label, (_, path, query) in zip(numbered(one[0] for one in found), found, strict=True):
+        places[label] = (path, query)
     return places
 
 
@@ -167,7 +170,7 @@ def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
     reason = job.reason.partition("\n")[0]
     ending = jobs.outcome(job) + (f": {reason}" if job.state == "failed" else "")
-    return f"**{escaped(jobs.name(job))}**  \n{escaped(ending)}"
+    return f"**{told(jobs.name(job))}**  \n{told(ending)}"
 
 
 def _watch() -> None:
@@ -180,7 +183,7 @@ def _watch() -> None:
         for job in active[:SHOWN]:
             steps = jobs.table().history(job.id) if job.state == "running" else ()
             how = jobs.far(job, steps)
-            st.progress(how.share, f"{escaped(jobs.name(job))}  \n{escaped(how.words)}")
+            st.progress(how.share, f"{told(jobs.name(job))}  \n{told(how.words)}")
     except ShuffleproofError as error:
         st.error(escaped(str(error)))
         return

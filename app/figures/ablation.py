@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted, signed
 
 Effect = Literal["quality", "robustness", "seconds", "parameters"]
@@ -201,6 +201,7 @@ def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str]:
     return _whole(row["variant"]), "<br>".join(textwrap.wrap(source, 60)), interval
 
 
+@in_words
 def alt_text(table: pd.DataFrame, effect: Effect, measure: str) -> str:
     """The picture in words."""
     tested = effect in {"quality", "robustness"}
@@ -234,6 +235,7 @@ def queries(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> 
     return figure
 
 
+@in_words
 def queries_alt_text(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> str:
     """The bars in words."""
     better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())

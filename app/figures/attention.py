@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 WEIGHTS = [
     [0.0, "#f3f0e6"], [0.1, "#cfe0e3"], [0.3, "#7fb3cd"], [0.6, "#2f78ad"], [1.0, "#0b2c5c"],
@@ -183,6 +183,7 @@ def _tick_texts(side: Side, ticks: Sequence[int]) -> list[str]:
     return [side.names[tick].partition(" ")[0].partition("–")[0].rstrip(".") for tick in ticks]
 
 
+@in_words
 def alt_text(cells: Cells) -> str:
     """The map in words."""
     rows, columns = cells.values.shape

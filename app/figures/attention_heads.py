@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.attention import ANYWHERE, RING, WEIGHTS
 from shuffleproof.app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 ROW, DOTS = 110, 340
 TILE = 0.94
@@ -93,6 +93,7 @@ def _middles(blocks: int, heads: int) -> go.Scatter:
     )
 
 
+@in_words
 def small_alt_text(pictures: list[np.ndarray]) -> str:
     """The small pictures in words."""
     return (
@@ -146,6 +147,7 @@ def dots(
     return laid_out(figure, height=DOTS, showlegend=False)
 
 
+@in_words
 def dots_alt_text(
     table: pd.DataFrame, ranker: str, column: str, words: str, what: str = "head"
 ) -> str:

@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import signed
 
 ROW, FRAME = 34, 106
@@ -99,6 +99,7 @@ def _dots(shown: pd.DataFrame, strokes: Sequence[str], measure: str) -> go.Scatt
     )
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, baseline: str, measure: str) -> str:
     """The picture in words: every difference and whether it is more than chance."""
     said = [

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import put, stroke, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted
 
 
@@ -46,6 +46,7 @@ def moves(answers: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     )
 
 
+@in_words
 def alt_text(answers: pd.DataFrame, pair: tuple[str, str]) -> str:
     """The chart in words."""
     moved = int(moves(answers, pair)["moved"].sum())
@@ -104,6 +105,7 @@ def _first(found: pd.DataFrame, pair: tuple[str, str]) -> pd.DataFrame:
     return places[places[list(pair)].notna().any(axis=1)]
 
 
+@in_words
 def runs_alt_text(found: pd.DataFrame, pair: tuple[str, str]) -> str:
     """The runs' chart in words."""
     places = _first(found, pair)
@@ -138,6 +140,7 @@ def deltas(
     return figure
 
 
+@in_words
 def deltas_alt_text(frame: pd.DataFrame, pair: tuple[str, str], measure: str) -> str:
     """The bars in words."""
     better, worse = int((frame["difference"] > 0).sum()), int((frame["difference"] < 0).sum())

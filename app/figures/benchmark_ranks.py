@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 ROW, LINE, FRAME = 26, 13, 110
 """Pixels of a ranker, of a joining line, and of axis and margins."""
@@ -93,6 +93,7 @@ def _dots(places: Sequence[tuple[str, float]]) -> go.Scatter:
     )
 
 
+@in_words
 def alt_text(places: Sequence[tuple[str, float]], cliques: Sequence[Sequence[str]]) -> str:
     """The diagram in words."""
     said = ", ".join(f"{ranker} {place:.2f}" for ranker, place in places)

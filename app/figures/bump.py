@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted
 
 BEHIND = "rgba(127,127,127,0.4)"
@@ -116,6 +116,7 @@ def _ticks(count: int) -> list[int]:
     return sorted({1, *between, count})
 
 
+@in_words
 def alt_text(moves: pd.DataFrame, ranker: str) -> str:
     """The chart in words."""
     count = int(moves["moved"].sum())

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.perturbations import plain_names
 from shuffleproof.app.figures.style import (
     end_labels,
     faded,
@@ -20,7 +19,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 HEIGHT = 460
 SMALLEST, LARGEST = 11.0, 34.0
@@ -60,7 +59,8 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
 
 def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
     measure, worst = named
-    ranker, color = str(row["ranker"]), stroke(str(row["ranker"])).color
+    ranker, own = str(row["ranker"]), stroke(str(row["ranker"]))
+    color = own.color
     given = ranker == GIVEN
     return go.Scatter(
         x=[row["start"]],
@@ -69,7 +69,7 @@ def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
         mode="markers",
         cliponaxis=False,
         marker={
-            "size": size, "symbol": "diamond" if given else "circle",
+            "size": size, "symbol": "diamond" if given else own.shape,
             "color": faded(color, 0.75 if row["front"] else 0.1),
             "line": {"width": 2.5 if row["front"] else 1.2, "color": color},
         },
@@ -142,7 +142,7 @@ def _named(
     bounds: tuple[list[float], list[float]],
 ) -> None:
     """Write the names beside the marks, with a line where a name had to go further away."""
-    texts = end_labels(plain_names([str(row["ranker"]) for row in rows]))
+    texts = end_labels([str(row["ranker"]) for row in rows])
     (left, right), (bottom, top) = bounds
     plot = HEIGHT - FRAME
     marks = [
@@ -167,6 +167,7 @@ def _named(
     written(figure, notes)
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words: where each ranker stands.
 
@@ -174,7 +175,7 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     ...                       "kept_low": [0.2], "kept_high": [0.3],
     ...                       "milliseconds_a_list": [2.0], "front": [False]})
     >>> alt_text(frame, "RR")
-    'Robustness against RR: dlcm starts at 0.500 and keeps 25 % [20, 30], 2 ms per list.'
+    'Robustness against RR: DLCM starts at 0.500 and keeps 25 % [20, 30], 2 ms per list.'
     """
     parts = []
     rows: list[Any] = frame.to_dict("records")

@@ -11,17 +11,16 @@ from shuffleproof.app.figures.style import (
     end_labels,
     faded,
     laid_out,
+    shapes,
     stroke,
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 DUE = "1/√S"
 INTERVAL = "[%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
 TICKS = [digit * 10.0**power for power in range(-9, 2) for digit in (1, 2, 5)]
-SYMBOLS = ("circle", "square", "diamond", "triangle-up")
-"""Of rankers of one name, which share a colour."""
 
 
 @plain_text
@@ -36,11 +35,12 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")
     rankers = [str(name) for name in dict.fromkeys(sampled["ranker"])]
     figure = go.Figure()
+    marks = shapes(rankers)
     for at, ranker in enumerate(rankers):
         own = sampled[sampled["ranker"] == ranker]
         _ribbon(figure, own, ranker)
         _due(figure, own, named=not at)
-        _line(figure, own, ranker, SYMBOLS[at % len(SYMBOLS)])
+        _line(figure, own, ranker, marks[ranker])
     _names(figure, sampled, rankers)
     _all_pairs(figure, frame)
     counts = sorted(set(sampled["shuffles"].tolist()))
@@ -138,6 +138,7 @@ def _all_pairs(figure: go.Figure, frame: pd.DataFrame) -> None:
         )  # fmt: skip
 
 
+@in_words
 def alt_text(frame: pd.DataFrame) -> str:
     """The figure in words."""
     sampled = frame[frame["grouping"] == "sampled"].sort_values("shuffles", kind="stable")

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import REFERENCE, laid_out, stroke, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted
 
 
@@ -55,6 +55,7 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 
 
+@in_words
 def alt_text(moves: pd.DataFrame, ranker: str) -> str:
     """The figure in words."""
     change = (moves["score"].astype(float) - moves["score_before"].astype(float)).abs()

@@ -16,8 +16,8 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
-from shuffleproof.core.rankers.name import without_presets
+from shuffleproof.app.figures.text import in_words, label_of, plain_text
+from shuffleproof.core.rankers.name import named, without_presets
 from shuffleproof.core.words import signed
 
 ROW, FRAME = 26, 96
@@ -72,7 +72,7 @@ def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:
             rows.append({"ranker": ranker, "text": name, "dot": False})
             points = [point for point in points if point["condition"] != TRAINED]
         rows += [
-            point | {"text": without_presets(str(point["condition"])), "dot": True}
+            point | {"text": named(without_presets(label_of(str(point["condition"])))), "dot": True}
             for point in points
         ]
     return [row | {"y": at} for at, row in enumerate(rows)]
@@ -98,6 +98,7 @@ def _dots(own: list[dict[Any, Any]], measure: str, shown: Shown) -> go.Scatter:
         mode="markers",
         marker={
             "size": 11,
+            "symbol": stroke(ranker).shape,
             "color": [color if one else "rgba(127,127,127,0.15)" for one in full],
             "line": {"color": color, "width": 2.2},
         },
@@ -117,6 +118,7 @@ def _dots(own: list[dict[Any, Any]], measure: str, shown: Shown) -> go.Scatter:
     )  # fmt: skip
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The picture in words: every ranker as trained, and what changes it most."""
     said = []

@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import escaped, in_words, plain_text
 from shuffleproof.core.perturb.registry import attacked
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.words import counted, signed
 
 ROW, FRAME = 27, 20
@@ -92,7 +91,7 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         for place, (heading, family) in enumerate(rows) if not family
     ]  # fmt: skip
     written(figure, headings)
-    names, upright = [_short(name) for name in plain_names(rankers)], len(rankers) > MANY
+    names, upright = [_short(name, 24) for name in rankers], len(rankers) > MANY
     top = 16 + round(LETTER * (1.3 if upright else 1) * max(map(len, names), default=0))
     laid_out(figure, height=ROW * len(rows) + top + FRAME, hovermode="closest", showlegend=False)
     xaxes(figure,
@@ -101,8 +100,8 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         tickangle=UPRIGHT if upright else SLANT,
     )  # fmt: skip
     attacks = [family for _, family in rows if attacked(family)]
-    targets = plain_names([attacked(family) for family in attacks])
-    told = dict(zip(attacks, targets, strict=True))
+    targets = display_names(map(attacked, attacks))
+    told = {family: escaped(targets[attacked(family)]) for family in attacks}
     families = [told.get(family, family) for _, family in rows if family]
     texts = list(map(_short, families))
     yaxes(figure,
@@ -161,19 +160,6 @@ def _printed(loss: float) -> str:
     return "0" if abs(loss) < SMALL else signed(-loss).replace("0.", ".", 1)
 
 
-def plain_names(names: Sequence[str]) -> list[str]:
-    """Names of rankers without the preset that all of them share.
-
-    >>> plain_names(["initial ranking", "dlcm@tuned", "gsf@tuned"])
-    ['initial ranking', 'dlcm', 'gsf']
-    >>> plain_names(["dlcm@tuned", "dlcm"])
-    ['dlcm@tuned', 'dlcm']
-    """
-    parsed = [RankerName.of(name) for name in names]
-    presets = {name.preset for name in parsed if not name.is_initial}
-    return [str(replace(name, preset="")) for name in parsed] if len(presets) == 1 else list(names)
-
-
 def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
     """The curves of a family with a title and levels that a telephone has room for.
 
@@ -218,12 +204,13 @@ def _short(family: str, longest: int = 18) -> str:
     return family if len(family) <= longest else f"{family[: longest - 1]}…"
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The map in words: its largest loss.
 
     >>> alt_text(pd.DataFrame({"ranker": ["dlcm"], "family": ["cut"], "level": [0.5],
     ...                        "loss": [0.25]}), "RR")
-    'Map of the change in RR, 1 family by 1 ranker; the largest loss is dlcm under cut, −0.250.'
+    'Map of the change in RR, 1 family by 1 ranker; the largest loss is DLCM under cut, −0.250.'
     """
     known = frame[frame["loss"].notna()]
     families, rankers = len(set(frame["family"])), len(set(frame["ranker"]))
@@ -286,6 +273,7 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     return figure
 
 
+@in_words
 def queries_alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The map of queries in words."""
     values = frame.to_numpy(float)

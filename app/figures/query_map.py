@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures import perturbations
 from shuffleproof.app.figures.style import NAMES, put, xaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.rankers.name import without_presets
 from shuffleproof.core.words import number
 
@@ -54,6 +54,7 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 2].rstrip()} …"
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, columns: str, measure: str) -> str:
     """The map in words.
 

@@ -15,7 +15,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import number
 
 HEIGHT = 460
@@ -80,7 +80,7 @@ def _line(points: pd.DataFrame, x: Axis, ranker: str, named: tuple[str, str]) ->
         name=ranker,
         mode="lines+markers",
         line={"color": line.color, "dash": line.dash, "width": 2.5},
-        marker={"size": 8},
+        marker={"size": 8, "symbol": line.shape},
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
         customdata=facts,
@@ -157,6 +157,7 @@ def _labelled(
     named_ends(figure, ends, end_labels([ranker for ranker, _, _ in ends]), (low, high, plot))
 
 
+@in_words
 def alt_text(summary: pd.DataFrame, family: str, measure: str) -> str:
     """The figure in words: each ranker's first and last mean."""
     chosen = drawn(summary, family, measure)

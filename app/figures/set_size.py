@@ -15,7 +15,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 HEIGHT = 460
 WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}
@@ -70,7 +70,7 @@ def _line(figure: go.Figure, ranker: str, points: pd.DataFrame, measure: str) ->
             name=WORDS.get(ranker, ranker),
             mode="lines+markers",
             line={"color": own.color, "dash": own.dash, "width": 1.6 if ranker in WORDS else 2.4},
-            marker={"size": 7, "symbol": "diamond" if ranker == "ideal" else "circle"},
+            marker={"size": 7, "symbol": "diamond" if ranker == "ideal" else own.shape},
             customdata=points[["ranker", "trained_on", "size", "low", "high", "n", "mean_length"]],
             selected={"marker": {"opacity": 1}},
             unselected={"marker": {"opacity": 1}},
@@ -128,13 +128,14 @@ def _labelled(figure: go.Figure, ends: Sequence[tuple[str, float, float]]) -> No
     named_ends(figure, points, end_labels(names), (low, high, plot))
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, measure: str) -> str:
     """The figure in words: each curve's first and last mean.
 
     >>> frame = pd.DataFrame({"ranker": ["dlcm"] * 2, "trained_on": ["40"] * 2,
     ...                       "size": [40, 240], "mean": [0.5, 0.25]})
     >>> alt_text(frame, "NDCG@10")
-    'Line chart of NDCG@10 against 40 to 240 candidates: dlcm trained on 40 from 0.500 to 0.250.'
+    'Line chart of NDCG@10 against 40 to 240 candidates: DLCM trained on 40 from 0.500 to 0.250.'
     """
     parts = []
     for ranker, points in frame.groupby("ranker", sort=False):

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import number
 
 ROW, HEAD, FRAME = 34, 26, 84
@@ -148,6 +148,7 @@ def _size(text: str) -> int:
     return int(text) if text.isdigit() else 0
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, shown: str, measure: str) -> str:
     """The map in words: its lowest and highest cell."""
     what = SHOWN[shown]

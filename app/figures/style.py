@@ -1,8 +1,9 @@
 """One colour, dash and marker per ranker on every page, and the layout that all figures share.
 
-Colours are Okabe and Ito's palette, which survives colour blindness (and greys are kept for
-reference lines). Solid = reads an initial ranking, dashed in some way = does not. Where dots stand
-for rankers, the dash is the marker's shape: colour and shape together are one ranker's alone.
+Fourteen colours, 3 : 1 or more against white and against the dark page, chosen by computer to lie
+far apart as they are and as the colour-blind see them (`tests/app/test_app_style.py` measures it);
+greys are kept for reference lines. Solid = reads an initial ranking, dashed in some way = does not.
+Every ranker of the registry also has a mark of its own, so that colour is never alone.
 """
 
 import hashlib
@@ -14,47 +15,48 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
 
+from shuffleproof.app.figures.text import label_of
 from shuffleproof.core.rankers.name import RankerName
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#A6761D")
+PALETTE = (
+    "#006EB4", "#D25A00", "#DC50FA", "#BE2850", "#F05AAA", "#468CFA", "#7828FA", "#5A6464",
+    "#96500A", "#825096", "#C80ABE", "#509650", "#A050DC", "#AA82D2",
+)  # fmt: skip
 REFERENCE = "#7F7F7F"
 DASHES = ("dash", "dashdot", "longdash", "longdashdot")
 """Dashes of rankers without an initial ranking; the last is for names not in KNOWN."""
 
 KNOWN = {
-    "setrank-imsab-init": (0, "solid"),
-    "dlcm": (1, "solid"),
-    "setrank-imsab-multi-init": (2, "solid"),
-    "setrank-msab-init": (3, "solid"),
-    "dlcm-listmle": (4, "solid"),
-    "dlcm-softrank": (5, "solid"),
-    "setrank-imsab": (2, "dash"),
-    "lambdamart": (4, "dash"),
-    "setrank-msab": (5, "dash"),
-    "dlcm-without-init": (6, "dash"),
-    "mart": (7, "dash"),
-    "gsf": (0, "dash"),
-    "ranksvm": (1, "dash"),
-    "rankboost": (3, "dash"),
-    "listnet": (0, "dashdot"),
-    "ranknet": (1, "dashdot"),
-    "irsvm": (2, "dashdot"),
-    "lambdarank": (3, "dashdot"),
-    "frank": (4, "dashdot"),
-    "mlp": (5, "dashdot"),
-    "frank-additive": (6, "dashdot"),
+    "setrank-imsab-init": (0, "solid", "circle"),
+    "dlcm": (1, "solid", "square"),
+    "setrank-imsab-multi-init": (11, "solid", "diamond"),
+    "setrank-msab-init": (4, "solid", "triangle-up"),
+    "dlcm-listmle": (3, "solid", "star"),
+    "dlcm-softrank": (10, "solid", "hexagon"),
+    "setrank-imsab": (5, "dash", "triangle-down"),
+    "setrank-msab": (6, "dash", "cross"),
+    "dlcm-without-init": (8, "dash", "x"),
+    "lambdamart": (9, "dash", "pentagon"),
+    "mart": (2, "dash", "hexagram"),
+    "gsf": (7, "dash", "triangle-left"),
+    "ranksvm": (12, "dash", "triangle-right"),
+    "rankboost": (13, "dash", "octagon"),
+    "listnet": (0, "dashdot", "star-square"),
+    "ranknet": (1, "dashdot", "star-diamond"),
+    "irsvm": (11, "dashdot", "diamond-tall"),
+    "lambdarank": (4, "dashdot", "diamond-wide"),
+    "frank": (3, "dashdot", "hourglass"),
+    "mlp": (10, "dashdot", "bowtie"),
+    "frank-additive": (5, "dashdot", "star-triangle-up"),
 }
-"""The place in the palette and the dash of rankers that often stand side by side."""
-
-
-SHAPES = {"solid": "circle", "dash": "square", "dashdot": "diamond", "dot": "circle"}
-"""The marker that goes with a dash."""
+"""The place in the palette, the dash and the mark of rankers: colours of their own for the paper's
+Table 2 and DLCM's other losses; those with a colour again differ in dash and mark."""
 
 FURTHER = (
-    "triangle-up", "triangle-down", "cross", "star", "pentagon", "hexagram", "triangle-left",
-    "triangle-right", "hourglass", "bowtie", "x", "diamond-wide", "diamond-tall", "octagon",
+    "triangle-ne", "triangle-sw", "star-triangle-down", "hexagon2", "triangle-nw", "triangle-se",
+    *(mark for _, _, mark in KNOWN.values()),
 )  # fmt: skip
-"""Markers of rankers that are not in KNOWN, and of a ranker's second row (another preset)."""
+"""Marks of rankers that are not in KNOWN, and of a ranker's second row (another preset)."""
 
 
 LAYOUT = {
@@ -91,18 +93,19 @@ class Stroke:
 
 
 def stroke(ranker: str) -> Stroke:
-    """The colour and dash of a ranker, by its name alone: the same on every page and day.
+    """The colour, dash and mark of a ranker, by its name alone: the same on every page and day.
 
     >>> stroke("dlcm").dash, stroke("setrank-imsab").dash, stroke("initial: mart").dash
     ('solid', 'dash', 'dot')
     """
-    named = RankerName.of(ranker)
+    named = RankerName.of(label_of(ranker))
     name = named.base
     if named.is_initial or name in {"random", "ideal", "file-order"}:
-        return Stroke(REFERENCE, "dot", SHAPES["dot"])
+        return Stroke(REFERENCE, "dot", "circle")
     if name in KNOWN:
-        place, dash = KNOWN[name]
-        return Stroke(PALETTE[place], dash, SHAPES[dash])
+        place, dash, shape = KNOWN[name]
+        return Stroke(PALETTE[place], dash, shape)
+    name = named.display if named.path else name
     digest = hashlib.sha256(name.encode()).digest()
     shape = FURTHER[digest[1] % len(FURTHER)]
     return Stroke(PALETTE[digest[0] % len(PALETTE)], DASHES[-1], shape)
@@ -114,8 +117,8 @@ def shapes(rankers: Sequence[str]) -> dict[str, str]:
     Each has its own wherever it can; of two that would look alike, the later name in the alphabet
     takes another, whatever the order in which they are shown.
 
-    >>> shapes(["ranksvm", "ranknet", "dlcm"])
-    {'ranksvm': 'square', 'ranknet': 'diamond', 'dlcm': 'circle'}
+    >>> shapes(["ranksvm", "dlcm@small", "dlcm"])
+    {'ranksvm': 'triangle-right', 'dlcm@small': 'triangle-ne', 'dlcm': 'square'}
     """
     taken: dict[tuple[str, str], str] = {}
     for name in sorted(dict.fromkeys(rankers), key=lambda name: (_unknown(name), name)):
@@ -127,7 +130,7 @@ def shapes(rankers: Sequence[str]) -> dict[str, str]:
 
 
 def _unknown(name: str) -> bool:
-    return name not in KNOWN
+    return label_of(name) not in KNOWN
 
 
 def faded(color: str, opacity: float) -> str:

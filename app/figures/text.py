@@ -1,12 +1,14 @@
-"""Text of users in pictures shown as the text it is: ids, names and labels are no markup.
+"""Text in pictures: rankers by their names, users' text as the text it is, never as markup.
 
 Plotly reads `<a href>`, `<b>` and entities in every name, tick, title and hover text, and `%{…}`
 in hover texts. Every function that draws is wrapped in `plain_text`, so that what it is given
-cannot be read so; markup is what the figures themselves write.
+cannot be read so; markup is what the figures themselves write. It also gives the functions the
+names of rankers where labels of studies stand, and clicks give the labels back.
 """
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from functools import singledispatch, wraps
@@ -16,10 +18,16 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from shuffleproof.core.rankers.name import FILES, SPOKEN, Kind, RankerName, display_names, named
+
 SPECIAL = r"[&<>]|%\{"
 
+RANKERS = frozenset({"ranker", "label", "condition"})
+"""Columns of frames whose texts are labels of rankers, or speak of them."""
+
 P = ParamSpec("P")
-_drawing: ContextVar[bool] = ContextVar("drawing", default=False)
+_names: ContextVar[Mapping[str, str] | None] = ContextVar("names", default=None)
+"""While something is drawn: what is shown for the labels of rankers."""
 
 
 def escaped(text: str) -> str:
@@ -31,35 +39,103 @@ def escaped(text: str) -> str:
     return html.escape(text, quote=False).replace("%{", "%&#123;")
 
 
-def unescaped(value: Any) -> Any:
-    """What stood there before `escaped`, for facts that come back with a click.
+def unescaped(value: Any, labels: Mapping[str, str] | None = None) -> Any:
+    """What stood there before `plain_text`, for facts that come back with a click.
 
-    >>> unescaped(["a &lt; b", 1])
-    ['a < b', 1]
+    Args:
+        value: of a point.
+        labels: of rankers, by what the picture calls them (`labels_in`).
+
+    >>> unescaped(["a &lt; b", 1, "DLCM"], {"DLCM": "dlcm"})
+    ['a < b', 1, 'dlcm']
     """
     if isinstance(value, str):
-        return html.unescape(value)
-    return [unescaped(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return html.unescape((labels or {}).get(value, value))
+    return [unescaped(one, labels) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+def labels_in(figure: go.Figure) -> dict[str, str]:
+    """The labels of rankers by what a picture calls them; it keeps them in its `meta`."""
+    return dict((figure.layout.meta or {}).get("rankers", {}))
+
+
+def label_of(name: str) -> str:
+    """The label of a ranker, from what it is called in the picture that is being drawn."""
+    return next((label for label, shown in (_names.get() or {}).items() if shown == name), name)
 
 
 def plain_text(draw: Callable[P, go.Figure]) -> Callable[P, go.Figure]:
     """Escape every text among the arguments of a function that draws, tables' cells included.
 
-    Functions that draw by way of others are escaped once.
+    Labels of rankers become their names. Functions that draw by way of others are given both once.
     """
 
     @wraps(draw)
     def drawn(*given: P.args, **named: P.kwargs) -> go.Figure:
-        if _drawing.get():
+        if _names.get() is not None:
             return draw(*given, **named)
-        token = _drawing.set(True)
-        try:
+        with _named(given, named) as names:
             safe = {name: _safe(value) for name, value in named.items()}
-            return draw(*(_safe(value) for value in given), **safe)
-        finally:
-            _drawing.reset(token)
+            figure = draw(*(_safe(value) for value in given), **safe)
+            if names:
+                figure.layout.meta = {"rankers": {shown: label for label, shown in names.items()}}
+            return figure
 
     return drawn
+
+
+def in_words(tell: Callable[P, str]) -> Callable[P, str]:
+    """Give a function that says a picture in words the names of rankers for their labels."""
+
+    @wraps(tell)
+    def told(*given: P.args, **named: P.kwargs) -> str:
+        if _names.get() is not None:
+            return tell(*given, **named)
+        with _named(given, named):
+            safe = {name: _safe(value) for name, value in named.items()}
+            return html.unescape(tell(*(_safe(value) for value in given), **safe))
+
+    return told
+
+
+@contextmanager
+def _named(*given: Any) -> Generator[Mapping[str, str]]:
+    """While in here, labels of rankers among these values have names."""
+    texts = dict.fromkeys(_texts(given))
+    names = display_names(filter(_is_ranker, texts))
+    names |= {text: named(text) for text in texts if text not in names and named(text) != text}
+    names = {escaped(label): escaped(name) for label, name in names.items()}
+    token = _names.set(names)
+    try:
+        yield names
+    finally:
+        _names.reset(token)
+
+
+def _is_ranker(text: str) -> bool:
+    """Whether a text is a ranker's label, where it may also be any other text."""
+    name = RankerName.of(text)
+    if name.kind in {Kind.REGISTERED, Kind.STORED}:
+        return name.head in SPOKEN or (name.kind is Kind.STORED and name.head in FILES)
+    return name.kind in {Kind.COMBINATION, Kind.FILE} or bool(name.parts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts among arguments that may be labels of rankers."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, one in value.items():
+            yield from _texts(name)
+            yield from _texts(one)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, pd.DataFrame):
+        yield from map(str, value.columns)
+        for name in RANKERS & set(value.columns):
+            if not pd.api.types.is_numeric_dtype(value[name].dtype):
+                yield from map(str, value[name].unique())
 
 
 @singledispatch
@@ -71,7 +147,9 @@ def _safe(value: Any) -> Any:
     return value
 
 
-_safe.register(str, escaped)
+@_safe.register
+def _(text: str) -> str:
+    return _shown(escaped(text))
 
 
 @_safe.register(list)
@@ -98,12 +176,14 @@ def _(values: np.ndarray) -> Any:
 @_safe.register
 def _table(frame: pd.DataFrame) -> Any:
     safe = frame.copy(deep=False)
-    for at, kind in enumerate(frame.dtypes):
+    for at, (name, kind) in enumerate(frame.dtypes.items()):
         if not pd.api.types.is_numeric_dtype(kind):
-            safe.isetitem(at, _column(frame.iloc[:, at]))
-    return safe.set_axis(_column(frame.index), axis="index").set_axis(
-        _column(frame.columns), axis="columns"
-    )
+            column = _column(frame.iloc[:, at])
+            safe.isetitem(at, column.map(_shown) if name in RANKERS else column)
+    columns = _column(frame.columns)
+    if not pd.api.types.is_numeric_dtype(columns.dtype):
+        columns = columns.map(_shown)
+    return safe.set_axis(_column(frame.index), axis="index").set_axis(columns, axis="columns")
 
 
 @_safe.register
@@ -112,4 +192,13 @@ def _column(values: pd.Series | pd.Index) -> Any:
     if pd.api.types.is_numeric_dtype(values.dtype) or isinstance(values, pd.MultiIndex):
         return values
     needed = values.astype(str).str.contains(SPECIAL, regex=True)
-    return values.map(_safe) if needed.any() else values
+    return values.map(_escaped) if needed.any() else values
+
+
+def _escaped(cell: Any) -> Any:
+    return escaped(cell) if isinstance(cell, str) else _safe(cell)
+
+
+def _shown(cell: Any) -> Any:
+    """The name of the ranker whose escaped label stands in a cell."""
+    return (_names.get() or {}).get(cell, cell) if isinstance(cell, str) else cell

@@ -17,7 +17,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, label_of, plain_text
 
 HEIGHT = 440
 VALID_SHARE = 0.6
@@ -60,7 +60,7 @@ def _line(label: str, x: pd.Series, y: pd.Series, what: str) -> go.Scatter:
         name=label,
         mode="lines" if len(x) > 1 else "markers",
         line={"color": line.color, "dash": line.dash, "width": 2.5},
-        marker={"color": line.color, "size": 7},
+        marker={"color": line.color, "size": 7, "symbol": line.shape},
         hovertemplate=(
             f"<b>%{{fullData.name}}</b><br>epoch %{{x}}<br>{what} %{{y:.3f}}<extra></extra>"
         ),
@@ -133,9 +133,10 @@ def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
 
 
 def _ranker(label: str) -> str:
-    return label.partition(" ")[0]
+    return label_of(label).partition(" ")[0]
 
 
+@in_words
 def alt_text(runs: Mapping[str, pd.DataFrame]) -> str:
     """The figure in words: each ranker's last and best epoch."""
     parts = []
@@ -167,13 +168,17 @@ def compared(frame: pd.DataFrame) -> go.Figure:
         frame: columns label and value; one row a ranker.
     """
     best = frame.sort_values("value", ascending=False, kind="stable").head(MOST)
-    colors = [stroke(label).color for label in best["label"]]
+    strokes = [stroke(label) for label in best["label"]]
     figure = go.Figure(
         go.Scatter(
             x=best["value"],
             y=best["label"],
             mode="markers+text",
-            marker={"color": colors, "size": 11},
+            marker={
+                "color": [own.color for own in strokes],
+                "symbol": [own.shape for own in strokes],
+                "size": 11,
+            },
             text=[f"{value:.3f}" for value in best["value"]],
             textposition="middle right",
             cliponaxis=False,
@@ -187,11 +192,12 @@ def compared(frame: pd.DataFrame) -> go.Figure:
     return figure
 
 
+@in_words
 def losses_alt_text(frame: pd.DataFrame) -> str:
     """The figure in words.
 
-    >>> alt_text(pd.DataFrame({"label": ["mart", "dlcm"], "value": [0.5, 0.625]}))
-    'Dot plot of validation NDCG@10 of 2 trained rankers: dlcm 0.625, mart 0.500.'
+    >>> losses_alt_text(pd.DataFrame({"label": ["mart", "dlcm"], "value": [0.5, 0.625]}))
+    'Dot plot of validation NDCG@10 of 2 trained rankers: DLCM 0.625, MART 0.500.'
     """
     best = frame.sort_values("value", ascending=False, kind="stable").head(MOST)
     told = ", ".join(f"{row.label} {row.value:.3f}" for row in best.itertuples())

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.perturbations import plain_names
 from shuffleproof.app.figures.style import (
     end_labels,
     faded,
@@ -17,7 +16,7 @@ from shuffleproof.app.figures.style import (
     xaxes,
     yaxes,
 )
-from shuffleproof.app.figures.text import plain_text
+from shuffleproof.app.figures.text import in_words, plain_text
 
 HEIGHT = 440
 MAP = 540
@@ -81,7 +80,7 @@ def _random(ranker: str, points: pd.DataFrame, measure: str) -> go.Scatter:
     return go.Scatter(
         x=points["budget"], y=points["random_damage"], mode="lines+markers",
         line={"color": faded(stroke(ranker).color, 0.7), "width": 1.2, "dash": "dot"},
-        marker={"size": 6, "symbol": "circle-open", "color": stroke(ranker).color},
+        marker={"size": 6, "symbol": f"{stroke(ranker).shape}-open", "color": stroke(ranker).color},
         customdata=points[["ranker", "budget", "random"]],
         selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
         hovertemplate=(
@@ -95,7 +94,8 @@ def _worst(ranker: str, points: pd.DataFrame, named: tuple[str, str]) -> go.Scat
     line, (measure, unit) = stroke(ranker), named
     return go.Scatter(
         x=points["budget"], y=points["worst_damage"], name=ranker, mode="lines+markers",
-        line={"color": line.color, "dash": line.dash, "width": 2.5}, marker={"size": 8},
+        line={"color": line.color, "dash": line.dash, "width": 2.5},
+        marker={"size": 8, "symbol": line.shape},
         customdata=points[["ranker", "budget", "low", "high", "random_damage"]],
         selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
         hovertemplate=(
@@ -115,7 +115,7 @@ def _labelled(
     """Names at the ends of the curves, none over another; certified ones say so."""
     low, high = bounds
     plot = HEIGHT - figure.layout.margin.t - figure.layout.margin.b - 20
-    names = end_labels(plain_names([ranker for ranker, _, _ in ends]))
+    names = end_labels([ranker for ranker, _, _ in ends])
     texts = [
         f"{text}<br>certified 0" if ranker in certified else text
         for text, (ranker, _, _) in zip(names, ends, strict=True)
@@ -123,13 +123,14 @@ def _labelled(
     named_ends(figure, ends, texts, (low, high, plot))
 
 
+@in_words
 def alt_text(frame: pd.DataFrame, measure: str, unit: str) -> str:
     """The figure in words: each ranker's damage at the largest budget.
 
     >>> frame = pd.DataFrame({"ranker": ["dlcm"], "budget": [5], "random_damage": [0.0],
     ...                       "worst_damage": [0.25], "certified": [False]})
     >>> alt_text(frame, "RR", "exchanges")
-    'RR lost by the worst 5 exchanges found and by random ones: dlcm 0.250 and 0.000.'
+    'RR lost by the worst 5 exchanges found and by random ones: DLCM 0.250 and 0.000.'
     """
     largest = int(frame["budget"].max()) if len(frame) else 0
     parts = [
@@ -194,6 +195,7 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
     return figure
 
 
+@in_words
 def swaps_alt_text(costs: Any, measure: str) -> str:
     """The map in words: its dearest exchange."""
     values = np.asarray(costs, dtype=float)

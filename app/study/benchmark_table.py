@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from shuffleproof.app.plain import escaped
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
 from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.tables import Cell
@@ -27,7 +28,7 @@ def frame(
         groups: of each row.
         measures: the columns.
     """
-    names, rows = [], []
+    names, rows, called = [], [], display_names(labels)
     for group in GROUPS:
         own = [label for label in labels if groups[label] == group]
         if own:
@@ -35,7 +36,7 @@ def frame(
             rows.append([""] * len(measures))
         grey = group == GROUPS[0]
         for label in own:
-            name = escaped(label)
+            name = escaped(called[label])
             names.append(f":gray[{name}]" if grey else name)
             rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
     columns = heads(measures)  # of a registry, nobody's text

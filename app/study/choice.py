@@ -8,8 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, exports, opened, report, services, state
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import parts
+from shuffleproof.core.rankers.name import display_names, named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -106,12 +107,12 @@ def study(
     chosen = shown(stored, first)
     key = st.selectbox(
         nouns[0], keys, index=0 if chosen is None else keys.index(str(chosen.key)),
-        format_func=lambda key: short(stored[key]),
+        format_func=lambda key: named(short(stored[key])),
         help=f"Stored {nouns[1]} of this data set, newest first.",
     )  # fmt: skip
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
-    st.caption(escaped(words(stored[key])))
+    st.caption(told(words(stored[key])))
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=first)
@@ -128,7 +129,7 @@ def newer_results(words: str, *keys: str) -> None:
         keys: of their studies.
     """
     st.button(
-        escaped(f"Newer results: {words}"), key="newer results", type="tertiary",
+        told(f"Newer results: {words}"), key="newer results", type="tertiary",
         icon=":material/update:", on_click=address.pin, args=("study", *keys),
         help="What this address shows stays as it is until somebody asks for another.",
     )  # fmt: skip
@@ -144,10 +145,36 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
     """
     missing = state.absent("show", labels)
     address.several("show", address.named(*labels), labels, of=study)
-    asked = st.multiselect("Rankers", labels, key="show", wrap=True)
+    asked = st.multiselect(
+        "Rankers", labels, key="show", wrap=True, format_func=display_names(labels).__getitem__
+    )
     chosen = tuple(label for label in labels if label in asked)
     with notices:
         state.instead("ranker", missing, *chosen)
+    return chosen
+
+
+def ranker(
+    words: str, labels: Sequence[str], key: str, usual: str | None = None, place: Any = st,
+    **more: Any,
+) -> str | None:  # fmt: skip
+    """Draw the choice of one ranker: by its name on the page, by its label in the address.
+
+    Args:
+        words: what the choice is called.
+        labels: to choose from.
+        key: in the address, and the widget's.
+        usual: what is chosen where the address says nothing; None: nobody.
+        place: where it is drawn.
+        more: what `st.selectbox` takes beside.
+    """
+    names = display_names(labels)
+    options: dict[str | None, Sequence[str]] = {name: (name, names[name]) for name in labels}
+    address.one(key, options | ({None: ()} if usual is None else {}), usual)
+    chosen: str | None = place.selectbox(
+        words, labels, index=None if usual is None else 0, key=key, format_func=names.__getitem__,
+        **more,
+    )  # fmt: skip
     return chosen
 
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import Fusion, Shuffling
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import RankerName, named
 
 WAYS = {
     "rrf": "Reciprocal rank fusion of several",
@@ -32,6 +32,7 @@ def drawn(offered: Sequence[str], key: str) -> RankerName | None:
         return _shuffled(offered, aggregate or Shuffling.aggregate, key)
     members = st.multiselect(
         "Made of", list(offered), key=f"{key}.members", wrap=True, accept_new_options=True,
+        format_func=named,
         help="Two or more; also feature:<id>. A member that is not trained yet is trained first.",
     )  # fmt: skip
     k = Fusion.k
@@ -47,13 +48,14 @@ def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | 
     following = [name for name in offered if follows_the_order(name)]
     member = st.selectbox(
         "Around", [*following, *(name for name in offered if name not in following)],
-        key=f"{key}.member", help="Rankers that follow the order shown stand first.",
+        key=f"{key}.member", format_func=named,
+        help="Rankers that follow the order shown stand first.",
     )  # fmt: skip
     shuffles = int(st.number_input("Shuffles", 1, 1_000, Shuffling.shuffles, key=f"{key}.shuffles"))
     if member is None:
         return None
     if member not in following:
-        st.caption(escaped(f"{member} does not read the order shown: shuffling changes nothing."))
+        st.caption(told(f"{member} does not read the order shown: shuffling changes nothing."))
     return RankerName.made_of([str(member)], Shuffling(shuffles, aggregate))
 
 

@@ -21,7 +21,7 @@ from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import RankerName, named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import STUDIES
@@ -253,7 +253,7 @@ class _Page:
         )
         found = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
-            key="new.rankers", help=help_.strip(),
+            key="new.rankers", help=help_.strip(), format_func=proposals.shown(options),
         )  # fmt: skip
         return tuple(found)
 
@@ -288,6 +288,7 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
     found: list[str] = st.multiselect(
         "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
         default=list(usual.initial), accept_new_options=True, key="new.initial", wrap=True,
+        format_func=named,
         help="The first one cuts and orders the lists; a ranker that reads one reads the first. "
         "feature:<id> takes any feature.",
     )  # fmt: skip

@@ -8,7 +8,7 @@ import streamlit as st
 
 from shuffleproof.app import pictures, services
 from shuffleproof.app.jobs import act, far, submit, table
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -126,7 +126,7 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     reached = far(job, table().history(job.id))
     waiting = job.state == "waiting"
     words = "Waiting for a free worker" if waiting else f"Running: {reached.words}"
-    st.progress(reached.share, text=escaped(words))
+    st.progress(reached.share, text=told(words))
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return

@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
@@ -57,7 +57,7 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
 
 def finding(text: str) -> None:
     """The sentences that the program wrote from the numbers."""
-    st.markdown(f"**{escaped(text)}**", help=terms.beside(text))
+    st.markdown(f"**{told(text)}**", help=terms.beside(text))
 
 
 CHIPS: Mapping[str, tuple[str, str]] = {
@@ -70,18 +70,18 @@ CHIPS: Mapping[str, tuple[str, str]] = {
 """How what becomes of a ranker is marked: colour and icon of Material Symbols."""
 
 
-def headline(told: Headline) -> None:
+def headline(answer: Headline) -> None:
     """The answer in a sentence, before it what becomes of the ranker that it names first."""
-    st.markdown(headline_words(told), help=terms.beside(told.text, told.why))
+    st.markdown(headline_words(answer), help=terms.beside(answer.text, answer.why))
 
 
-def headline_words(told: Headline) -> str:
+def headline_words(answer: Headline) -> str:
     """The same as Markdown."""
     chip = ""
-    if told.tier:
-        colour, icon = CHIPS[told.tier]
-        chip = f":{colour}-badge[:material/{icon}: {told.tier}] "
-    return f"{chip}**{escaped(told.text)}**"
+    if answer.tier:
+        colour, icon = CHIPS[answer.tier]
+        chip = f":{colour}-badge[:material/{icon}: {answer.tier}] "
+    return f"{chip}**{told(answer.text)}**"
 
 
 def in_words() -> DeltaGenerator:
@@ -96,8 +96,8 @@ def convention(words: str, *more: str) -> None:
 
 def not_yet(missing: str, remedy: str, command: str = "") -> None:
     """A page that can't do anything yet says what is missing and what provides it."""
-    st.info(escaped(missing), icon=":material/hourglass_empty:")
-    st.markdown(escaped(remedy))
+    st.info(told(missing), icon=":material/hourglass_empty:")
+    st.markdown(told(remedy))
     if command:
         st.code(command, language="bash", wrap_lines=True)
 
@@ -147,10 +147,16 @@ def here(**more: str) -> dict[str, list[str]]:
     return address.everything() | {name: [value] for name, value in more.items()}
 
 
-def clicked(chart: str) -> Sequence[Any]:
-    """What the first point clicked in a picture stands for; nothing where it stands for nothing."""
+def clicked(chart: str, labels: Mapping[str, str] | None = None) -> Sequence[Any]:
+    """What the first point clicked in a picture stands for; nothing where it stands for nothing.
+
+    Args:
+        chart: its key.
+        labels: of rankers, by what the picture calls them.
+    """
     points = st.session_state[chart]["selection"]["points"]
-    return next((unescaped(facts) for point in points if (facts := point.get("customdata"))), ())
+    stand_for = (unescaped(point.get("customdata") or (), labels) for point in points)
+    return next(filter(None, stand_for), ())
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,7 @@ def _downloads(files: Sequence[File], key: str) -> None:
             width="stretch",
         )
     for missing in dict.fromkeys(file.missing for file in files if file.missing):
-        st.caption(escaped(missing))
+        st.caption(told(missing))
 
 
 def _address() -> str:

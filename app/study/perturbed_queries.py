@@ -6,7 +6,7 @@ import streamlit as st
 from shuffleproof.app import disturbed
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import query_comparison, rescored_list
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.store.manifest import Artefact
@@ -35,7 +35,7 @@ DOCUMENTS = (
 def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     """Draw the map of queries and levels, the queries of a level by damage, one query's list."""
     key = str(artefact.key)
-    st.subheader(escaped(f"Queries of {ranker} under {family}"), anchor=False)
+    st.subheader(told(f"Queries of {ranker} under {family}"), anchor=False)
     frame = computed(key, sections.by_level, ranker, family, measure)
     levels = [float(level) for level in frame.columns]
     if not levels:
@@ -106,7 +106,7 @@ def both_lists(
     if answers is not None:
         middle, right = (f"what {ranker} answers, {how}" for how in answers)
     st.caption(
-        escaped(
+        told(
             f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
             "answer. Full marks are relevant documents, strong lines are documents that passed "
             f"another. {left if gone or new else ''}"

@@ -1,12 +1,13 @@
 """A picture of a page: drawn once for all sessions, and what a click on it chooses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec
 
 import plotly.graph_objects as go
 import streamlit as st
 
+from shuffleproof.app.figures.text import labels_in
 from shuffleproof.app.opened import BY_CONTENT
 from shuffleproof.app.study import parts
 
@@ -47,7 +48,8 @@ def chart(  # noqa: PLR0913 (what Streamlit takes, named)
     """
     clicks: dict[str, Any] = {}
     if takes is not None:
-        clicks = {"on_select": partial(clicked, key, takes), "selection_mode": "points"}
+        chosen = partial(clicked, key, takes, labels_in(figure))
+        clicks = {"on_select": chosen, "selection_mode": "points"}
     place.plotly_chart(figure, key=key, alt=alt, config=config, **clicks)
 
 
@@ -65,8 +67,8 @@ def chooses(**kinds: Callable[[Any], object]) -> Takes:
     return take
 
 
-def clicked(key: str, takes: Takes) -> None:
+def clicked(key: str, takes: Takes, labels: Mapping[str, str] | None = None) -> None:
     """Do what a click on a picture asks for; nothing where no point stands for anything."""
-    facts = parts.clicked(key)
+    facts = parts.clicked(key, labels)
     if facts:
         takes(facts)

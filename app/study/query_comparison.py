@@ -12,7 +12,7 @@ from shuffleproof.app import address
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import parts, rescored_list
 from shuffleproof.app.study.picture import Takes, chart, drawn
 from shuffleproof.core.studies import tables
@@ -63,7 +63,7 @@ def by_damage(
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return False
-    st.markdown(escaped(in_words(frame, start, measure, ("unchanged", "disturbed"))))
+    st.markdown(told(in_words(frame, start, measure, ("unchanged", "disturbed"))))
     alt = "Queries, the most damaged first; choose a row to see its list"
     rows(frame, columns, alt, height=height)
     return True
@@ -86,7 +86,7 @@ def by_column(
     alt = query_map.alt_text(frame, several, measure)
     chart(figure, alt, MAP, takes, config=parts.PLAIN)
     more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
-    st.caption(escaped(f"Change from {origin}. Click a cell for its list.{more}"))
+    st.caption(told(f"Change from {origin}. Click a cell for its list.{more}"))
 
 
 @st.fragment
@@ -134,7 +134,7 @@ def _both_answers(moves: pd.DataFrame, caption: str, compared: Compared) -> None
             f"and the first {FIRST} of each answer."
         )
     st.caption(
-        escaped(
+        told(
             f"{caption} Full marks are relevant documents, strong lines are "
             f"documents that passed another.{other}"
         )

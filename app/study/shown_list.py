@@ -15,6 +15,7 @@ from shuffleproof.app.study.picture import chooses, clicked
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import named
 
 START = {"order": "shuffled:1", "before": "initial"}
 """What an address that says nothing means."""
@@ -259,4 +260,4 @@ def take(chart: str) -> Callable[[], None]:
 def recipe_words(recipe: ListRecipe) -> str:
     """How lists are made, short enough for a choice."""
     depth = "all documents" if recipe.depth is None else f"top {recipe.depth}"
-    return f"{depth} by {', '.join(recipe.initial)}, {recipe.scores}"
+    return named(f"{depth} by {', '.join(recipe.initial)}, {recipe.scores}")

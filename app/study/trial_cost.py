@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from shuffleproof.app import disturbed, opened, proposals, training
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study.form import Asked
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import cost
@@ -40,7 +40,7 @@ def trials(asked: Asked, pairs: Sequence[tuple[str, float]]) -> str:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
         text += f", about **{duration(seconds)}** of scoring by the study shown"
     new = [name for name in names if name not in known]
-    text += f"; not timed on this set: {escaped(', '.join(new))}" if new else ""
+    text += f"; not timed on this set: {told(', '.join(new))}" if new else ""
     return text + trainings(asked)
 
 

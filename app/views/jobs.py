@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import jobs, services, state, uploads
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.execution.jobs import STATES, Job
@@ -81,7 +81,7 @@ def _data(job: Job) -> str:
 
 def _hidden(count: int, data: str) -> None:
     words = "1 job that ended is" if count == 1 else f"{count:,} jobs that ended are"
-    st.caption(escaped(f"{words} of other data sets than {data}, and not shown."))
+    st.caption(told(f"{words} of other data sets than {data}, and not shown."))
     st.button("Show all", on_click=st.session_state.update, args=({"every": True},))
 
 
@@ -98,7 +98,7 @@ def _card(job: Job, place: int) -> None:
     """One job: what it is, how far or how it ended, what can be done, its details and log."""
     with st.container(border=True, key=f"job-{job.id[:16]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{ICONS[job.state]} **{escaped(jobs.name(job))}**")
+            st.markdown(f"{ICONS[job.state]} **{told(jobs.name(job))}**")
             for verb, label in _verbs(job, place):
                 st.button(
                     label,
@@ -109,9 +109,9 @@ def _card(job: Job, place: int) -> None:
                 )
         if job.state == "running":
             how = jobs.far(job, jobs.table().history(job.id))
-            st.progress(how.share, escaped(how.words))
+            st.progress(how.share, told(how.words))
         else:
-            st.caption(escaped(_standing(job, place)))
+            st.caption(told(_standing(job, place)))
         if job.state == "failed":
             st.error(escaped(job.reason.partition("\n")[0] or "It gave no reason."))
         if _lost(job):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from shuffleproof.app import opened, recent, state
 from shuffleproof.app.pictures import small
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import demonstration, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -84,7 +84,7 @@ def _recent_work(works: Sequence[recent.Made], titles: Mapping[str, str]) -> Non
             what = work.title or titles[work.page]
             title = f"{what} on {work.data}" if work.data else what
             if work.data:
-                parts.link(work.page, escaped(title), query=work.address)
+                parts.link(work.page, told(title), query=work.address)
             else:
-                st.markdown(f"**{escaped(title)}**")
-            st.caption(escaped(" · ".join(filter(None, (work.number, work.age)))))
+                st.markdown(f"**{told(title)}**")
+            st.caption(told(" · ".join(filter(None, (work.number, work.age)))))

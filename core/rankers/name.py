@@ -32,9 +32,9 @@ SPOKEN = {
     "dlcm-without-init": "DLCM without init",
     "setrank-msab": "SetRank MSAB",
     "setrank-imsab": "SetRank IMSAB",
-    "setrank-msab-init": "SetRank MSAB init",
-    "setrank-imsab-init": "SetRank IMSAB init",
-    "setrank-imsab-multi-init": "SetRank IMSAB multi-init",
+    "setrank-msab-init": "SetRank MSAB + init",
+    "setrank-imsab-init": "SetRank IMSAB + init",
+    "setrank-imsab-multi-init": "SetRank IMSAB + multi-init",
     "dlcm-listmle": "DLCM ListMLE",
     "dlcm-softrank": "DLCM SoftRank",
     "gsf": "GSF",
@@ -60,7 +60,7 @@ _COMBINED = re.compile(
 )
 _PRESET = re.compile(r"@\w+")
 _STORED = re.compile(r"(?P<base>[^@#~ ]+)(?:#(?P<digits>[0-9a-f]+)| (?P<shown>[0-9a-f]{6,}))")
-_REGISTERED = re.compile(r"(?P<base>[^@~]+)(?:@(?P<preset>[^~]+))?(?:~(?P<revision>.+))?")
+_REGISTERED = re.compile(r"(?P<base>[^@~]+)(?:@(?P<preset>[^~\s@]+))?(?:~(?P<revision>.+))?")
 
 
 class Kind(StrEnum):
@@ -151,17 +151,22 @@ class RankerName:
 
     @property
     def display(self) -> str:
-        """What people read in sentences.
+        """What people read, everywhere the same; digits of a key are for tooltips.
 
-        >>> [RankerName.parse(text).display for text in ("dlcm", "mart@tuned", "scores:my/a.txt")]
-        ['DLCM', 'MART tuned', 'scores:a.txt']
+        >>> [RankerName.parse(text).display for text in ("dlcm#3f2a91", "rrf:gsf+mlp@small")]
+        ['DLCM', 'RRF(GSF, MLP small)']
+        >>> [RankerName.parse(text).display for text in ("scores:my/a.txt", "my/rank.py:score")]
+        ['a.txt', 'rank.py:score']
         """
+        if self.options is not None:
+            made = self.options.prefix.replace("rrf", "RRF")
+            return f"{made[:1].upper()}{made[1:]}({', '.join(part.display for part in self.parts)})"
         if self.parts:
             return self._whole(attrgetter("display"))
-        if self.kind is Kind.FILE:
-            return f"{self.head}:{PurePath(self.path).name}"
-        said = (SPOKEN.get(self.head, self.called), self.preset, self.revision, self.digits)
-        return " ".join(filter(None, said))
+        if self.kind in {Kind.FILE, Kind.FUNCTION}:
+            return PurePath(self.path or self.head).name
+        told = (SPOKEN.get(self.head, self.called), self.preset, self.revision)
+        return " ".join(filter(None, told))
 
     @property
     def called(self) -> str:
@@ -225,6 +230,47 @@ class RankerName:
         return int(number) if prefix == _FEATURE and is_count(number) else None
 
 
+def display_names(labels: Iterable[str]) -> dict[str, str]:
+    """What people read for rankers that are shown together, no two alike.
+
+    Of several that are called the same the first keeps the name and the next are numbered, as
+    where two trainings of one recipe stand side by side.
+
+    >>> list(display_names(["dlcm", "dlcm@small", "dlcm#3f2a91", "dlcm#77b0c2"]).values())
+    ['DLCM', 'DLCM small', 'DLCM (2)', 'DLCM (3)']
+    """
+    known = list(dict.fromkeys(labels))
+    return dict(zip(known, numbered(RankerName.of(label).display for label in known), strict=True))
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Names of which no two are alike: the first keeps its own, the next are numbered.
+
+    >>> numbered(["DLCM", "GSF", "DLCM"])
+    ['DLCM', 'GSF', 'DLCM (2)']
+    """
+    taken: dict[str, None] = {}
+    for name in names:
+        text, number = name, 1
+        while text in taken:
+            number += 1
+            text = f"{name} ({number})"
+        taken[text] = None
+    return list(taken)
+
+
+def named(sentence: str) -> str:
+    """A sentence of ours with the names of rankers where it has their labels.
+
+    >>> named("dlcm@small keeps 0.5; scores:my/a.txt and rrf:gsf+mlp lose (ranksvm wins).")
+    'DLCM small keeps 0.5; a.txt and RRF(GSF, MLP) lose (RankSVM wins).'
+    >>> named("gradient-sign@dlcm costs dlcm#3f2a91 and dlcm#77b0c2 most, martian-1 nothing")
+    'gradient-sign@dlcm costs DLCM and DLCM (2) most, martian-1 nothing'
+    """
+    names = display_names(_IN_SENTENCES.findall(sentence))
+    return _IN_SENTENCES.sub(lambda found: names[found.group()], sentence)
+
+
 def without_presets(text: str) -> str:
     """A text that names rankers, such as a condition, without their presets.
 
@@ -248,13 +294,18 @@ def forgiven(text: str) -> str:
     ['lambdamart', 'setrank-imsab-init', 'dlcm#3f2a91']
     >>> forgiven("RRF: DLCM tuned + mart"), forgiven("Mine:score"), forgiven("Initial ranking")
     ('rrf:dlcm@tuned+mart', 'Mine:score', 'initial ranking')
+    >>> forgiven("Shuffled-8(RRF(DLCM, SetRank IMSAB + init))")
+    'shuffled-8:rrf:dlcm+setrank-imsab-init'
     """
     text = text.strip()
     prefix, colon, rest = text.partition(":")
     small = prefix.strip().casefold()
-    if colon and small.startswith(("rrf", "mean-rank", "shuffled")):
+    combined = _SHOWN_COMBINED.fullmatch(text)
+    if combined or (colon and small.startswith(("rrf", "mean-rank", "shuffled"))):
         shuffled = small.startswith("shuffled") and not rest.strip().casefold().startswith("rrf")
-        parts = [rest] if shuffled else rest.split("+")
+        parts = [rest] if shuffled else _PLUS.split(rest)
+        if combined:
+            small, parts = combined["prefix"].casefold(), _COMMA.split(combined["parts"])
         return f"{small}:{'+'.join(forgiven(part) for part in parts)}"
     if colon:
         known = small == _FEATURE or small in FILES
@@ -284,6 +335,17 @@ def _letters(text: str) -> str:
 _SAID = re.compile(
     r"(?P<words>[^@#~]+?)\s*(?:@(?P<preset>[^@#~]+))?(?:~(?P<revision>[^@#~]+))?"
     r"(?:\s*#\s*(?P<digits>[0-9a-fA-F]+)| (?P<shown>(?=\S*[0-9])[0-9a-fA-F]{6,}))?"
+)
+_IN_SENTENCES = re.compile(
+    r"(?<![\w@#:+./~-])(?:"
+    rf"(?:(?:rrf|mean-rank|shuffled)[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
+    rf"|(?:{'|'.join(sorted(SPOKEN, key=len, reverse=True))})(?:@\w+)?(?:~\w+)?(?:#[0-9a-f]+)?"
+    r")(?![\w@#:+/~-]|\.\w)"
+)
+_PLUS = re.compile(r"\+(?!\s*(?:multi-)?init\b)")
+_COMMA = re.compile(r",(?![^(]*\))")
+_SHOWN_COMBINED = re.compile(
+    r"(?P<prefix>(?:rrf|mean-rank|shuffled)[\w-]*)\s*\((?P<parts>.+)\)", re.IGNORECASE
 )
 _BY_LETTERS = {_letters(said): name for name in SPOKEN for said in (name, SPOKEN[name])} | {
     _letters(name): name for name in ("file-order", "random", "ideal")

@@ -13,7 +13,7 @@ from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of
 from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS
 from shuffleproof.core.perturb.user_families import user_entry
-from shuffleproof.core.rankers.name import FILES, Kind, RankerName
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName, display_names
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import STUDIES
@@ -161,7 +161,8 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     labels = rankers_of(recipe)
-    told = [f"{RankerName.of(label).display}{_known(label)}" for label in labels]
+    names = display_names(labels)
+    told = [f"{names[label]}{_known(label)}" for label in labels]
     if not told or is_of_runs(recipe):
         return ""
     preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""

@@ -5,11 +5,11 @@ what is chosen leads to it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, named
 from shuffleproof.core.studies.tables import DIGITS, Table
 from shuffleproof.core.words import counted
 
@@ -138,7 +138,18 @@ def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Sect
     """Everything that a study says: the headline, what it is of where that is not all, the rest."""
     yield telling.headline(result, view)
     yield from map(Sentence, limits(result.facts))
-    yield from telling.sections(result, view)
+    yield from map(_named, telling.sections(result, view))
+
+
+def _named(section: Section) -> Section:
+    """A section whose sentences and headings call rankers by their names."""
+    if isinstance(section, Text):
+        return replace(section, text=named(section.text))
+    if isinstance(section, Details):
+        return Details(named(section.title), [*map(named, section.lines)])
+    if isinstance(section, Picture):
+        return replace(section, tables=[table.named for table in section.tables])
+    return section.named
 
 
 def limits(facts: Mapping[str, Any]) -> list[str]:

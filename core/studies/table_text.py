@@ -15,7 +15,16 @@ import pandas as pd
 from shuffleproof.core.data.csv_text import csv
 from shuffleproof.core.studies.fitted import fitted, width
 from shuffleproof.core.studies.sections import Details, Picture, Section
-from shuffleproof.core.studies.tables import DIGITS, FLAG, TEXT, Cell, Column, Table
+from shuffleproof.core.studies.tables import (
+    DIGITS,
+    FLAG,
+    NAME,
+    TEXT,
+    Cell,
+    Column,
+    Table,
+    of_people,
+)
 from shuffleproof.core.words import MISSING, number, one_line
 
 WIDTH = 120
@@ -55,21 +64,28 @@ def text_of(value: Any, column: Column, digits: int = DIGITS) -> str:
         return MISSING
     if column.format == FLAG:
         return FLAG if value else ""
-    if column.format == TEXT or not isinstance(value, Real):
+    if column.format in {TEXT, NAME} or not isinstance(value, Real):
         return one_line(str(value))
     return number(float(value), column.spec(digits))
 
 
-def printed(table: Table, digits: int = DIGITS) -> Printed:
-    """The texts of a table."""
+def printed(table: Table, digits: int = DIGITS, *, names: bool = True) -> Printed:
+    """The texts of a table.
+
+    Args:
+        table: what is printed.
+        digits: decimals.
+        names: whether rankers have their names for people; else those that commands take.
+    """
     shown = table.shown
     groups = list(table.groups) or [""] * len(table.frame)
-    values = [table.frame[column.key].tolist() for column in shown]
+    frame = of_people(table.frame, shown) if names else table.frame
+    values = [frame[column.key].tolist() for column in shown]
     rows = [
         (group, [_cell(value, column, digits) for value, column in zip(row, shown, strict=True)])
         for group, row in zip(groups, zip(*values, strict=True), strict=True)
     ]
-    numeric = [column.format not in {TEXT, FLAG} for column in shown]
+    numeric = [column.format not in {TEXT, FLAG, NAME} for column in shown]
     return Printed([one_line(column.label) for column in shown], rows, numeric)
 
 
@@ -127,7 +143,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
            NDCG
     mart  0.250
     """
-    text = printed(table, digits)
+    text = printed(table, digits, names=False)
     lines = [(text.heads, False)]
     for group, rows in text.grouped():
         if group:

@@ -5,13 +5,15 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from shuffleproof.core.rankers.name import display_names, named
+
 DIGITS = 3
 """Decimals where nobody asks for others."""
 
 VALUE, CHANGE = "f", "+f"
 """With the decimals that are asked for; the second with its sign."""
 
-TEXT, FLAG = "", "yes"
+TEXT, FLAG, NAME = "", "yes", "name"
 TAU, EFFECT, P, SHARE = ".2f", "+.2f", ".2g", ".1%"
 COUNT, LEVEL, SHORT = ",.0f", "g", ".3g"
 """How numbers are written, as Python's `format` takes it; of texts nothing is changed."""
@@ -27,7 +29,8 @@ class Column:
     Attributes:
         key: its name in the frame, and in CSV, Parquet and JSON.
         label: what people read; without one the key.
-        format: VALUE, CHANGE, TEXT, FLAG, or how Python's `format` writes its numbers.
+        format: VALUE, CHANGE, TEXT, FLAG, NAME (labels of rankers), or how Python's `format` writes
+            its numbers.
         help: what it is.
         hidden: whether it is for machines alone.
     """
@@ -51,7 +54,7 @@ class Column:
         )
 
 
-RANKER = Column("ranker", "Ranker")
+RANKER = Column("ranker", "Ranker", NAME)
 QUERIES = Column("n", "N", COUNT, "Queries that count.")
 
 
@@ -60,6 +63,18 @@ def bounds(
 ) -> tuple[Column, Column]:
     """The two columns of an interval."""
     return Column(low, "from", spec, words), Column(high, "to", spec, words)
+
+
+def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """A frame with the names of rankers where it has their labels."""
+    labelled = [column.key for column in columns if column.format == NAME]
+    return frame.assign(**{key: _named(frame[key]) for key in labelled})
+
+
+def _named(labels: pd.Series) -> pd.Series:
+    names = display_names(map(str, labels.dropna()))
+    return labels.map({label: named(label) if " " in label else name
+                       for label, name in names.items()})  # fmt: skip
 
 
 def keys(columns: Iterable[Column]) -> list[str]:
@@ -130,6 +145,16 @@ class Table:
         """The table without columns, those that it does not have included."""
         columns = [column for column in self.columns if column.key not in names]
         return replace(self, frame=self.frame[keys(columns)], columns=columns)
+
+    @property
+    def named(self) -> "Table":
+        """The table as people read it: by the names of rankers in headings, titles and notes.
+
+        Cells keep the labels, which commands take; who shows them shows `display_names`.
+        """
+        columns = [replace(column, label=named(column.label)) for column in self.columns]
+        title, notes, groups = named(self.title), (*map(named, self.notes),), self.groups
+        return replace(self, columns=columns, title=title, notes=notes, groups=groups)
 
 
 def wide(

@@ -8,7 +8,7 @@ import pytest
 
 from shuffleproof.app import report
 from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.store.keys import key_of
@@ -34,7 +34,7 @@ opened = partial(app_pages.opened, "ablation")
 def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped(sections.finding(result)) in markdown(test)
+    assert told(sections.finding(result)) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     assert "Dot plot, NDCG@10 minus that of paper" in test.get("plotly_chart")[0].proto.alt
     frame = test.dataframe[0].value

@@ -91,12 +91,12 @@ def test_the_order_shown_plays_no_part_in_setrank_and_does_in_dlcm(trained_sampl
     root = trained_sample[0].root
     page = opened(root, monkeypatch)
     assert page.selectbox(key="ranker").value == "setrank-imsab-init"
-    assert said(page).endswith("the order shown plays no part in SetRank IMSAB init.")
+    assert said(page).endswith("the order shown plays no part in SetRank IMSAB + init.")
     page = page.selectbox(key="ranker").select("dlcm").run()
     assert said(page).endswith("the order shown is part of what DLCM reads.")
     page = page.selectbox(key="ranker").select("setrank-imsab-init").run()
     page = page.selectbox(key="change").select("transpositions:20:0").run()
-    assert said(page).endswith("the initial ranking is part of what SetRank IMSAB init reads.")
+    assert said(page).endswith("the initial ranking is part of what SetRank IMSAB + init reads.")
 
 
 def test_every_map_of_a_ranker_can_be_looked_at(trained_sample, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from shuffleproof.app import benchmarks, exports, report
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
@@ -19,6 +19,7 @@ from shuffleproof.app.views.benchmark import queries as benchmark_queries
 from shuffleproof.app.views.benchmark.queries import Chosen
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -42,7 +43,7 @@ opened = partial(app_pages.opened, "benchmark")
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert escaped(sections.finding(result, "NDCG@10")) in markdown(test)
+    assert told(sections.finding(result, "NDCG@10")) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     picture, bars, ranks = test.get("plotly_chart")
     assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
@@ -52,10 +53,10 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     table = test.table[0].value
     means = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
     best = means[["lambdamart", "dlcm", "gsf"]].idxmax()
-    assert f"**{means[best]:.3f}**" in table.loc[best, "NDCG@10"]
+    assert f"**{means[best]:.3f}**" in table.loc[named(best), "NDCG@10"]
     ideal = result.per_query("ideal", "benchmark", 0.0, "NDCG@5").mean()
     assert table.loc[":gray[ideal]", "NDCG@5"].startswith(f":gray[{ideal:.3f}]")
-    assert list(table.index).index("lambdamart") > list(table.index).index(":gray[random]")
+    assert list(table.index).index("LambdaMART") > list(table.index).index(":gray[random]")
     assert sum("**" in cell for cell in table["NDCG@5"]) == 1
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
@@ -67,15 +68,15 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
 def test_letters_say_who_is_above_whom(stored):
     test = opened(letters=["initial ranking", "random"])
     table = test.table[0].value
-    assert " ab" in table.loc["dlcm", "NDCG@10"]
-    assert "(b)" not in table.loc["dlcm", "NDCG@10"]
+    assert " ab" in table.loc["DLCM", "NDCG@10"]
+    assert "(b)" not in table.loc["DLCM", "NDCG@10"]
     assert escaped("(a)") in table.loc[":gray[random]", "NDCG@10"]
     assert "a above initial ranking, (a) below, b above random, (b) below" in words(test)
     test.segmented_control(key="marks").set_value("daggers").run()
-    assert escaped("+†") in test.table[0].value.loc["dlcm", "NDCG@10"]
+    assert escaped("+†") in test.table[0].value.loc["DLCM", "NDCG@10"]
     assert "+ above initial ranking, (+) below, † above random" in words(test)
     none = opened(letters=[])
-    assert " a" not in none.table[0].value.loc["dlcm", "NDCG@10"]
+    assert " a" not in none.table[0].value.loc["DLCM", "NDCG@10"]
     assert "Marks:" not in words(none)
 
 
@@ -92,7 +93,7 @@ def test_conventions_change_the_whole_table_at_once(stored):
     wanted = "NDCG(discount=letor,ideal=shown,empty=one)@10"
     result = StudyResult.open(stored.path)
     means = benchmark_table.means(result, [wanted]).set_index("ranker")["mean"]
-    cell = test.table[0].value.loc["lambdamart", "NDCG@10"]
+    cell = test.table[0].value.loc["LambdaMART", "NDCG@10"]
     assert f"{means['lambdamart']:.3f}" in cell
     frame = test.dataframe[0].value.set_index("ranker")
     expected = benchmark_table.compared(result, wanted, "initial ranking").set_index("ranker")
@@ -103,8 +104,8 @@ def test_measure_columns_baseline_and_test_are_choices(stored):
     test = opened(measure="NDCG@3", columns=["NDCG@1", "NDCG@3"], baseline="dlcm",
                   test="randomisation")  # fmt: skip
     assert list(test.table[0].value.columns) == ["NDCG@1", "NDCG@3"]
-    assert "Dot plot of NDCG@3 minus that of dlcm" in test.get("plotly_chart")[0].proto.alt
-    assert "dlcm" not in list(test.dataframe[0].value["ranker"])
+    assert "Dot plot of NDCG@3 minus that of DLCM" in test.get("plotly_chart")[0].proto.alt
+    assert "DLCM" not in list(test.dataframe[0].value["ranker"])
     assert "randomisation, Holm" in words(test)
 
 
@@ -170,7 +171,7 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     test.selectbox(key="of").set_value(query).run()
     assert not test.exception
     chart = test.get("plotly_chart")[2]
-    assert "documents from the initial ranking to the answers of gsf and dlcm" in chart.proto.alt
+    assert "documents from the initial ranking to the answers of GSF and DLCM" in chart.proto.alt
     assert f"Query {query} of my_set · seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
     assert f"Query {query} of my_set · seed 1" in words(test)
@@ -260,7 +261,7 @@ def test_files_hold_the_table_and_the_runs(stored):
 def test_the_report_holds_picture_finding_and_table(stored):
     text = report.report([stored.path])
     result = StudyResult.open(stored.path)
-    assert sections.finding(result, "NDCG@10").partition(":")[0] in text
+    assert named(sections.finding(result, "NDCG@10")).partition(":")[0] in text
     assert "Dot plot of NDCG@10 minus that of initial ranking" in text
     assert "<b>" in text
     assert "question = Benchmark(" in text
@@ -354,9 +355,9 @@ def test_a_running_benchmark_shows_its_first_rows_and_is_cancelled(store, fold):
     told = '{"done": 3, "total": 30, "unit": "epochs of dlcm, seed 0", "values": {}}'
     state_of(store, job, state="running", started=1.0, progress=told)
     test = opened()
-    assert "Running: 3 of at most 30 epochs of dlcm, seed 0" in test.get("progress")[0].proto.text
+    assert "Running: 3 of at most 30 epochs of DLCM, seed 0" in test.get("progress")[0].proto.text
     rows = list(test.table[0].value.index)
-    assert "dlcm" in rows
+    assert "DLCM" in rows
     assert "gsf" not in rows
     assert f"5 of {len(made.cells())} trainings" in words(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()

@@ -160,7 +160,7 @@ def test_names_of_rankers_in_one_place_do_not_cover_each_other():
     frame = cards(ranker=names, start=[0.5] * 5, kept=[0.8] * 5)
     drawn = figure.pareto(frame, "RR", "shuffle 1")
     told = [label for label in drawn.layout.annotations if label.name == "name"]
-    assert [label.text for label in told][3:] == ["mart", "setrank-<br>imsab-init"]
+    assert [label.text for label in told][3:] == ["MART tuned", "SetRank IMSAB<br>+ init tuned"]
     boxes = []
     for label in told:
         half = Mark(0, 0, 0, label.text).half

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.core import jobs
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
@@ -94,10 +94,10 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     result = StudyResult.open(stored.path)
     assert str(stored.key) in test.query_params["study"]
     (chart,) = test.get("plotly_chart")
-    assert "gsf@tuned: another order shown changes a score" in chart.proto.alt
+    assert "GSF tuned: another order shown changes a score" in chart.proto.alt
     said = " ".join(element.value for element in test.markdown)
     for name in NAMES:
-        assert escaped(sections.finding(result, name)) in said
+        assert told(sections.finding(result, name)) in said
     own = test.dataframe[0].value.query("ranker == 'gsf@small' and shuffles == 4")
     assert own["error"].item() == pytest.approx(0.5, rel=0.05)  # 1/√4
     assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in words(test)

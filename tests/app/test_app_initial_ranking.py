@@ -22,7 +22,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import initial
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, named
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -108,7 +108,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
     text = markdown(test)
     result = StudyResult.open(stored.path)
-    finding = sections.finding(result, "shuffle", "NDCG@5")
+    finding = named(sections.finding(result, "shuffle", "NDCG@5"))
     assert escaped(finding) in text
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
@@ -249,7 +249,7 @@ def test_a_running_study_shows_its_first_results_and_is_cancelled(store, made):
     test = opened()
     assert "Running: 13 of at most 84 trials" in test.get("progress")[0].proto.text
     (chart,) = test.get("plotly_chart")
-    assert "dlcm" in chart.proto.alt
+    assert "DLCM" in chart.proto.alt
     assert "First results" in markdown(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted

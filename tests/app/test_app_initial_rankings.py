@@ -14,6 +14,7 @@ from shuffleproof.app.views.multi_ranking import page as view
 from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.core import jobs
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -68,13 +69,13 @@ def test_dots_finding_verdict_and_exports(stored):
     said = sections.claim_sentences(
         sections.table(result, "NDCG@5"), sections.claim(result, "NDCG@5")
     )
-    assert said.rankers in words(test)
-    assert said.verdict in words(test)
+    assert named(said.rankers) in words(test)
+    assert named(said.verdict) in words(test)
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
     dots = test.get("plotly_chart")[0]
     table = sections.table(result, "NDCG@5").set_index(["ranker", "condition"])
     mean = table["mean"]["setrank-imsab-init", "as trained"]
-    assert f"setrank-imsab-init {mean:.3f} (lowest: without any" in dots.proto.alt
+    assert f"SetRank IMSAB + init {mean:.3f} (lowest: without any" in dots.proto.alt
     assert "initial: mart" not in dots.proto.alt
     numbers = next(one.value for one in test.dataframe if "change_p" in one.value)
     assert len(numbers) == len(table)
@@ -126,7 +127,7 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
     ((what, question),) = asked
     assert (what, question["query"], question["before"]) == ("conditions", query, None)
     assert question["initial"][question["now"][0]] == "oracle"
-    assert "with oracle in the place of mart@small" in words(test)
+    assert "with oracle in the place of MART small" in words(test)
     assert "Bump chart of 3 documents" in test.get("plotly_chart")[2].proto.alt
 
 
@@ -190,7 +191,7 @@ def test_a_running_study_shows_its_first_dots(store, fold):
     test = opened()
     assert "Running: 6 of at most 15 cells" in test.get("progress")[0].proto.text
     (chart,) = test.get("plotly_chart")
-    assert "setrank-imsab-init" in chart.proto.alt
+    assert "SetRank IMSAB + init" in chart.proto.alt
     assert "First results: 6" in words(test)
 
 

@@ -86,7 +86,7 @@ def test_without_rankers_it_says_what_to_do(tmp_path, monkeypatch):
 
 def test_it_opens_on_a_shuffle_that_one_ranker_follows(page):
     assert "DLCM moved" in said(page)
-    assert "SetRank IMSAB init moved none" in said(page)
+    assert "SetRank IMSAB + init moved none" in said(page)
     assert page.subheader[0].value == "Why"
     whole = " ".join(texts(page)).replace("\\", "")
     assert "reads the list one document after the other" in whole
@@ -105,7 +105,7 @@ def test_the_buttons_write_the_order_into_the_address(page):
     assert (asked(page, "order"), asked(page, "before")) == ("-shuffled:2", "shuffled:2")
     page = button(page, "Initial order").click().run()
     assert (asked(page, "order"), asked(page, "before")) == ("initial", "-shuffled:2")
-    assert "SetRank IMSAB init moved none" in said(page)
+    assert "SetRank IMSAB + init moved none" in said(page)
 
 
 def test_the_address_restores_the_list(trained_sample, page, monkeypatch):
@@ -317,7 +317,7 @@ def test_sentences():
         ("dlcm", pd.DataFrame({"moved": [True, True, False]})),
         ("setrank-imsab-init", pd.DataFrame({"moved": [False] * 3})),
     ]
-    assert verdicts(frames) == "DLCM moved 2 of 3 documents; SetRank IMSAB init moved none."
+    assert verdicts(frames) == "DLCM moved 2 of 3 documents; SetRank IMSAB + init moved none."
     assert amount(0.0) == "0"
     assert amount(float(np.float32(1.25))) == "1.25"
 

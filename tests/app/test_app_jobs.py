@@ -134,7 +134,7 @@ def test_markup_in_names_is_shown_and_not_obeyed(table):
     Jobs = type(table.jobs)  # noqa: N806 (a class)
     job = Jobs(table.store.root).submit("train", {"data": name, "ranker": "dlcm"})
     page = opened(jobs_script)
-    shown = next(one.value for one in page.markdown if "dlcm" in one.value)
+    shown = next(one.value for one in page.markdown if "DLCM" in one.value)
     assert "![x](http" not in shown
     assert name in plain(shown)
     assert job.state == "waiting"
@@ -162,7 +162,7 @@ def test_a_toast_tells_the_end_once_and_not_to_who_comes_later(table):
     table.end(held, result={"valid": {"NDCG@10": 0.5}})
     page.run()
     told = plain(" ".join(one.value for one in page.toast))
-    assert "Train dlcm@small on sample" in told
+    assert "Train DLCM small on sample" in told
     assert "validation NDCG@10 0.500" in told
     assert not opened(jobs_script).toast
     page.run()

@@ -87,7 +87,7 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     table = test.dataframe[0].value.set_index("key")
     assert set(keys(data, *rankers, *studies)) <= set(table.index)
     row = table.loc[str(rankers[0].key)]
-    assert (row["name"], row["kind"], row["data"]) == ("mart", "ranker", tables.DATA)
+    assert (row["name"], row["kind"], row["data"]) == ("MART", "ranker", tables.DATA)
     assert row["tags"] == ["for the paper"]
     assert row["seconds"] == 1.5
     assert "trees 3" in row["what"]

@@ -54,7 +54,7 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     page.button[0].click().run()
     first = plain(page)
     assert "DLCM moved" in first
-    assert "SetRank IMSAB init moved none" in first
+    assert "SetRank IMSAB + init moved none" in first
     page.button[0].click().run()
     told = " ".join(one.value for one in page.caption).replace("\\", "")
     assert "shuffled with seed 2" in told
@@ -80,8 +80,8 @@ def test_the_shipped_studies_are_shown_with_their_answers_and_lead_to_their_page
 def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, monkeypatch):
     page = opened(trained_root, monkeypatch)
     links = {one.proto.label: one.proto for one in page.get("page_link")}
-    assert links["dlcm trained on sample"].page == "train"
-    assert links["dlcm trained on sample"].query_string == "use=sample"
+    assert links["DLCM trained on sample"].page == "train"
+    assert links["DLCM trained on sample"].query_string == "use=sample"
     assert links["Invariance on sample"].page == "invariance"
     told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
     assert "1 of 2 rankers invariant" in told

@@ -250,10 +250,10 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
     page = made.opened("perturbations", query=chosen)
     said = made.words(page)
     assert (
-        "what ranksvm answers, trained otherwise. Right: what ranksvm answers, trained as" in said
+        "what RankSVM answers, trained otherwise. Right: what RankSVM answers, trained as" in said
     )
     assert (
-        "Bump chart of 12 documents from the order shown to the answer of ranksvm"
+        "Bump chart of 12 documents from the order shown to the answer of RankSVM"
         in (made.alts(page)[-1])
     )
     moves = disturbed.replayed(otherwise, point, str(query), 0)
@@ -270,7 +270,7 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
 def test_what_means_nothing_is_a_dash_with_a_reason(desk, otherwise):
     chosen = {"study": str(otherwise.key), "family": "train-seed", "point": "ranksvm"}
     page = made.opened("perturbations", query=chosen)
-    reason = "ranksvm (nothing drawn in training)"
+    reason = "RankSVM (nothing drawn in training)"
     said = made.words(page)
     assert f"train-seed means nothing for initial ranking (given, not computed); {reason}" in said
     assert "–: label-noise means nothing for initial ranking (given, not trained again)" in said

@@ -12,6 +12,7 @@ from shuffleproof.app.study.picture import clicked
 from shuffleproof.app.views.set_size import page as run
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.core import jobs
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.set_size import sections
@@ -46,18 +47,18 @@ def test_curves_map_finding_verdict_and_exports(stored):
     test = opened()
     result = StudyResult.open(stored.path)
     said = sections.sentences(result, "NDCG@5")
-    assert said.losses in words(test)
-    assert said.candidates in words(test)
-    assert said.verdict in words(test)
+    assert named(said.losses) in words(test)
+    assert named(said.candidates) in words(test)
+    assert named(said.verdict) in words(test)
     assert str(stored.key) in test.query_params["study"]
     curves, cells = test.get("plotly_chart")
     frame = sections.curves(result, "NDCG@5").set_index(["ranker", "trained_on", "size"])
     ends = [frame["mean"]["dlcm-without-init", "3", size] for size in (3, 12)]
-    assert f"dlcm-without-init trained on 3 from {ends[0]:.3f} to {ends[1]:.3f}" in curves.proto.alt
+    assert f"DLCM without init trained on 3 from {ends[0]:.3f} to {ends[1]:.3f}" in curves.proto.alt
     assert "best possible order" in curves.proto.alt
     assert "Heat map of NDCG@5, mean by N0 and N1" in cells.proto.alt
     assert "fewer than 12 documents: 7 of 40 lists" in words(test)
-    assert "dlcm <was> left" in words(test)
+    assert "DLCM <was> left" in words(test)
     assert escaped("<was>") in " ".join(one.value for one in test.caption)
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
@@ -191,7 +192,7 @@ def test_a_running_study_shows_its_first_curves(store, fold):
     test = opened()
     assert "Running: 9 of at most 24 cells" in test.get("progress")[0].proto.text
     (chart,) = test.get("plotly_chart")
-    assert "setrank-imsab trained on 3" in chart.proto.alt
+    assert "SetRank IMSAB trained on 3" in chart.proto.alt
     assert "First results: 9" in words(test)
     test.button(key=f"cancel {job.id[:16]}").click().run()
     assert jobs.jobs_of(store).get(job.id).cancel_wanted
@@ -208,7 +209,7 @@ def test_the_report_has_pictures_verdict_methods_and_references(stored):
     assert "drops least" in text
     assert "trained on 3 and 6 candidates; all are tested on 3, 6 and 12" in text
     assert "SetRank: Learning a permutation-invariant" in text
-    assert "dlcm &lt;was&gt; left" in text
+    assert "DLCM &lt;was&gt; left" in text
     assert "question = SetSize(" in text
 
 

@@ -1,22 +1,84 @@
 """Every ranker of the registry has a colour and dash of its own, the same on every page."""
 
+import hashlib
 from itertools import combinations
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from shuffleproof.app import navigation
 from shuffleproof.app.figures.style import DASHES, KNOWN, PALETTE, REFERENCE, shapes, stroke
+from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.rankers import registry
 from tests import places
 
+OTHER_LOSSES = ("dlcm-listmle", "dlcm-softrank")
 FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
+
+
+def to_linear(color):
+    """The linear sRGB of a hex colour."""
+    part = np.array([int(color[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(linear):
+    """Oklab of linear sRGB, by the matrices of its paper."""
+    cones = (
+        linear
+        @ np.array(
+            [[0.41222, 0.53633, 0.05145], [0.21190, 0.68070, 0.10740], [0.08830, 0.28172, 0.62998]]
+        ).T
+    )
+    return (
+        np.cbrt(cones)
+        @ np.array(
+            [
+                [0.21045, 0.79362, -0.00407],
+                [1.97800, -2.42859, 0.45059],
+                [0.02590, 0.78277, -0.80868],
+            ]
+        ).T
+    )
 
 
 def test_no_two_rankers_look_alike():
     assert set(KNOWN) == set(FITTED)
-    alike = [pair for pair in combinations(FITTED, 2) if stroke(pair[0]) == stroke(pair[1])]
-    assert not alike, "give them places of their own in KNOWN"
+    strokes = [stroke(name) for name in FITTED]
+    assert len({own.shape for own in strokes}) == len(FITTED), "give each a mark of its own"
+    assert len({(own.color, own.dash) for own in strokes}) == len(FITTED)
+    assert len({stroke(name).color for name in (*NAMED["table2"], *OTHER_LOSSES)}) == 14
+
+
+LINEAR = [to_linear(color) for color in PALETTE]
+BLIND = {
+    "protan": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
+    "deutan": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
+    "tritan": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
+}
+"""What is seen of linear sRGB (Machado, Oliveira & Fernandes, 2009, severity 1)."""
+
+
+def test_colours_are_seen_on_light_and_dark_pages():
+    """WCAG 2.2 asks 3 : 1 of marks; the dark page is #0e1117."""
+    light = np.array(LINEAR) @ (0.2126, 0.7152, 0.0722)
+    assert (1.05 / (light + 0.05)).min() >= 3
+    assert ((light + 0.05) / (0.0056 + 0.05)).min() >= 3
+
+
+@pytest.mark.parametrize(("eye", "apart"), [("usual", 0.10), *((eye, 0.055) for eye in BLIND)])
+def test_colours_lie_apart_also_as_the_colour_blind_see_them(eye, apart):
+    """By distance in Oklab (Ottosson, 2020), where .02 can just be told apart side by side."""
+    seen = np.clip(np.array(LINEAR) @ np.array(BLIND.get(eye, np.eye(3))).T, 0, 1)
+    places = oklab(seen)
+    assert min(np.linalg.norm(one - other) for one, other in combinations(places, 2)) >= apart
+
+
+def test_looks_stay_as_they_are():
+    """A picture of last year and one of today show a ranker alike: add to KNOWN, change nothing."""
+    told = "".join(f"{name}{stroke(name)}" for name in list(KNOWN)[:21])
+    assert hashlib.sha256(told.encode()).hexdigest()[:12] == "a0dc27471f33"
 
 
 @pytest.mark.parametrize("name", FITTED)

@@ -188,7 +188,7 @@ def test_certified_rankers_say_so_and_marks_at_edges_are_relevant():
     )
     drawn = figure.damages(frame, "RR", "inversions")
     texts = [label.text for label in drawn.layout.annotations if label.name == "end"]
-    assert texts == ["dlcm", "mart<br>certified 0"]
+    assert texts == ["DLCM", "MART<br>certified 0"]
     searched = frame.assign(worst_damage=[0.1, np.nan], low=[0.0, np.nan], high=[0.2, np.nan])
     assert len(figure.damages(searched, "RR", "inversions").data) == len(drawn.data) - 2
     assert drawn.data[2].x[0] == 0, "curves begin at no damage"

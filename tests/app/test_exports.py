@@ -51,7 +51,7 @@ def test_markdown_has_a_row_a_line_and_no_markup():
     lines = table_text.written(TABLE, "md").decode().splitlines()
     assert lines == [
         r"| Ranker | τ to original | a\_b | N |", "| :-- | --: | --: | --: |", "| *x* |  |  |  |",
-        "| dlcm | 0 | +0.123 | 5 |", r"| set\|rank\_a&b | 20 | – | 6 |", r"| *y\_z* |  |  |  |",
+        "| DLCM | 0 | +0.123 | 5 |", r"| set\|rank\_a&b | 20 | – | 6 |", r"| *y\_z* |  |  |  |",
         r"| \`x\` \<b\> | 80 | 0.000 | 7,000 |", "", "a note  ",
     ]  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_latex_is_booktabs_and_escapes():
         "% What 5 % mean", "% a note", r"\begin{tabular}{lrrr}", r"\toprule",
         r"Ranker & $\tau$ to original & a\_b & N \\", r"\midrule",
         r"\multicolumn{4}{l}{\emph{x}} \\",
-        r"dlcm & 0 & +0.1235 & 5 \\", r"set|rank\_a\&b & 20 & -- & 6 \\", r"\midrule",
+        r"DLCM & 0 & +0.1235 & 5 \\", r"set|rank\_a\&b & 20 & -- & 6 \\", r"\midrule",
         r"\multicolumn{4}{l}{\emph{y\_z}} \\", r"`x` <b> & 80 & 0.0000 & 7,000 \\",
         r"\bottomrule", r"\end{tabular}",
     ]  # fmt: skip

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app.figures import ablation, benchmark, benchmark_query, benchmark_ranks
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
 
 
@@ -61,13 +62,14 @@ def intervals(figure):
 def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     figure = benchmark.differences(compared, "initial ranking", "NDCG@10")
     drawn, spans = dots(figure), intervals(figure)
-    assert list(drawn.y) == ["setrank-imsab-init", "dlcm", "mart"]  # undefined ones are left out
-    rows = compared.dropna().set_index("ranker").loc[list(drawn.y)]
+    assert list(drawn.y) == ["SetRank IMSAB + init", "DLCM", "MART"]  # undefined: left out
+    rows = compared.dropna().set_index("ranker").loc[["setrank-imsab-init", "dlcm", "mart"]]
     assert list(drawn.x) == list(rows["difference"])
+    rows.index = rows.index.map(named)
     for name, facts, color in zip(drawn.y, drawn.customdata, drawn.marker.line.color, strict=True):
         assert spans[name] == (rows["low"][name], rows["high"][name], color)
         assert facts[0] == name
-    assert figure.layout.yaxis.categoryarray[-1] == "setrank-imsab-init"
+    assert figure.layout.yaxis.categoryarray[-1] == "SetRank IMSAB + init"
     assert "initial ranking" in figure.layout.xaxis.title.text
     assert figure.layout.shapes[0].x0 == figure.layout.shapes[0].x1 == 0
     json.dumps(figure.to_plotly_json(), default=str)
@@ -76,10 +78,10 @@ def test_differences_are_dots_with_their_intervals_best_on_top(compared):
 def test_chance_is_told_by_more_than_colour(compared):
     drawn = dots(benchmark.differences(compared, "random", "NDCG@10"))
     marker, at = drawn.marker, {name: place for place, name in enumerate(drawn.y)}
-    assert marker.color[at["dlcm"]] == marker.line.color[at["dlcm"]]
-    assert marker.color[at["mart"]] != marker.line.color[at["mart"]]
+    assert marker.color[at["DLCM"]] == marker.line.color[at["DLCM"]]
+    assert marker.color[at["MART"]] != marker.line.color[at["MART"]]
     words = benchmark.alt_text(compared, "random", "NDCG@10")
-    assert "setrank-imsab-init +0.080; dlcm +0.050; mart −0.020 (may be chance)" in words
+    assert "SetRank IMSAB + init +0.080; DLCM +0.050; MART −0.020 (may be chance)" in words
 
 
 def test_nobody_to_compare_is_an_empty_picture():
@@ -111,8 +113,10 @@ def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     cliques = [("dlcm", "gsf"), ("gsf", "mart")]
     figure = benchmark_ranks.ranks(places, cliques, 0.8)
     drawn = dots(figure)
-    assert dict(zip(drawn.text, drawn.x, strict=True)) == dict(places)
-    assert (list(drawn.text), list(drawn.y)) == ([name for name, _ in places], [1, 2, 3, 4])
+    assert dict(zip(drawn.text, drawn.x, strict=True)) == {
+        named(name): place for name, place in places
+    }
+    assert (list(drawn.text), list(drawn.y)) == ([named(name) for name, _ in places], [1, 2, 3, 4])
     joining = [trace for trace in figure.data if trace.mode == "lines" and trace.line.width == 6]
     spans = [(min(trace.x), max(trace.x)) for trace in joining]
     for (low, high), clique in zip(spans, cliques, strict=True):
@@ -125,7 +129,7 @@ def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     assert max(heights) < 1
     assert figure.layout.annotations[0].text == "critical difference 0.80"
     words = benchmark_ranks.alt_text(places, cliques)
-    assert "Not told apart: dlcm and gsf; gsf and mart." in words
+    assert "Not told apart: DLCM and GSF; GSF and MART." in words
     assert benchmark_ranks.alt_text(places, []).endswith("All differ.")
 
 
@@ -137,7 +141,7 @@ def test_two_answers_are_drawn_from_the_initial_ranking():
     moves = benchmark_query.moves(answers, ("dlcm", "mart"))
     assert list(moves.moved) == [True, False, True]
     figure = benchmark_query.two_answers(answers, ("dlcm", "mart"))
-    assert list(figure.layout.xaxis.ticktext) == ["initial ranking", "dlcm", "mart"]
+    assert list(figure.layout.xaxis.ticktext) == ["initial ranking", "DLCM", "MART"]
     columns = [trace for trace in figure.data if trace.mode == "markers"]
     assert [list(trace.y) for trace in columns] == [[1, 2, 3], [3, 2, 1], [1, 3, 2]]
     assert "answered" not in columns[0].hovertemplate

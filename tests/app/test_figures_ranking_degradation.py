@@ -9,6 +9,8 @@ import pytest
 
 from shuffleproof.app.figures.ranking_degradation import alt_text, curves
 from shuffleproof.app.figures.style import end_labels, on_paper, spread, stroke
+from shuffleproof.app.figures.text import labels_in, unescaped
+from shuffleproof.core.rankers.name import named
 
 LEVELS = {"transpositions": [0.0, 1.0, 2.0, 5.0, 80.0], "mallows": [1.0, 0.9, 0.2, 0.0]}
 RANKERS = ("initial ranking", "dlcm", "setrank-imsab", "setrank-imsab-init")
@@ -40,15 +42,17 @@ def lines(figure):
 def test_points_are_the_summary(summary, family, x):
     figure = curves(summary, family, "NDCG@10", "unit", x=x)
     drawn = lines(figure)
-    assert set(drawn) == set(RANKERS)
-    for ranker, trace in drawn.items():
+    assert set(drawn) == set(map(named, RANKERS))
+    for ranker in RANKERS:
+        trace = drawn[named(ranker)]
         own = summary[(summary.ranker == ranker) & (summary.family == family)]
         np.testing.assert_array_equal(trace.x, own[x])
         np.testing.assert_array_equal(trace.y, own["mean"])
         # A click names the point that it fell on.
-        assert [(facts[0], facts[1]) for facts in trace.customdata] == list(
-            zip(own.ranker, own.level, strict=True)
-        )
+        assert [
+            (facts[0], facts[1])
+            for facts in unescaped(trace.customdata.tolist(), labels_in(figure))
+        ] == list(zip(own.ranker, own.level, strict=True))
     ribbons = [trace for trace in figure.data if trace.fill == "toself"]
     assert len(ribbons) == len(RANKERS)
     first = summary[(summary.ranker == RANKERS[0]) & (summary.family == family)]
@@ -91,7 +95,7 @@ def test_every_line_is_labelled_at_its_end_and_no_label_covers_another(summary):
     figure = curves(summary, "transpositions", "NDCG@10", "unit")
     labels = figure.layout.annotations
     assert [label.text.replace("<br>", "") for label in labels] == [
-        "initialranking", "dlcm", "setrank-imsab", "setrank-imsab-init"
+        "initialranking", "DLCM", "SetRankIMSAB", "SetRankIMSAB + init"
     ]  # fmt: skip
     low, high = figure.layout.yaxis.range
     plot = 460 - figure.layout.margin.t - figure.layout.margin.b - 40
@@ -122,7 +126,7 @@ def test_one_level_and_one_ranker_can_be_drawn(summary):
 def test_words_say_first_and_last(summary):
     text = alt_text(summary, "mallows", "NDCG@10")
     assert "levels 1 to 0" in text
-    assert "dlcm from 0.710 to 0.650" in text
+    assert "DLCM from 0.710 to 0.650" in text
 
 
 def test_labels_stay_in_the_room_and_in_order():

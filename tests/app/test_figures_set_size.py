@@ -34,12 +34,12 @@ def test_a_curve_holds_the_means_of_its_ranker(frame):
     own = drawn(frame)
     made = figure.curves(own, "NDCG@10", 40)
     lines = {trace.name: trace for trace in made.data if trace.name}
-    assert set(lines) == {"best possible order", "initial ranking", "dlcm-without-init"}
+    assert set(lines) == {"best possible order", "initial ranking", "DLCM without init"}
     means = own[own.ranker == "dlcm-without-init"]["mean"]
-    assert list(lines["dlcm-without-init"].y) == list(means)
-    assert list(lines["dlcm-without-init"].x) == [40, 240, 500]
-    assert lines["dlcm-without-init"].line.color == stroke("dlcm-without-init").color
-    assert list(lines["dlcm-without-init"].customdata[1][:3]) == ["dlcm-without-init", "40", 240]
+    assert list(lines["DLCM without init"].y) == list(means)
+    assert list(lines["DLCM without init"].x) == [40, 240, 500]
+    assert lines["DLCM without init"].line.color == stroke("dlcm-without-init").color
+    assert list(lines["DLCM without init"].customdata[1][:3]) == ["DLCM without init", "40", 240]
 
 
 def test_sizes_stand_on_a_logarithmic_axis_with_their_own_ticks(frame):
@@ -84,7 +84,7 @@ def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     np.testing.assert_array_equal(cells.z, wide.to_numpy())
     assert cells.text[0][0] == f"{wide.to_numpy()[0, 0]:.3f}"
     assert len(marks.x) == 6
-    assert list(marks.customdata[0][:3]) == ["dlcm-without-init", "40", 40]
+    assert list(marks.customdata[0][:3]) == ["DLCM without init", "40", 40]
     assert set_size_map.sizes(frame, "quality").layout.annotations[0].text == "ideal"
 
 
@@ -93,7 +93,7 @@ def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
     made = set_size_map.sizes(own, "quality")
     cells = made.data[0]
     assert list(cells.y) == [
-        "ideal<br>N0 = any", "initial ranking<br>N0 = any", "dlcm-without-init<br>N0 = 40",
+        "ideal<br>N0 = any", "initial ranking<br>N0 = any", "DLCM without init<br>N0 = 40",
     ]  # fmt: skip
     for ranker, row in zip(dict.fromkeys(own.ranker), cells.z, strict=True):
         assert list(row) == list(own[own.ranker == ranker]["mean"])
@@ -106,7 +106,7 @@ def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     assert made.layout.coloraxis.cmid == 0
     assert made.data[0].text[0][2] == ""
     assert made.data[0].text[0][0] == "−0.060"
-    assert "from −0.060 (dlcm-without-init, trained on 40, tested on 40)" in set_size_map.alt_text(
+    assert "from −0.060 (DLCM without init, trained on 40, tested on 40)" in set_size_map.alt_text(
         own, "shift", "NDCG@10"
     )
 
@@ -138,7 +138,7 @@ def test_dots_are_full_where_the_change_is_more_than_chance(conditions):
     color = stroke("setrank-imsab-init").color
     assert [one == color for one in own.marker.color] == [True, True, False]
     assert list(own.error_x.array) == pytest.approx([0.1, 0.1, 0.15])
-    assert "oracle for mart" in made.layout.yaxis.ticktext
+    assert "oracle for MART" in made.layout.yaxis.ticktext
     assert len(set(made.layout.yaxis.tickvals)) == 4
 
 
@@ -149,12 +149,12 @@ def test_changes_stand_around_zero_without_the_rankers_as_trained(conditions):
     assert list(trace.x) == [-0.2, 0.05]
     assert list(trace.error_x.arrayminus) == pytest.approx([0.1, 0.15])
     assert made.layout.shapes[0].x0 == 0
-    assert made.layout.yaxis.ticktext[0] == "<b>setrank-imsab-init</b>"
+    assert made.layout.yaxis.ticktext[0] == "<b>SetRank IMSAB + init</b>"
 
 
 def test_dots_in_words_name_the_lowest(conditions):
     words = dots.alt_text(conditions, "NDCG@10")
-    assert "setrank-imsab-init 0.600 (lowest: without any, −0.200)" in words
+    assert "SetRank IMSAB + init 0.600 (lowest: without any, −0.200)" in words
 
 
 def test_geometry_draws_what_it_is_given():

@@ -35,23 +35,24 @@ def test_validation_is_above_and_loss_below():
 
 
 def test_the_best_epoch_is_ringed():
-    (ring,) = [trace for trace in curves({"dlcm": run()}).data if trace.marker.symbol]
+    (ring,) = [trace for trace in curves({"dlcm": run()}).data if len(trace.x) == 1]
     assert (ring.x[0], ring.y[0]) == (2, 0.7)
     assert ring.marker.symbol == "circle-open"
 
 
 def test_a_ranker_has_its_colour_whatever_its_recipe():
     figure = curves({"dlcm": run(), "setrank-imsab@tuned seed=2": run()})
+    colors = {"DLCM": stroke("dlcm"), "SetRank IMSAB tuned seed=2": stroke("setrank-imsab")}
     for trace in figure.data:
         if trace.mode == "lines":
-            assert trace.line.color == stroke(trace.name.partition(" ")[0]).color
-            assert trace.line.dash == stroke(trace.name.partition(" ")[0]).dash
+            assert trace.line.color == colors[trace.name].color
+            assert trace.line.dash == colors[trace.name].dash
 
 
 def test_every_curve_is_named_at_its_end_and_names_do_not_overlap():
     figure = curves({"dlcm": run(), "setrank-imsab": run(valid=(0.5, 0.7, 0.6))})
     marks = figure.layout.annotations
-    assert {mark.text.replace("<br>", "") for mark in marks} == {"dlcm", "setrank-imsab"}
+    assert {mark.text.replace("<br>", "") for mark in marks} == {"DLCM", "SetRankIMSAB"}
     assert {(mark.x, mark.y) for mark in marks} == {(3.0, 0.6)}
     assert abs(marks[0].ay - marks[1].ay) >= 17
 
@@ -92,6 +93,6 @@ def test_a_gap_is_left_out():
 
 def test_the_words_say_best_and_last():
     said = alt_text({"dlcm": run(), "mart": run(loss=(2.0,), valid=None)})
-    assert "dlcm: 3 epochs, best validation NDCG@10 0.700 at epoch 2" in said
+    assert "DLCM: 3 epochs, best validation NDCG@10 0.700 at epoch 2" in said
     assert "training loss from 3.000 to 1.500" in said
-    assert "mart: 1 epoch," in said
+    assert "MART: 1 epoch," in said

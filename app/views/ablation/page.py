@@ -12,7 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query
 from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
@@ -23,6 +23,7 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation import sections, study
@@ -95,7 +96,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     st.subheader("Every variant")
     data_frame(table.without("source"), "variants")
     parts.convention(
-        escaped(measure.convention()), "paired t, Holm over the variants",
+        told(measure.convention()), "paired t, Holm over the variants",
         "a variant is trained once: differences between seeds are not in its interval",
     )  # fmt: skip
     _sources(frame)
@@ -125,7 +126,7 @@ def _sources(frame: pd.DataFrame) -> None:
         return
     st.subheader("Where each difference comes from")
     lines = [
-        f"- **{escaped(variant.removeprefix(f'{BASE} + '))}** — {escaped(source)}"
+        f"- **{told(variant.removeprefix(f'{BASE} + '))}** — {told(source)}"
         for variant, source in zip(known["variant"], known["source"], strict=True)
     ]
     st.markdown("\n".join(lines))
@@ -174,7 +175,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     alt = benchmark_query.alt_text(answers, pair)
     chart(benchmark_query.two_answers(answers, pair), alt, "two answers", config=parts.PLAIN)
     st.caption(
-        escaped(
+        told(
             f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
             f"{pair[0]}. Right: {pair[1]}. Full marks are relevant documents, strong lines are "
             "relevant ones that the two put at different places."
@@ -224,7 +225,7 @@ def ranker(_declared: Parameter, now: str) -> str:
     at = RANKERS.index(now) if now in RANKERS else 0
     return str(
         st.selectbox(
-            "Ranker", RANKERS, index=at, key="new.ranker",
+            "Ranker", RANKERS, index=at, key="new.ranker", format_func=named,
             help="A network whose paper and released code differ.",
         )
     )  # fmt: skip

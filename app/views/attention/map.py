@@ -11,7 +11,7 @@ import streamlit as st
 
 from shuffleproof.app import scoring
 from shuffleproof.app.figures.attention import Cells, Side
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.scoring import List
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.attention.kinds import KINDS, MapKind
@@ -349,7 +349,7 @@ def opened_cell(
     words = f"{before:.4f}, after the change {after:.4f} ({number(after - before, '+.2g')})"
     if not np.isfinite(after):
         words = f"{before:.4f}; the change took a document out"
-    st.markdown(f"**{escaped(names[0])}** ← **{escaped(names[1])}**: {words}.")
+    st.markdown(f"**{told(names[0])}** ← **{told(names[1])}**: {words}.")
     items = [item for what, item in sides if what == "documents"]
     left, right = st.columns(2, gap="medium")
     left.dataframe(_side_by_side(seen, items), alt="The documents of the cell")

@@ -12,7 +12,7 @@ import streamlit as st
 from shuffleproof.app import address, proposals, scoring, services, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import Takes, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
@@ -37,6 +37,7 @@ from shuffleproof.core.answers.trained import TrainedRanker, as_they_came, list_
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention.kinds import KINDS, attends
 from shuffleproof.core.rankers.attention.order import Sorting
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.kinds.attention.sections import verdict
 from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
@@ -115,7 +116,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         _picture(drawn, map_, view)
         words = verdict(ranker.label, seen.reads, change, seen.changes)
         parts.finding(words)
-        st.caption(escaped(_caption(one, seen, change, wanted)))
+        st.caption(told(_caption(one, seen, change, wanted)))
     if cell is not None:
         opened_cell(one, seen, weights, wanted, cell)
     _heads(*heads(one, ranker.key), wanted)
@@ -144,14 +145,14 @@ def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
         if asked & {label, *proposals.texts(ranker)}:
             return ranker
     st.info(
-        escaped(
+        told(
             f"Without a choice this page shows a SetRank, and none is trained on {data} yet. Train "
             "one, or look at what is there."
         )
     )
     for label in labels:
         st.button(
-            escaped(f"Show {label}"), key=f"show {label}", type="tertiary",
+            told(f"Show {label}"), key=f"show {label}", type="tertiary",
             on_click=st.session_state.update, args=({"ranker": label},),
         )  # fmt: skip
     return None
@@ -164,12 +165,17 @@ def _list(
     query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
     address.one("ranker", texts, first.label)
-    ranker = labels[st.selectbox("Ranker", list(labels), key="ranker", on_change=_forget)]
+    ranker = labels[
+        st.selectbox(
+            "Ranker", list(labels), key="ranker", on_change=_forget,
+            format_func=display_names(labels).__getitem__,
+        )
+    ]  # fmt: skip
     recipes = list_recipes(list(labels.values()))
     recipe = ranker.lists or recipes[0]
     address.pin("lists", *proposals.lists_texts(recipe))
     if len(recipes) > 1:
-        st.caption(escaped(f"Lists: {recipe_words(recipe)}"))
+        st.caption(told(f"Lists: {recipe_words(recipe)}"))
     return scoring.List(data.data, data.test, recipe, query), ranker
 
 
@@ -259,7 +265,7 @@ def _more(seen: Overview, wanted: Wanted) -> None:
                 key="head",
                 format_func=lambda head: "mean of the heads" if head == MEAN else head,
             )
-        st.caption(escaped(wanted.of.summary))
+        st.caption(told(wanted.of.summary))
 
 
 def _look(change: ListEdit) -> str:

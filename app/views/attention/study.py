@@ -12,7 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.figures.style import on_paper
 from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described, List
 from shuffleproof.app.study import choice as study_choice
@@ -87,7 +87,7 @@ def _stored(artefact: Artefact, digest: str) -> None:
     if len(main) > 1:
         _drawn(main, of_points, label)
     st.caption(
-        escaped(
+        told(
             f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
             "share that documents with a label above 0 get; chance: the share that they are · "
             f"{key}"

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import combination
 from shuffleproof.app.study.form import Asked, Form, to_train
@@ -20,7 +20,7 @@ from shuffleproof.core.experiment.ranker_sets import NAMED, expanded
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import RankerName, named
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
@@ -87,7 +87,7 @@ def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     found = place.multiselect(
         "Rankers", list(dict.fromkeys([*before, *made, *SETS, *plain])), default=before, wrap=True,
         accept_new_options=True, key="new.rankers",
-        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
+        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else named(name),
         help=f"{declared.help}. The ideal, the initial ranking and chance always stand beside "
         "them.",
     )  # fmt: skip
@@ -101,7 +101,7 @@ def _combined(offered: Sequence[str]) -> list[str]:
         made = combination.drawn(offered, "new.combine")
         if made is not None:
             name = str(made)
-            st.markdown(escaped(name))
+            st.markdown(told(name))
             st.caption(f"{combination.cost(made)}; run at every seed of its members.")
             st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
     return rows

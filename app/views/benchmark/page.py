@@ -8,7 +8,7 @@ import streamlit as st
 
 from shuffleproof.app import address, benchmarks, exports, opened, state
 from shuffleproof.app.figures import benchmark as figure
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import choice, form, job_panel, measures, parts, sample_result
 from shuffleproof.app.study.picture import chart, chooses, drawn
@@ -16,7 +16,7 @@ from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
 from shuffleproof.app.views.benchmark.queries import Chosen, shown_as
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import sections
@@ -110,9 +110,8 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
 
 
 def _against(labels: list[str]) -> tuple[str, str]:
-    baseline = st.selectbox(
-        "Compared with", labels, index=labels.index(INITIAL) if INITIAL in labels else 0,
-        key="baseline", bind="query-params",
+    baseline = choice.ranker(
+        "Compared with", labels, "baseline", INITIAL if INITIAL in labels else labels[0],
         help="Who stands at zero in the picture.",
     )  # fmt: skip
     test = st.selectbox(
@@ -157,7 +156,7 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     baseline, measure = chosen.baseline, str(chosen.measure)
     differences = drawn(figure.differences, chosen.drawn, baseline, measure)
     if not len(chosen.drawn):
-        place.caption(escaped(f"There is nobody to compare with {baseline} here."))
+        place.caption(told(f"There is nobody to compare with {baseline} here."))
     elif not chosen.drawn["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
@@ -176,9 +175,11 @@ def _table(chosen: Chosen) -> None:
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
     left, right = st.columns([5, 2], vertical_alignment="bottom")
+    address.several("letters", address.named(*chosen.labels), usual, of=chosen.key)
     left.multiselect(
-        "Marks compare with", chosen.labels, default=usual, key="letters", bind="query-params",
+        "Marks compare with", chosen.labels, key="letters",
         max_selections=printed.MOST_BASELINES, wrap=True,
+        format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip
     right.segmented_control(
         "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
@@ -190,7 +191,7 @@ def _table(chosen: Chosen) -> None:
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
     for text in (*opened.computed(chosen.key, sections.table_notes, view), *warned):
-        st.caption(escaped(text))
+        st.caption(told(text))
 
 
 def tables(chosen: Chosen, view: View) -> list[exports.File]:

@@ -11,8 +11,8 @@ from shuffleproof.app import address, benchmarks
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts, query_comparison, rescored_list
+from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.study import choice, parts, query_comparison, rescored_list
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.data.published import Published
 from shuffleproof.core.errors import ShuffleproofError
@@ -106,7 +106,7 @@ def _by_query(chosen: Chosen) -> None:
         st.caption("Every query is left out by this measure.")
         return
     who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
-    st.markdown(escaped(in_words(frame, who, str(chosen.measure), ends, "difference")))
+    st.markdown(told(in_words(frame, who, str(chosen.measure), ends, "difference")))
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
     bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
@@ -125,17 +125,15 @@ def _two(chosen: Chosen) -> Pair | None:
         return None
     best = str(ranked.idxmax()) if ranked.notna().any() else str(ranked.index[0])
     left, right = st.columns(2)
-    address.one("ranker", address.named(*chosen.labels), best)
-    ranker = left.selectbox(
-        "Ranker", chosen.labels, key="ranker",
+    ranker = choice.ranker(
+        "Ranker", chosen.labels, "ranker", best, left,
         help="A click on a dot of the picture chooses it too.",
     )  # fmt: skip
     usual = chosen.baseline if chosen.baseline != ranker else INITIAL
     others = [label for label in chosen.labels if label != ranker]
-    other = right.selectbox(
-        "Minus", others, index=others.index(usual) if usual in others else 0, key="minus",
-        bind="query-params",
-    )  # fmt: skip
+    if not others:
+        return None
+    other = choice.ranker("Minus", others, "minus", usual if usual in others else others[0], right)
     return None if ranker is None or other is None else (ranker, other)
 
 
@@ -181,7 +179,7 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     alt = benchmark_query.alt_text(answers, pair)
     chart(benchmark_query.two_answers(answers, pair), alt, BUMP, config=parts.PLAIN)
     st.caption(
-        escaped(
+        told(
             f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
             f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
             "documents, strong lines relevant ones that the two put at different places, dotted "
@@ -202,7 +200,7 @@ def _runs(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     alt = benchmark_query.runs_alt_text(answers, pair)
     chart(benchmark_query.two_runs(answers, pair), alt, BUMP, config=parts.PLAIN)
     st.caption(
-        escaped(
+        told(
             f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
             f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
             "the other run has the document further down or not at all"
@@ -243,7 +241,7 @@ def _numbers(chosen: Chosen) -> None:
     compared = Table(chosen.compared, comparison(chosen.baseline), title)
     data_frame(compared.without("group"), "compared")
     parts.convention(
-        escaped(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
+        told(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
         "d: Cohen's d of the differences",
     )  # fmt: skip
 
@@ -263,7 +261,7 @@ def _alike(chosen: Chosen) -> None:
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
     st.caption(
-        escaped(
+        told(
             f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
             f"a thick line joins rankers that differ by less than Nemenyi's critical "
             f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
@@ -288,7 +286,7 @@ def _as_printed(chosen: Chosen) -> None:
     st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
     facts = chosen.artefact.facts
     st.caption(
-        escaped(
+        told(
             f"{published.in_words(printed)} {published.warning(facts, chosen.columns)} Here: "
             f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
         )

@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import disturbed, opened
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import card as figure
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
@@ -87,15 +87,15 @@ def _family(recipe: Mapping[str, Any]) -> str:
     family = chosen if chosen in known else known[0]
     entry = disturbed.entry(family)
     if entry is not None:
-        st.caption(escaped(entry.summary))
+        st.caption(told(entry.summary))
     return family
 
 
 @st.fragment
 def _queries(artefact: Artefact, rankers: list[str], family: str, measure: str) -> None:
     """The queries behind one ranker's card."""
-    ranker = st.selectbox(
-        "Queries behind the card of", rankers, index=None, key="point", bind="query-params",
+    ranker = choice.ranker(
+        "Queries behind the card of", rankers, "point",
         placeholder=f"Click a mark of the picture, or choose ({INITIAL} too)",
     )  # fmt: skip
     if ranker is not None:

@@ -5,7 +5,7 @@ import streamlit as st
 from shuffleproof.app import address, services, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.opened import day
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import Described
 from shuffleproof.app.services import Certified
@@ -64,7 +64,7 @@ def _newer(data: str, known: list[tuple[TrainedRanker, Certified]]) -> None:
 def _card(label: str, certified: Certified) -> None:
     card = certified.certificate
     st.markdown(
-        f"**{escaped(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
+        f"**{told(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
         "under other orders shown"
     )
     if card.verdict == INVARIANT:
@@ -88,7 +88,7 @@ def _card(label: str, certified: Certified) -> None:
     )
     with st.expander("What this rests on"):
         for line in card.details():
-            st.markdown(f"- {escaped(line)}")
+            st.markdown(f"- {told(line)}")
         st.caption(certified.study)
 
 
@@ -104,7 +104,7 @@ def moved_share(card: Certificate, documents: int) -> str:
 def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
     """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
-    st.markdown(escaped(f"No certificate yet: {', '.join(names)}."))
+    st.markdown(told(f"No certificate yet: {', '.join(names)}."))
     rankers = [as_asked(ranker, data.data) for ranker in missing]
     total = len(data.queries) * PERMUTATIONS * len(rankers)
     job_panel.offer(
@@ -125,9 +125,7 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
     st.subheader("Queries by damage")
     labels = [ranker.label for ranker, _ in known]
     worst = max(known, key=lambda pair: pair[1].certificate.positions_moved)[0].label
-    label = st.selectbox(
-        "Of ranker", labels, index=labels.index(worst), key="damage", bind="query-params"
-    )
+    label = study_choice.ranker("Of ranker", labels, "damage", worst)
     certified = next(certified for ranker, certified in known if ranker.label == label)
     table = services.damage(certified.study, certified.label)
 
@@ -135,7 +133,7 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         for row in st.session_state["queries"]["selection"]["rows"]:
             query = st.session_state["query"] = str(table["query"].iloc[row])
             shown_list.forget_hand()
-            st.toast(escaped(f"Query {query} is shown above."))
+            st.toast(told(f"Query {query} is shown above."))
 
     st.caption("Click a row to open its query above.")
     title = f"Queries by how much reordering changed {label}'s answer"

@@ -13,7 +13,7 @@ from shuffleproof.app import address, exports, opened, proposals, report, scorin
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.invariance import alt_text as scatter_words
 from shuffleproof.app.figures.invariance import scatter
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List
 from shuffleproof.app.study import cards, parts, sample_result, shown_list
@@ -30,6 +30,7 @@ from shuffleproof.core.answers.trained import (
     list_recipes,
 )
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
 from shuffleproof.core.studies.tables import inferred
@@ -135,7 +136,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     if changed:
         st.subheader("Why")
         for answer in answers:
-            st.markdown(f"- {escaped(explanation(answer.answer, answer.moves))}")
+            st.markdown(f"- {told(explanation(answer.answer, answer.moves))}")
     st.subheader("Scores before and after")
     _scatters(answers)
     certificates.section(data, one.recipe, chosen)
@@ -150,11 +151,11 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
     query = shown.documents.query
     if not changed:
         parts.finding("Nothing is shuffled: both orders are the same.")
-        st.caption(escaped(f"Query {query}, shown {shown.words}."))
+        st.caption(told(f"Query {query}, shown {shown.words}."))
         return
     parts.finding(verdicts([(answer.label, answer.moves) for answer in answers]))
     st.caption(
-        escaped(
+        told(
             f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
             "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
             "line: the document moved."
@@ -174,7 +175,10 @@ def _choices(
         {label: proposals.texts(ranker) for label, ranker in offered.items()},
         [ranker.label for ranker in first if ranker.label in offered],
     )
-    labels = st.multiselect("Rankers", list(offered), key="rankers", wrap=True)
+    labels = st.multiselect(
+        "Rankers", list(offered), key="rankers", wrap=True,
+        format_func=display_names(offered).__getitem__,
+    )  # fmt: skip
     newest = contrasting([one for one in rankers if one.lists == list_recipes(rankers)[0]])
     if first and any(one not in first and one.label not in labels for one in newest):
         _door("Newer rankers", newest)
@@ -187,7 +191,7 @@ def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
         st.info("Choose at least one ranker.")
         return
     st.info(
-        escaped(
+        told(
             "Without a choice this page compares a DLCM with a SetRank that were trained on the "
             f"same lists; {data} does not have both yet. Train what is missing, or choose rankers."
         )
@@ -199,7 +203,8 @@ def _door(words: str, rankers: list[TrainedRanker]) -> None:
     """Draw a button that shows these rankers: nothing else leads to them by itself."""
     labels = [ranker.label for ranker in rankers]
     st.button(
-        escaped(f"{words}: {', '.join(labels)}"), key="other rankers", type="tertiary",
+        told(f"{words}: {', '.join(display_names(labels).values())}"), key="other rankers",
+        type="tertiary",
         icon=":material/update:", on_click=st.session_state.update,
         args=({"lists": rankers[0].lists, "rankers": labels},),
     )  # fmt: skip
@@ -240,7 +245,7 @@ def _cards(answers: Sequence[Answered], shown: Shown) -> None:
 def _bumps(answers: Sequence[Answered]) -> None:
     for column, answer in _beside(answers, min(2, len(answers))):
         key = f"bump {answer.label}"
-        column.markdown(f"**{escaped(answer.label)}**")
+        column.markdown(f"**{told(answer.label)}**")
         column.plotly_chart(
             answer.bump,
             key=key,
@@ -253,7 +258,7 @@ def _bumps(answers: Sequence[Answered]) -> None:
 
 def _scatters(answers: Sequence[Answered]) -> None:
     for column, answer in _beside(answers, min(3, max(2, len(answers)))):
-        column.markdown(f"**{escaped(answer.label)}**")
+        column.markdown(f"**{told(answer.label)}**")
         column.plotly_chart(
             drawn(scatter, answer.moves, answer.label),
             key=f"scatter {answer.label}",

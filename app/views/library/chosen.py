@@ -10,7 +10,7 @@ import streamlit as st
 from shuffleproof.app import exports, jobs, library, report, services, state, uploads
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import examination
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -52,16 +52,16 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
 
 def _one(entry: Entry, every: Sequence[Entry]) -> None:
     name = entry.name
-    st.subheader(escaped(name), anchor=False)
+    st.subheader(told(name), anchor=False)
     took = f", {_took(entry)}" if entry.seconds else ""
     shipped = ", comes with the program" if entry.bundled else ""
     size = f"{entry.artefact.size / 1e6:,.2f} MB"
     made = library.made(entry).strftime("%d %B %Y, %H:%M UTC")
-    st.markdown(escaped(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
+    st.markdown(told(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
     came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
-    st.caption(escaped(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
+    st.caption(told(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
     if entry.stale:
-        st.warning(escaped(f"Stale: {entry.stale}."), icon=":material/update:")
+        st.warning(told(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
     if page:
         parts.link(page, "Open where it lives", query=address)
@@ -70,7 +70,7 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     relations = f"Made from: {_named(needs)}. " if needs else ""
     relations += f"Needed by: {_named([other.name for other in needed])}." if needed else ""
     if relations:
-        st.markdown(escaped(relations))
+        st.markdown(told(relations))
     with st.expander("Recipe and facts"):
         st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
 
@@ -189,11 +189,11 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     ]
     size = sum(entry.artefact.size for entry in chosen) / 1e6
     names = ", ".join(entry.name for entry in chosen)
-    st.markdown(f"**{escaped(names)}**, {size:,.1f} MB, is removed for good.")
+    st.markdown(f"**{told(names)}**, {size:,.1f} MB, is removed for good.")
     if dependent:
         counts = Counter(KINDS[entry.key.kind] for entry in dependent)
         kinds = ", ".join(counted(count, kind, PLURAL[kind]) for kind, count in counts.items())
-        st.markdown(escaped(f"Made from it, directly or not: {kinds}."))
+        st.markdown(told(f"Made from it, directly or not: {kinds}."))
         st.dataframe(
             library.table(dependent, every)[["name", "kind", "what", "megabytes"]],
             hide_index=True, key="made from it", height=200,
@@ -254,9 +254,9 @@ def _exporting(chosen: Sequence[Entry]) -> None:
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
     st.markdown(
-        escaped(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
+        told(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
     )
-    st.caption(escaped(names))
+    st.caption(told(names))
     keys = [str(entry.key) for entry in chosen]
     if size <= library.AT_ONCE:
         _archive_button(lambda: library.archive_of(chosen), "shuffleproof-library.zip")
@@ -277,11 +277,11 @@ def _by_job(keys: list[str]) -> None:
     job = next((job for job in archives if job.parameters["keys"] == keys), None)
     if job is not None and not job.ended:
         how = jobs.far(job)
-        st.progress(how.share, escaped(f"Writing it: {how.words}"))
+        st.progress(how.share, told(f"Writing it: {how.words}"))
         return
     if job is not None and job.state == "done" and out.is_file():
         size = out.stat().st_size
-        st.caption(escaped(f"Written: {out}, {size / 1e6:,.1f} MB"))
+        st.caption(told(f"Written: {out}, {size / 1e6:,.1f} MB"))
         if size <= LARGEST:
             _archive_button(out.read_bytes, out.name)
         return

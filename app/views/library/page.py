@@ -7,7 +7,7 @@ import streamlit as st
 
 from shuffleproof.app import jobs, library, received, services, state
 from shuffleproof.app.library import Filter
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen as chosen_entries
 from shuffleproof.core.library import cleaning, uploads
@@ -88,7 +88,7 @@ def _said(shown: list[Entry], every: list[Entry]) -> None:
     bundled = sum(entry.bundled for entry in shown)
     comes = "comes" if bundled == 1 else "come"
     text += f"; {bundled} {comes} with the program." if bundled else "."
-    st.markdown(f"**{escaped(text)}**")
+    st.markdown(f"**{told(text)}**")
 
 
 def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
@@ -151,7 +151,7 @@ def _storage() -> None:
     read = f"; {verification.done} of {large} verified" if verification.total else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            escaped(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
+            told(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
             width="stretch",
             help="Files above 1 MiB are digested in the background, once a day.",
         )
@@ -195,7 +195,7 @@ def _broken(damaged: Sequence[Damaged]) -> None:
     )
     for file in damaged[:MOST_SHOWN]:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(escaped(f"{file.what} {file.name}: {file.found}"), width="stretch")
+            st.markdown(told(f"{file.what} {file.name}: {file.found}"), width="stretch")
             st.button(
                 "Remove", icon=":material/delete:", key=f"damaged {file.what} {file.name}",
                 on_click=_remove, args=(file,),
@@ -257,8 +257,8 @@ def _watch() -> None:
     if not job.ended:
         jobs.watched(job, f"Taking in {name}")
     elif job.state == "done":
-        st.success(escaped(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in."))
+        st.success(told(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in."))
     elif job.state == "failed":
         st.error(escaped(f"Refused. {job.reason}"))
     else:
-        st.info(escaped(f"{name}: cancelled."))
+        st.info(told(f"{name}: cancelled."))

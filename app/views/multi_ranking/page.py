@@ -10,7 +10,7 @@ from shuffleproof.app import proposals, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import multi_ranking as figure
 from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, measures, parts, trial_cost
 from shuffleproof.app.study import form as shell
@@ -132,7 +132,7 @@ def _verdict(frame: pd.DataFrame, key: str, measure: str) -> None:
     if sentences.rankers:
         parts.finding(sentences.rankers)
     if sentences.verdict:
-        st.markdown(escaped(sentences.verdict))
+        st.markdown(told(sentences.verdict))
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-imsab-init and "
@@ -146,7 +146,7 @@ def _numbers(table: Table) -> None:
     parts.convention(
         "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
         "in the initial ranking's place",
-        escaped(sections.adjustment(table.frame)),
+        told(sections.adjustment(table.frame)),
         ADJUSTED,
     )
 
@@ -159,7 +159,7 @@ def _claim(key: str, measure: str) -> None:
     title = "The two steps of the paper's claim with intervals and p"
     data_frame(Table(claim.steps, STEPS, title), "steps")
     st.caption(
-        escaped(
+        told(
             f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {claim.word} "
             "here. It holds where both steps are above 0 at p ≤ .05."
         )

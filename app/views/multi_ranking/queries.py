@@ -10,12 +10,12 @@ import streamlit as st
 from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.figures import multi_ranking as figure
 from shuffleproof.app.opened import computed, result
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts, query_comparison
 from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.core.answers.trained import as_they_came
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import RankerName, named, numbered
 from shuffleproof.core.rankers.neural import ordinal_geometry
 from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry
 from shuffleproof.core.rankers.neural.recipes import rankings_of
@@ -64,7 +64,7 @@ def section(artefact: Artefact, table: pd.DataFrame, measure: str) -> None:
         st.caption("This is what the other conditions are compared with: nothing changes.")
     else:
         start = "Against the ranker as trained"
-        st.markdown(escaped(in_words(frame, start, measure, ("as_trained", "here"))))
+        st.markdown(told(in_words(frame, start, measure, ("as_trained", "here"))))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _map(computed(key, sections.by_condition, ranker, measure), ranker, measure)
@@ -98,13 +98,13 @@ def _dot(dots: Sequence[Point], point: Point | None) -> None:
     st.selectbox(
         "Dot", dots, index=None, key=DOT, on_change=take,
         placeholder="Click a dot of the picture, or choose",
-        format_func=lambda dot: f"{dot[0]}, {dot[1]}",
+        format_func=lambda dot: named(f"{dot[0]}, {dot[1]}"),
     )  # fmt: skip
 
 
 def _map(frame: pd.DataFrame, ranker: str, measure: str) -> None:
     if not len(frame.columns):
-        st.caption(escaped(f"{ranker} reads no initial ranking: there is one condition."))
+        st.caption(told(f"{ranker} reads no initial ranking: there is one condition."))
         return
 
     def take(facts: Sequence[Any]) -> None:
@@ -177,7 +177,7 @@ def learnt(data: str, study: str | None) -> dict[str, str]:
     for ranker in as_they_came(proposals.trained(data)):
         if rankings_of(ranker.name):
             labels.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
-    return labels
+    return dict(zip(labels, numbered(map(named, labels.values())), strict=True))
 
 
 def _of_study(key: str) -> dict[str, str]:
@@ -250,7 +250,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
         with column:
             st.caption(title)
             chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
-    st.markdown(escaped(f"{labels[str(key)]}. {words}"))
+    st.markdown(told(f"{labels[str(key)]}. {words}"))
     st.caption(
         "Where ranks mean something to the ranker, neighbours are alike and the path bends "
         "steadily; ranks that training never reached are as they were drawn."

@@ -15,7 +15,7 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.jobs import FILE, MEASURES, QRELS, RUNS
 from shuffleproof.core.library import uploads
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST, RankerName
+from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST, RankerName, named
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -311,7 +311,7 @@ def _doctor(data: str, names: list[str]) -> None:
     """Draw which ranker is to be examined, the job under way, and what it found."""
     st.subheader("What the doctor finds")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ranker = st.selectbox("Ranker", names, key="examined ranker", width=360)
+        ranker = st.selectbox("Ranker", names, key="examined ranker", width=360, format_func=named)
         pressed = st.button("Examine it", key="examine ranker")
     st.caption(
         "Input passed on, constant, saturated or rounded scores, ties by order, NaN, the wrong "

@@ -10,7 +10,7 @@ from shuffleproof.app import disturbed, opened, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
@@ -71,7 +71,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.left_out(artefact.facts, disturbed.families(recipe))
         if left:
-            st.caption(escaped(f"–: {left}"))
+            st.caption(told(f"–: {left}"))
     _behind(artefact, rankers, losses, measure)
     table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
     place = parts.folded("Every level, and what became of the answers", "every number")
@@ -113,22 +113,22 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         "Family", known, key="family", bind="query-params",
         help="Or click a cell of the map.",
     )  # fmt: skip
-    ranker = right.selectbox(
-        "Queries of", rankers, index=None, key="point", bind="query-params",
+    ranker = choice.ranker(
+        "Queries of", rankers, "point", place=right,
         placeholder="Click a cell or a point, or choose",
     )  # fmt: skip
     family = chosen if chosen in known else known[0]
     entry = disturbed.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
-        st.caption(escaped(f"{words} {sections.short_of(artefact.facts, [family])}"))
+        st.caption(told(f"{words} {sections.short_of(artefact.facts, [family])}"))
     summary = _summary(str(artefact.key), family, measure)
     _curves(summary[summary["ranker"].isin(rankers)], family, measure)
     if attacked(family):
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)
     if without or (ranker is None and summary.empty):
-        st.info(escaped(sections.left_out(artefact.facts, [family])))
+        st.info(told(sections.left_out(artefact.facts, [family])))
     elif ranker is not None:
         perturbed_queries.section(artefact, ranker, family, measure)
 
@@ -160,10 +160,10 @@ def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
 def _transfer(losses: pd.DataFrame, measure: str) -> None:
     """Whom the attacks reach: a row a network attacked, a column a ranker that was hit."""
     table = sections.transfer_table(losses, measure)
-    st.markdown(f"**{escaped(table.title)}**")
+    st.markdown(f"**{told(table.title)}**")
     data_frame(table, "transfer")
     reached = sections.transferred(sections.transfer(losses), measure)
-    st.caption(escaped(f"At the last level of each attack. {reached}"))
+    st.caption(told(f"At the last level of each attack. {reached}"))
 
 
 def catalogue() -> None:
@@ -217,7 +217,7 @@ def costs(asked: Asked) -> str:
     study.check(asked.question.rankers, families.of_pairs(pairs))
     skipped = sections.skipped(asked.question.rankers, families.of_pairs(pairs))
     text = trial_cost.trials(asked, pairs) + _retrained(asked)
-    return f"{text}. Skipped: {escaped(skipped.rstrip('.'))}" if skipped else text
+    return f"{text}. Skipped: {told(skipped.rstrip('.'))}" if skipped else text
 
 
 def _retrained(asked: Asked) -> str:

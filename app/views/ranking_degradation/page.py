@@ -10,7 +10,7 @@ from shuffleproof.app import address, answering, disturbed
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ranking_degradation as figure
 from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import (
     choice,
     families,
@@ -150,7 +150,7 @@ def _claim(claim: Mapping[str, Any]) -> None:
     if claim:
         bounds = f"95 % {interval(claim['low'], claim['high'])}"
         st.markdown(
-            f"{claim['whose']} that {escaped(claim['claim'])}: **{claim['verdict']}** here "
+            f"{claim['whose']} that {told(claim['claim'])}: **{claim['verdict']}** here "
             f"(difference of the falls {signed(claim['difference'])}, {bounds}, "
             f"{p_value(claim['p'])}, N = {claim['n']}, paired t)."
         )
@@ -159,8 +159,8 @@ def _claim(claim: Mapping[str, Any]) -> None:
 def _marks(artefact: Artefact, family: str, measure: str, rankers: Sequence[str]) -> Table:
     st.subheader("Is it more than chance?")
     left, right = st.columns(2)
-    chosen = left.selectbox(
-        "Compared with", rankers, key="baseline", bind="query-params",
+    chosen = choice.ranker(
+        "Compared with", rankers, "baseline", rankers[0], left,
         help="The ranker that the others are compared with at the same level.",
     )  # fmt: skip
     test = right.selectbox(
@@ -185,8 +185,8 @@ def _of_point(artefact: Artefact, family: str, measure: str, rankers: Sequence[s
     st.subheader("Queries behind a point")
     levels = disturbed.families(artefact.recipe)[family]
     left, right = st.columns(2)
-    ranker = left.selectbox(
-        "Ranker", rankers, index=None, key="point", bind="query-params",
+    ranker = choice.ranker(
+        "Ranker", rankers, "point", place=left,
         placeholder="Click a point of the picture, or choose",
     )  # fmt: skip
     level = right.selectbox(
@@ -220,7 +220,7 @@ def _one_list(artefact: Artefact, point: Point, query: str, draw: int) -> None:
     ranker, family, level = point
     rescored_list.chart(moves, ranker)
     st.caption(
-        escaped(
+        told(
             f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "
             f"{level:g}. Middle: what {ranker} answers to it. Right: what it answers to the "
             "unchanged list. Dotted: from the unchanged initial ranking to that answer. Full "

@@ -14,7 +14,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.figures import set_size_map
 from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import choice, job_panel, measures, parts, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
@@ -116,7 +116,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         with line:
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
         short = sections.shorter(artefact.facts) or "every list is as long as asked"
-        parts.convention(escaped(short), *artefact.facts["left_out"])
+        parts.convention(told(short), *artefact.facts["left_out"])
     name = str(measure)
     top.says(measures=(name,), rankers=rankers)
     frame = computed(key, sections.curves, name)
@@ -161,9 +161,9 @@ def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, objec
     sentences = sections.claim_sentences(frame, drops, claim)
     parts.finding(sentences.losses or sentences.candidates)
     if sentences.losses:
-        st.markdown(escaped(sentences.candidates))
+        st.markdown(told(sentences.candidates))
     if sentences.verdict:
-        st.markdown(escaped(sentences.verdict))
+        st.markdown(told(sentences.verdict))
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-msab and dlcm-without-init, each "
@@ -196,7 +196,7 @@ def _claim(claim: Mapping[str, Any]) -> None:
     st.subheader("The paper's claim, step by step")
     title = "The two steps of the paper's claim with intervals and p"
     data_frame(Table(pd.DataFrame(claim["steps"]), STEPS, title), "steps")
-    st.caption(escaped(f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."))
+    st.caption(told(f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."))
 
 
 GIVEN = {registry.FEATURE, "random", "ideal"}

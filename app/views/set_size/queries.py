@@ -9,8 +9,9 @@ import streamlit as st
 
 from shuffleproof.app import answering
 from shuffleproof.app.opened import computed, result
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import query_comparison
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.set_size import sections
@@ -50,7 +51,7 @@ def section(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None:
         st.session_state.pop(CELL, None)
     left.selectbox(
         "Cell", list(points), index=None, key=CELL, placeholder="Click a cell above, or choose",
-        format_func=lambda text: _named(points[text]),
+        format_func=lambda text: named(_named(points[text])),
     )  # fmt: skip
     if point is None:
         return
@@ -63,7 +64,7 @@ def section(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None:
         st.caption("This is the cell that the others are compared with: nothing changes.")
     else:
         start = f"From {_beside(at, point)} to {_beside(point[1:], point, at)}"
-        st.markdown(escaped(in_words(frame, start, measure, ("home", "here"))))
+        st.markdown(told(in_words(frame, start, measure, ("home", "here"))))
     picture, table = st.columns([3, 2], gap="medium")
     with picture:
         _map(str(artefact.key), point, measure)
@@ -114,7 +115,7 @@ def _compared(
     first = f"{usual[0]}|{usual[1]}"
     wanted = place.selectbox(
         "Compared with", list(others), index=0 if first in others else None, key=AGAINST,
-        format_func=lambda text: _side(others[text]), bind="query-params",
+        format_func=lambda text: named(_side(others[text])), bind="query-params",
         placeholder="the cell itself",
         help="The same ranker on lists of another size, or trained on another size.",
     )  # fmt: skip

@@ -11,12 +11,13 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import address, forms, jobs, proposals, state, training
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import combination, parts
 from shuffleproof.core.experiment.forecast import Fitting, Planned
 from shuffleproof.core.parameters import parsed
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.words import counted, duration
 
@@ -59,7 +60,7 @@ def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
     ids = []
     for parameters in asked:
         job = jobs.submit("train", dict(parameters))
-        st.toast(escaped(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+        st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
         ids.append(job.id[:DIGITS])
     address.pin(RUNS, *ids)
     st.rerun()
@@ -90,7 +91,7 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
             if leaf.base in training.FITTED
         ]
         wanted = [plan for plan in plans if not plan.there]
-        st.markdown(escaped(name))
+        st.markdown(told(name))
         st.caption(f"{combination.cost(combined)}. {_members_cost(data, lists, plans, wanted)}")
         if st.button("Make this combination", key="combine now"):
             asked = training.lists_asked(data.data, lists) or None
@@ -114,19 +115,21 @@ def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
     groups = training.groups()
     offered = list(chain.from_iterable(groups.values()))
     missing = state.absent("train", offered)
+    address.several("train", address.named(*offered), proposals.TELLING)
     names = st.multiselect(
-        "Rankers", offered, default=list(proposals.TELLING), key="train", bind="query-params",
-        wrap=True, help="Each is trained by a job of its own. Type to search.",
+        "Rankers", offered, key="train", wrap=True, format_func=named,
+        help="Each is trained by a job of its own. Type to search.",
     )  # fmt: skip
     state.instead("ranker", missing, *names)
     _every_ranker(groups, names)
     preset = _preset(names, usual)
+    known = list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)]))
+    address.several("initial", address.named(*known), lists.initial)
     initial = st.multiselect(
         "Initial rankers",
-        list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)])),
-        default=list(lists.initial),
+        known,
         key="initial",
-        bind="query-params",
+        format_func=named,
         help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
     )
     return names, preset, replace(lists, initial=tuple(initial)) if initial else None
@@ -143,7 +146,7 @@ def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) 
         return
     with more:
         for group, names in groups.items():
-            st.markdown(f"**{escaped(group)}**")
+            st.markdown(f"**{told(group)}**")
             for name in names:
                 st.session_state[f"tick {name}"] = name in chosen
                 st.checkbox(
@@ -213,7 +216,7 @@ def _fields(name: str, preset: str) -> dict[str, str]:
 
 def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
     """What the button will cost, before it is pressed."""
-    lines = [f"- **{plan.name}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
+    lines = [f"- **{named(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
     wanted = [plan.cost for plan in plans if not plan.there]
     first = training.preparing(data, lists) if wanted else None
     if first is not None:
@@ -243,7 +246,7 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
 
 def _takes(plan: Planned) -> str:
     if plan.there:
-        return f":green[Trained already] as {plan.key}."
+        return ":green[Trained already.]"
     cost = plan.cost
     if not cost.low:
         return "How long this kind takes was not measured yet."
@@ -254,7 +257,7 @@ def _takes(plan: Planned) -> str:
 def _summary(name: str) -> str:
     entry = registry.RANKERS[name]
     source = f" ({entry.source})" if any(map(str.isalnum, entry.source)) else ""
-    return escaped(entry.summary + source)
+    return told(entry.summary + source)
 
 
 def _span(low: float, high: float) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import address, jobs, proposals, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
@@ -19,7 +19,7 @@ from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.experiment.forecast import Fitting
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
-from shuffleproof.core.studies.tables import COUNT, VALUE, Column, Table, keys
+from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
 from shuffleproof.core.words import duration
 
 QUESTION = "Which rankers should learn from this data set, and how do they come along?"
@@ -84,7 +84,7 @@ def _places(found: Iterable[Job]) -> list[str]:
 def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
     """Draw a button that shows something else: nothing but the address leads to it."""
     st.button(
-        escaped(f"{words}: {what}"), key=f"door {name}", type="tertiary", on_click=address.pin,
+        told(f"{words}: {what}"), key=f"door {name}", type="tertiary", on_click=address.pin,
         icon=":material/update:", args=(name, *texts),
     )  # fmt: skip
 
@@ -162,7 +162,7 @@ def _finding(runs: dict[str, pd.DataFrame]) -> str:
 
 def _under_way(job: Job, how: jobs.Far) -> None:
     words, button = st.columns([4, 1], vertical_alignment="center")
-    words.progress(how.share, f"**{escaped(jobs.recipe(job))}** · {escaped(how.words)}")
+    words.progress(how.share, f"**{told(jobs.recipe(job))}** · {told(how.words)}")
     button.button(
         "Cancel",
         key=f"cancel {job.id}",
@@ -196,12 +196,12 @@ def _trained(table: pd.DataFrame) -> None:
     on_lists = table.loc[~table["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
     varying = len(set(on_lists)) > 1
     columns = (
-        Column("ranker", "Ranker"),
+        Column("ranker", "Ranker", NAME),
         Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
         Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
         Column("epochs", "Epochs", COUNT, "Or trees, rounds, steps."),
         Column("took", "Took"),
-        *([Column("lists", "Lists", help="How its lists were made.")] if varying else []),
+        *([Column("lists", "Lists", NAME, "How its lists were made.")] if varying else []),
         Column("age", "Made"),
         Column("key", "Key"),
     )

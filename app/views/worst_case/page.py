@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import disturbed, forms, opened
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import told
 from shuffleproof.app.study import (
     choice,
     job_panel,
@@ -30,7 +30,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps, told
+from shuffleproof.core.studies.kinds.worst_case.sections import finding, steps
 from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.words import counted, duration, number
@@ -59,7 +59,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     measure, unit = str(recipe["measure"]), str(recipe["search"]["unit"])
     top.says(rankers=rankers)
     frame = opened.computed(key, sections.table)
-    table = told(frame[frame["ranker"].isin(rankers)], unit)
+    table = sections.told(frame[frame["ranker"].isin(rankers)], unit)
     shown = table.frame, measure, unit
     with top.picture:
         damages = drawn(figure.damages, *shown)
@@ -83,7 +83,7 @@ def _convention(artefact: Artefact, measure: str) -> None:
         "95 % intervals over queries",
     )
     st.caption(
-        escaped(
+        told(
             f"Strong: the worst order that a {recipe['search']['method']} search found. Thin and "
             "dotted: the mean of random orders of the same budget. A search finds a bound from "
             "below: something worse may exist. Its measure cannot be changed afterwards, since it "
@@ -111,7 +111,7 @@ def _certificates(artefact: Artefact, rankers: Sequence[str]) -> None:
                 f"{ranker}: {effort.get('evaluated', 0):,} orders of single lists were scored in "
                 f"{effort.get('seconds', 0.0):.1f} s."
             )
-        place.caption(escaped(words))
+        place.caption(told(words))
 
 
 FEW = 100
@@ -218,8 +218,8 @@ def _queries(artefact: Artefact, rankers: tuple[str, ...]) -> None:
     st.subheader("Queries behind a point", anchor=False)
     budgets = [int(one) for one in artefact.recipe["budgets"]]
     left, right = st.columns(2)
-    ranker = left.selectbox(
-        "Ranker", rankers, index=None, key="point", bind="query-params",
+    ranker = choice.ranker(
+        "Ranker", rankers, "point", place=left,
         placeholder="Click a point of the picture, or choose",
     )  # fmt: skip
     unit = artefact.recipe["search"]["unit"]
@@ -238,7 +238,7 @@ def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
         st.caption("Every query is left out by this measure.")
         return
     who, measure = f"{steps(budget, unit)} at worst, {ranker}", str(artefact.recipe["measure"])
-    st.markdown(escaped(in_words(frame, who, measure, ("as_is", "worst"))))
+    st.markdown(told(in_words(frame, who, measure, ("as_is", "worst"))))
     alt = "Queries, the most damaged first; choose a row to see its worst order"
     query_comparison.rows(frame, QUERIES, alt, height=260)
     query = query_comparison.query(frame["query"], "Choose a row above, or a query here")
@@ -280,7 +280,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     exchanges = figure.swaps(costs, answer["documents"], answer["labels"], measure)
     alt = figure.swaps_alt_text(costs, measure)
     chart(exchanges, alt, MAP, config={"displaylogo": False})
-    st.caption(escaped(_dearest(costs, ranker, measure, invariant=answer["invariant"])))
+    st.caption(told(_dearest(costs, ranker, measure, invariant=answer["invariant"])))
 
 
 def _dearest(costs: np.ndarray, ranker: str, measure: str, *, invariant: bool) -> str:

@@ -180,7 +180,10 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         *tables.bounds("kept_low", "kept_high", tables.SHARE, INTERVAL),
         column("area", "Area", value, "Under the curve; 1: unharmed at every level."),
         *tables.bounds("area_low", "area_high", words=INTERVAL),
-        column("keeps_less_than", "Keeps less than", help="Those that keep more, beyond chance."),
+        column(
+            "keeps_less_than", "Keeps less than", tables.NAME,
+            "Those that keep more, beyond chance.",
+        ),
         column(
             "below_initial", "Below initial", tables.LEVEL,
             f"Breakdown point. {first}the undisturbed initial ranking.",

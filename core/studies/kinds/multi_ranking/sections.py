@@ -91,7 +91,7 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 COLUMNS = (
     tables.RANKER,
-    tables.Column("condition", "Reads"),
+    tables.Column("condition", "Reads", tables.NAME),
     tables.Column("mean", "Mean", tables.VALUE),
     *tables.bounds(),
     tables.Column("change", "− as trained", tables.CHANGE),

@@ -145,7 +145,7 @@ def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
     columns = [tables.Column(str(name), str(name), tables.CHANGE) for name in wide]
     title = f"{measure} lost by attacks at the last level: made on a row, felt by a column"
     named = wide.rename_axis("attacked").reset_index()
-    return tables.Table(named, [tables.Column("attacked", "Made on"), *columns], title)
+    return tables.Table(named, [tables.Column("attacked", "Made on", tables.NAME), *columns], title)
 
 
 def transferred(wide: pd.DataFrame, measure: str) -> str:
