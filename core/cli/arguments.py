@@ -303,6 +303,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         default=[],
         help="examine these too: lists of all documents of a query; lists with planted duplicates",
     )
+    flags_studies.max_seconds(certify)
     flags_studies.jobs(certify, _count)
     _workbench(certify)
 

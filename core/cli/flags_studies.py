@@ -61,14 +61,15 @@ def add(
                 f"--{QUERIES}", type=count, help="only the first so many test queries, of each fold"
             )
         dry_run(added, "study")
-        added.add_argument(
-            "--max-seconds",
-            type=_seconds,
-            help="begin nothing after so many seconds and answer from what is finished; "
-            "the same line without it goes on",
-        )
+        max_seconds(added, "; the same line without it goes on")
         jobs(added, count)
         workbench(added, ",".join(question.initial))
+
+
+def max_seconds(command: argparse.ArgumentParser, more: str = "") -> None:
+    """Add `--max-seconds`, with what else its help says."""
+    help_ = f"begin nothing after so many seconds and answer from what is finished{more}"
+    command.add_argument("--max-seconds", type=_seconds, help=help_)
 
 
 def dry_run(command: argparse.ArgumentParser, what: str) -> None:

@@ -27,6 +27,7 @@ from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
 from shuffleproof.core.perturb.registry import PERTURBATIONS
+from shuffleproof.core.progress import within
 from shuffleproof.core.rankers import recipe_fields
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.registry import RANKERS
@@ -179,6 +180,7 @@ def certify(arguments: argparse.Namespace) -> Answer:
     asked = Invariance((arguments.ranker,), arguments.permutations, arguments.seed or 0)
     scope = scope_of(arguments)
     rehearse = partial(_rehearsed, asked, replace(scope, data=folds_of(scope.data, scope.store)[0]))
+    seconds = arguments.max_seconds
     work = certificate_of(
         workbench_of(arguments, rehearse),
         arguments.ranker,
@@ -186,8 +188,9 @@ def certify(arguments: argparse.Namespace) -> Answer:
         arguments.seed or 0,
         queries=arguments.queries,
         lists=arguments.lists,
+        in_blocks=seconds is not None and rehearse().study is None,
     )
-    card = done(arguments.ranker, work, rehearse)
+    card = done(arguments.ranker, work if seconds is None else within(seconds, work), rehearse)
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
 

@@ -21,7 +21,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.parameters import parameters, text_of
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, finished, within
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -162,7 +162,7 @@ class Studies:
         self._check([name], texts)
         return self._done(name, workbench.trained(self._scope, name, texts))
 
-    def certify(
+    def certify(  # noqa: PLR0913 (the flags of the command)
         self,
         ranker: Any,
         permutations: int = PERMUTATIONS,
@@ -170,6 +170,7 @@ class Studies:
         *,
         queries: int | None = None,
         lists: Sequence[str] = (),
+        max_seconds: int | float | None = None,
     ) -> Certificate:
         """Is a ranker's answer invariant to the order shown? Real permutations tell.
 
@@ -179,6 +180,8 @@ class Studies:
             seed: of the permutations.
             queries: only the first so many test queries.
             lists: examined beside: `whole` lists of all documents, planted `duplicates`.
+            max_seconds: after which nothing new is begun: `unseen` tells what was left; nothing
+                is stored then.
 
         Returns:
             A certificate with its `verdict`, `sentence()` and `details()`.
@@ -187,8 +190,11 @@ class Studies:
         name = called(ranker_name(name), self.scope.store)
         self._check([name])
         asked = (permutations, seed)
-        work = certificate_of(self.workbench, name, *asked, queries=queries, lists=lists)
-        return self._done(name, work)
+        work = certificate_of(
+            self.workbench, name, *asked,
+            queries=queries, lists=lists, in_blocks=max_seconds is not None,
+        )  # fmt: skip
+        return self._done(name, work if max_seconds is None else within(max_seconds, work))
 
     def doctor(self, **flags: Any) -> pd.DataFrame:
         """What the data set hides, or a `ranker`: a row a finding, the gravest first.

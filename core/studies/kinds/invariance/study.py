@@ -7,6 +7,7 @@ over here: a ranker that ought to be invariant by theorem is measured like any o
 
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.perturb.base import disturbed
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import OutOfTime, Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.theorems import theorem_of
@@ -31,11 +32,15 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study
 from shuffleproof.core.studies.workbench import Workbench, digests_of
+from shuffleproof.core.words import counted
 
 STORED = examination.MEASURES
 MEASURES = STORED[:4]
 FAMILY = "shuffle-shown"
 PERMUTATIONS = 20
+BLOCKS = 6
+"""Of lists, where a certificate may be ended early: the first is a 63rd of them."""
+
 DUPLICATES = 3
 """Copies of documents that are planted in every list, where that is asked for."""
 
@@ -74,6 +79,7 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     label: str = "",
     *,
     more: Mapping[str, JudgedLists] | None = None,
+    blocks: int = 1,
 ) -> Generator[Progress, None, Certificate]:
     """The certificate of one ranker on these lists, without a store (a callable, a foreign model).
 
@@ -84,6 +90,8 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
         seed: of the permutations.
         label: what the certificate calls the ranker; by default its own name.
         more: other lists to be examined too, by what their queries' names end in.
+        blocks: of lists, examined one after the other: of them whoever ends this early (`within`)
+            gets the certificate of those that are finished.
 
     Raises:
         NotAskedAgainError: a ranker that looks its scores up.
@@ -92,18 +100,45 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     refuse([label, ranker.name])
     study = planned(((label, ""),), permutations, seed)
     results, lengths = [], [np.zeros(0, dtype=np.int64)]
-    for at, (ending, lists) in enumerate({"": base, **(more or {})}.items()):
-        lengths.append(lists.lists.lengths)
-        own = replace(study, seed=seed + at)  # the same orders again would tell nothing
-        result = yield from run_study(own, lists, {label: ranker}, Memory(), measured)
-        names = tuple(f"{name}{ending}" for name in result.query_ids)
-        results.append(replace(result, query_ids=names))
+    unseen: tuple[str, ...] = ()
+    examined = [
+        (ending, part)
+        for ending, lists in {"": base, **(more or {})}.items()
+        for part in _blocks(lists, blocks)
+    ]
+    try:
+        for at, (ending, lists) in enumerate(examined):
+            yield Progress(at, len(examined), "blocks of lists")
+            own = replace(study, seed=seed + at)  # the same orders again would tell nothing
+            result = yield from run_study(own, lists, {label: ranker}, Memory(), measured)
+            names = tuple(f"{name}{ending}" for name in result.query_ids)
+            results.append(replace(result, query_ids=names))
+            lengths.append(lists.lists.lengths)
+    except OutOfTime as limit:
+        if not results:
+            raise
+        left = sum(len(lists.lists) for _, lists in examined[len(results) :])
+        unseen = (f"{counted(left, 'list')}, because {limit.seconds:g} s had passed",)
     found = theorem_of(ranker)
     facts = {} if found is None else {"theorems": {label: found.plain()}}
-    joined = replace(_joined(results), facts=facts | {"sampled": len(base.lists)})
+    sampled = sum(len(lists.lists) for ending, lists in examined[: len(results)] if not ending)
+    joined = replace(_joined(results), facts=facts | {"sampled": sampled})
     every = np.concatenate(lengths)
     joined.trials["middle_length"] = float(np.median(every)) if len(every) else 0.0
-    return certificates(joined, {label: ranker.reads})[0]
+    card = certificates(joined, {label: ranker.reads})[0]
+    return replace(card, unseen=(*unseen, *card.unseen))
+
+
+def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
+    """Lists in so many blocks, each twice as long as the one before; fewer where there are few."""
+    if number == 1:
+        return [lists]
+    shares = (2.0 ** np.arange(1, number + 1) - 1) / (2**number - 1)
+    bounds = np.unique(np.ceil(len(lists.lists) * shares).astype(np.int64))
+    return [
+        JudgedLists(lists.dataset, lists.lists.select(np.arange(low, high)))
+        for low, high in pairwise([0, *bounds.tolist()])
+    ]
 
 
 def planned(
@@ -135,7 +170,7 @@ def _joined(results: Sequence[StudyResult]) -> StudyResult:
     )
     trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
     p_values = pd.Series([result.trials["noise_p"].astype(float).min() for result in results])
-    trials["noise_p"] = p_values.min()
+    trials["noise_p"] = np.minimum(1.0, p_values.min() * p_values.notna().sum())  # Bonferroni
     return StudyResult(
         recipe=first.recipe,
         trials=trials,
@@ -153,6 +188,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     *,
     queries: int | None = None,
     lists: Collection[str] = (),
+    in_blocks: bool = False,
 ) -> Generator[Progress, None, Certificate]:
     """The certificate of one ranker, from a stored study where it is of the test lists alone.
 
@@ -163,18 +199,21 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
         seed: of the permutations.
         queries: only the first so many test queries.
         lists: what is examined beside: `whole` lists of all documents, planted `duplicates`.
+        in_blocks: so that it can be ended early; nothing is stored then.
 
     Raises:
         NotAskedAgainError: scores in a file.
     """
     is_function = RankerName.parse(ranker).kind is Kind.FUNCTION
-    if queries is None and not lists and not is_function:
+    if queries is None and not lists and not is_function and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certified_in(StudyResult.open(stored.path))[0]
     more = yield from _beside(workbench, queries, lists, seed)
     named = yield from workbench.identified(ranker)
     base = workbench.test_lists(queries)
-    return (yield from certified(named.ranker, base, permutations, seed, ranker, more=more))
+    asked = (permutations, seed, ranker)
+    blocks = BLOCKS if in_blocks else 1
+    return (yield from certified(named.ranker, base, *asked, more=more, blocks=blocks))
 
 
 def _beside(

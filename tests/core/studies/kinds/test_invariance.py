@@ -9,9 +9,14 @@ import torch
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, NotAskedAgainError, ParameterError
+from shuffleproof.core.errors import (
+    DataError,
+    NotAskedAgainError,
+    ParameterError,
+    UnfinishedError,
+)
 from shuffleproof.core.experiment import score_floor
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import finished, within
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.studies.kinds.invariance import certificate, examination, scoring
 from shuffleproof.core.studies.kinds.invariance import study as invariance
@@ -94,6 +99,28 @@ def test_a_positive_factor_changes_no_verdict_of_any_list(factor):
         return found
 
     assert verdicts(factor) == verdicts(1.0)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_a_certificate_that_is_ended_early_is_of_the_blocks_that_are_finished(steps):
+    """It names the lists that are left; of all blocks it is that of the lists at once."""
+    ranker = Adversary("place", lambda x: honest(x.features) + x.places, ())
+    work = invariance.certified(ranker, BASE, 3, 0, blocks=4)
+    clock = iter(range(1000))
+    if steps == 1:
+        with pytest.raises(UnfinishedError, match="blocks of lists"):
+            finished(within(1, work, lambda: next(clock)))
+        return
+    card = finished(within(steps, work, lambda: next(clock)))
+    whole = certified(ranker, permutations=3)
+    left = len(BASE.lists) - card.queries
+    assert (left > 0) == (steps == 3)
+    assert [f"{left} lists, because 3 s had passed"] * (left > 0) == [
+        words for words in card.unseen if "had passed" in words
+    ]
+    if not left:
+        kept = ("verdict", "queries", "queries_moved", "permutations", "longest", "unseen")
+        assert all(getattr(card, name) == getattr(whole, name) for name in kept)
 
 
 def test_no_list_lends_its_scale_to_another():
