@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import no_type_check
+from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int8, Int32, Int64
@@ -203,7 +204,7 @@ def open_(directory: Path) -> Preferences:
         items = tuple(map(tuple, about["items"]))
         ends = np.cumsum([len(own) for own in items])[:-1]
         rankings, labels = arrays.pop("rankings", None), arrays.pop("labels", None)
-        return Preferences(
+        found = Preferences(
             query_ids=tuple(about["query_ids"]),
             items=items,
             judges=tuple(about["judges"]),
@@ -212,9 +213,29 @@ def open_(directory: Path) -> Preferences:
             labels=() if labels is None else tuple(np.split(labels, ends)),
             **arrays,
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        found = f"not whole stored preferences ({error})"
-        raise DataError(str(path), found, "Ingest the preferences again.") from error
+        _check(found)
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
+        damaged = f"not whole stored preferences ({error})"
+        raise DataError(str(path), damaged, "Ingest the preferences again.") from error
+    return found
+
+
+def _check(preferences: Preferences) -> None:
+    """Raise ValueError where the parts do not belong together."""
+    sizes = np.array([len(own) for own in preferences.items], np.int64)
+    counts = np.diff(preferences.bounds)
+    rows = len(preferences.value)
+    whole = np.zeros(0, np.int64)
+    own = np.repeat(sizes, counts) if len(counts) == len(sizes) and (counts >= 0).all() else whole
+    inside = len(own) == rows == len(preferences.a) == len(preferences.b) and bool(
+        ((preferences.a >= 0) & (preferences.a < own)).all()
+        and ((preferences.b >= 0) & (preferences.b < own)).all()
+        and ((preferences.value >= 0) & (preferences.value <= 1)).all()
+        and (preferences.judge < len(preferences.judges)).all()
+    )
+    if not inside or len(preferences.query_ids) != len(sizes) or preferences.bounds[0] != 0:
+        message = "places beyond their query"
+        raise ValueError(message)
 
 
 def built(

@@ -21,6 +21,42 @@ _RESULT = {
 }
 ANSWERS: Mapping[str, Mapping[str, str]] = {
     "ingest": {"folds": "name, key, queries, documents, features and notes of every fold"},
+    "ingest-preferences": {
+        "name": "given", "key": "of what is stored", "queries": "read",
+        "items": "over all queries", "judgments": "answers, or rows of a matrix",
+        "rankers": "of sets of rankings and runs", "labelled": "whether items have labels",
+        "notes": "what was left out or put together, in words",
+    },
+    "consistency": {
+        "queries": "examined", "items": "over all queries", "pairs": "of two items that have one",
+        "ties": "pairs without a majority", "triads": "of three items, each pair with a majority",
+        "cyclic_triads": "of which each item beats the next",
+        "cyclic_rate": "cyclic_triads / triads",
+        "chains": "i, j, k with f(i, j) and f(j, k) ≥ ½ and a known f(i, k)",
+        "moderate_violations": "chains with f(i, k) below the less of the two",
+        "strong_violations": "chains with f(i, k) below the more of the two",
+        "asymmetric_pairs": "with f(i, j) + f(j, i) other than 1",
+        "components": "strongly connected components of the majorities, over all queries",
+        "largest_component": "items of the largest",
+        "scoreable_queries": "whose wins are strongly connected: Bradley–Terry has strengths",
+        "position_pairs": "asked with either item first",
+        "position_consistency": "share of them answered alike both ways; null: there are none",
+        "repeated_pairs": "questions asked more than once, of a judge, in an order",
+        "repeated_contradictions": "share of them not answered alike; null: there are none",
+        "self_comparisons": "items compared with themselves", "not_reflexive": "of them, not tied",
+        "judges": "judge or ranker, judgments with a majority, those against it, their rate",
+        "cycles": "the worst: query, the three items, their least margin",
+        "per_query": "the same by query; win_components, scoreable; with --best slater, kemeny and "
+        "their lower bounds, and whether kemeny is exact",
+        "notes": "what reading left out",
+    },
+    "aggregate": {
+        "summary": "by aggregator: mean agreement and all calls",
+        "rows": "by query and aggregator: order (items, the best first), agreement (share of all "
+        "weight that the order agrees with), calls (pairs asked), unanswered, complete (all that "
+        "it wanted was asked), loss (weight against the order), lower_bound (no order loses less), "
+        "exact (an order loses just that), agreement_bound",
+    },
     "doctor": {
         "queries": "of the parts examined", "documents": "likewise", "features": "columns",
         "labels": "documents of each grade",

@@ -150,6 +150,7 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     _data_commands(commands)
+    _preference_commands(commands)
     _ranker_commands(commands)
     _outside_commands(commands)
     _study_commands(commands)
@@ -231,13 +232,73 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     _lists(doctor)
 
 
+def _preference_commands(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    ingest = _command(
+        commands, "ingest-preferences", "preferences:ingest",
+        "read preferences between pairs into the store: tables of query, a, b[, preference, votes, "
+        "judge, first], matrices (.npy), sets of rankings, TREC runs",
+    )  # fmt: skip
+    ingest.add_argument("path", type=Path, nargs="+", help="files: CSV, TSV, JSON lines, Parquet …")
+    ingest.add_argument("--name", required=True, help="the name to find them by")
+    ingest.add_argument(
+        "--format", choices=("pairs", "matrix", "rankings", "runs"),
+        help="what the files hold (default: told by their names and first lines)",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--direction", choices=("small", "large"),
+        help="of rankings: which numbers are the top; refused without, with what labels propose",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--nulls", choices=("missing", "last"), default="missing",
+        help="of rankings and runs: an item that a ranker lacks has no vote of it (default), or "
+        "stands below its last",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--repeats", choices=("error", "votes", "first", "last"), default="error",
+        help="a pair with two preferences: an error (default), both votes, or one of them",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--malformed", choices=("error", "skip"), default="error",
+        help="answers that cannot be read: an error (default), or left out and counted",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--columns", metavar="OURS=THEIRS,…", help="what the table calls our columns"
+    )
+    ingest.add_argument("--items", type=Path, help="a file of query and item: all that there are")
+    ingest.add_argument("--qrels", type=Path, help="judgments (TREC): labels of items")
+    consistency = _command(
+        commands, "consistency", "preferences:examined", "where preferences contradict themselves"
+    )
+    consistency.add_argument("preferences", help="a stored name, a key, or a file")
+    consistency.add_argument(
+        "--best", action="store_true",
+        help="search each query's best order too: what it contradicts, and the least that any does",
+    )  # fmt: skip
+    aggregate = _command(
+        commands,
+        "aggregate",
+        "preferences:aggregated",
+        "orders made of preferences, and their cost",
+    )
+    aggregate.add_argument("preferences", help="a stored name, a key, or a file")
+    aggregate.add_argument(
+        "--with", dest="aggregators", default="goa,kemeny", metavar="NAMES",
+        help="comma-separated, of `list aggregators` (default goa,kemeny)",
+    )  # fmt: skip
+    aggregate.add_argument("--calls", type=whole, help="pairs that may be asked a query")
+    aggregate.add_argument("--top", type=_count, help="ranks that are wanted (default: all)")
+    aggregate.add_argument("--seed", type=whole, default=0, help="of pivots and of pairs bought")
+
+
 def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     names = _command(commands, "list", "rankers:names", "what can be chosen")
     names.add_argument(
         "kind",
         choices=(
             "rankers", "recipe", "losses", "measures", "conventions", "perturbations", "studies",
-            "answers", "stored",
+            "aggregators", "answers", "stored",
         ),
     )  # fmt: skip
     names.add_argument(
@@ -375,7 +436,7 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     doings = library.add_subparsers(required=True, metavar="DOING")
     listing = _command(doings, "list", "library:listing", "everything that is stored")
     listing.add_argument("--tag", help="only what carries this tag")
-    listing.add_argument("--kind", choices=("data", "ranker", "study", "scores"))
+    listing.add_argument("--kind", choices=("data", "ranker", "study", "scores", "preferences"))
     show = _command(doings, "show", "library:show", "one entry: recipe, needs, command, Python")
     show.add_argument("what", help="a name or key")
     compare = _command(doings, "compare", "library:compare", "side by side, only what differs")

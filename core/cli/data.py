@@ -28,7 +28,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         arguments.name,
         *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),
     )
-    _check_name(arguments.name, store_of(arguments))
+    check_name(arguments.name, store_of(arguments))
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
     if arguments.path is not None and (named.train or named.valid or named.test):
@@ -74,7 +74,7 @@ def _fields(finding: doctor.Finding) -> dict[str, Any]:
     return {name: value for name, value in asdict(finding).items() if name != "queries"}
 
 
-def _check_name(name: str, store: Store) -> None:
+def check_name(name: str, store: Store) -> None:
     """A name that means something already is not taken over."""
     if name == catalogue.SAMPLE:
         raise UsageError("the name sample means the shipped set; choose another")

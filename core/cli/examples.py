@@ -13,6 +13,16 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "ingest clicks.txt --name mine --split 0.7,0.1,0.2",
         "ingest --name mine --train a.txt --valid b.txt --test c.txt --nulls zero",
     ),
+    "ingest-preferences": (
+        "ingest-preferences judged.csv --name judged",
+        "ingest-preferences A1.txt --name agg --direction small --nulls last",
+        "ingest-preferences mturk.csv --name crowd --columns query=topic,a=docA,b=docB",
+    ),
+    "consistency": ("consistency judged", "consistency judged --best --json"),
+    "aggregate": (
+        "aggregate judged --with goa,quicksort,kemeny",
+        "aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json",
+    ),
     "doctor": ("doctor sample", "doctor clicks.txt --part train --json"),
     "list": ("list rankers", "list recipe dlcm@paper", "list stored --all --json"),
     "train": (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.dry_run import changes_of
@@ -60,6 +61,7 @@ def names(arguments: argparse.Namespace) -> Answer:
         "conventions": BUNDLES,
         "perturbations": PERTURBATIONS,
         "studies": STUDIES,
+        "aggregators": AGGREGATORS,
     }
     if arguments.kind == "answers":
         return Answer([{"command": name, "keys": dict(keys)} for name, keys in ANSWERS.items()])
@@ -68,6 +70,8 @@ def names(arguments: argparse.Namespace) -> Answer:
         "conventions": ("conventions",),
         "perturbations": ("unit", "default_levels"),
     }
+    if arguments.kind == "aggregators":
+        return _aggregators()
     rows = [
         {"name": name, "summary": _words(entry), "source": entry.source}
         | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}
@@ -81,6 +85,16 @@ def names(arguments: argparse.Namespace) -> Answer:
     notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
     told = [row | {"tuned": RANKERS[str(row["name"])].tuned} for row in rows]
     return Answer(told, "\n".join([table(rows), "", *notes]))
+
+
+def _aggregators() -> Answer:
+    """Every aggregator with all that it declares of itself."""
+    rows = [
+        {name: value for name, value in vars(entry).items() if name != "order"}
+        for entry in AGGREGATORS.values()
+    ]
+    shown = ("name", "summary", "complexity", "calls", "random", "equivariant")
+    return Answer(rows, table([{name: row[name] for name in shown} for row in rows]))
 
 
 def _recipe(arguments: argparse.Namespace) -> Answer:

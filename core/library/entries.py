@@ -25,7 +25,10 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.methods import rankers_of
 from shuffleproof.core.words import counted
 
-KINDS = {"data": "data set", "ranker": "ranker", "study": "study", "scores": "scores"}
+KINDS = {
+    "data": "data set", "ranker": "ranker", "study": "study", "scores": "scores",
+    "preferences": "preferences",
+}  # fmt: skip
 """The kinds of artefacts that a person has to do with, in words."""
 
 
@@ -183,6 +186,9 @@ def summary_of(artefact: Artefact) -> str:
     if artefact.key.kind == "data":
         kinds = {"queries": "query", "documents": "document", "features": "feature"}
         return ", ".join(counted(facts.get(name, 0), one) for name, one in kinds.items())
+    if artefact.key.kind == "preferences":
+        kinds = {"queries": "query", "items": "item", "judgments": "judgment", "rankers": "ranker"}
+        return ", ".join(counted(facts[name], one) for name, one in kinds.items() if facts[name])
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
         if recipe["ranker"]["name"] in FILES:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from shuffleproof.core.aggregate import preferences
+from shuffleproof.core.aggregate import stored as preferences_stored
 from shuffleproof.core.data import catalogue, examination, stored
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.text import TextColumn
@@ -72,6 +74,9 @@ def check(found: Sequence[Artefact], store: Store) -> None:
         {str(one.key): one.key.digest for one in (*store.artefacts("ranker"), *found)},
     )
     for one in found:
+        if one.key.kind == preferences_stored.KIND:
+            preferences.open_(one.path)  # as of a data set, its files are not here to digest
+            continue
         if one.key.kind not in {catalogue.KIND, examination.KIND, "ranker", "scores", "study"}:
             raise DataError(str(one.key), "nothing of this kind is exported", REMEDY)
         if one.key not in data and one.key not in _keys(one, known):

@@ -271,6 +271,9 @@ FACTS: Mapping[str, Any] = {
         "name?": str, "valid?": {"*": NUMBER}, "test?": {"*": NUMBER}, "seconds?": NUMBER,
         "members?": [str], "file?": str, "epochs?": int, "machine?": str,
     },
+    "preferences": {
+        "queries": int, "items": int, "judgments": int, "rankers": int, "notes?": [str],
+    },
     "study": {
         "data": str, "reads?": {"*": [str]}, "lists?": LISTS, "preset?": str, "queries?": int,
         "candidates?": int, "seconds?": NUMBER, "initial?": [str], "fingerprints?": [str],

@@ -1,14 +1,16 @@
 """Preferences from files of every form, in the store and out; what is wrong is told by its line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from shuffleproof.core.aggregate import stored
-from shuffleproof.core.aggregate.preferences import pairs_of_rankings
+from shuffleproof.core.aggregate.preferences import open_, pairs_of_rankings, save
 from shuffleproof.core.aggregate.reading import Reading, read
+from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
 
@@ -153,3 +155,18 @@ def test_preferences_are_stored_by_content(tmp_path):
     assert json.dumps(found.items) == json.dumps(fresh.items)
     for query in range(fresh.queries):
         np.testing.assert_array_equal(found.pairs(query).values, fresh.pairs(query).values)
+
+
+def test_preferences_travel_in_archives_and_damaged_ones_are_refused(tmp_path, capsys):
+    path = written(tmp_path, "p.csv")
+    here, there = (["--store", str(tmp_path / name)] for name in ("here", "there"))
+    assert main(["ingest-preferences", str(path), "--name", "mine", *here]) == 0
+    assert main(["library", "export", str(tmp_path / "all.zip"), "mine", *here]) == 0
+    assert main(["library", "import", str(tmp_path / "all.zip"), *there]) == 0
+    capsys.readouterr()
+    assert main(["consistency", "mine", "--json", *there]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 3
+    found = read([path])
+    save(replace(found, a=found.a + 7), tmp_path)
+    with pytest.raises(ShuffleproofError, match="Ingest the preferences again"):
+        open_(tmp_path)

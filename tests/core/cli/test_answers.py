@@ -64,6 +64,7 @@ def folder(tmp_path_factory):
     fold = planted(queries=(30, 12, 12), seed=1, documents=15)
     for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
         write(part, target / f"{name}.txt")
+    (target / "pairs.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\nq,x,y\nq,y,x\n")
     (target / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n2 0 b 0\n")
     (target / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n2 Q0 a 1 1 x\n")
     (target / "y.run").write_text("1 Q0 c 1 2 y\n1 Q0 b 2 1 y\n2 Q0 b 1 1 y\n2 Q0 a 1 0 y\n")
@@ -90,6 +91,9 @@ def answered(folder, store, capsys):
 TWO = "--rankers feature:1,feature:2 --data {f} " + " ".join(SMALL)
 CALLS = {
     "ingest": "ingest {f} --name planted",
+    "ingest-preferences": "ingest-preferences {f}/pairs.csv --name judged",
+    "consistency": "consistency judged --best",
+    "aggregate": "aggregate judged --with goa,quicksort --calls 2",
     "doctor": "doctor {f}",
     "list": "list measures",
     "train": "train ranksvm --data {f} " + " ".join(SMALL),

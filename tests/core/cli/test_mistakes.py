@@ -13,6 +13,8 @@ FILES = {
     "nolabel.txt": b"x qid:1 1:2\n", "noqid.txt": b"1 1:0.5 2:0.3\n", "bad.run": b"q1 Q0 d1\n",
     "a.run": b"q1 Q0 d1 1 2.0 x\n", "a.qrels": b"q1 0 d1 1\n", "bad.qrels": b"q1 d1\n",
     "scores.txt": b"0.5\nabc\n", "broken.zip": b"PK\x03\x04junk", "taken": b"a file\n",
+    "outside.csv": b"query,a,b,preference\nq,x,y,2\n", "ranks.csv": b"q,1,x,1\nq,1,y,2\n",
+    "twice.csv": b"query,a,b,preference\nq,x,y,1\nq,x,y,0\n",
     "mine.py": b"def raises(features, ranks):\n    raise ValueError('no luck')\n",
 }  # fmt: skip
 
@@ -95,6 +97,21 @@ MISTAKES = """
 2 | ingest words.txt --name x --train words.txt | --train | leave one out
 2 | ingest --name x --train words.txt | --test | name a file or folder
 2 | ingest words.txt --name x --seed 1.5 | '1.5' | whole number
+2 | ingest-preferences a.csv | --name | ingest-preferences --help
+1 | ingest-preferences nowhere.csv --name x | nowhere.csv | Check the path
+1 | ingest-preferences words.txt --name x | words.txt:1 | A line reads
+1 | ingest-preferences outside.csv --name x | outside.csv:2 | --malformed skip
+1 | ingest-preferences twice.csv --name x | twice.csv:3 | --repeats votes
+1 | ingest-preferences binary.bin --name x --format matrix | binary.bin | n × n numbers
+1 | ingest-preferences ranks.csv --name x --format rankings | ranks.csv | --direction small
+2 | ingest-preferences twice.csv --name x --format pair | 'pair' | did you mean pairs
+2 | ingest-preferences twice.csv --name x --columns qury=topic | 'qury' | did you mean query
+2 | ingest-preferences twice.csv --name x --columns query | 'query' | OURS=THEIRS
+2 | ingest-preferences twice.csv --name sample | sample | choose another
+1 | consistency nowhere | nowhere | list stored
+2 | aggregate twice.csv --with gaa | 'gaa' | did you mean goa
+2 | aggregate twice.csv --calls -1 | '-1' | from 0 on
+2 | aggregate twice.csv --with , | --with | list aggregators
 1 | doctor nowhere | nowhere | list stored
 2 | doctor sample --part trian | 'trian' | did you mean train
 1 | bring scores scores.txt | scores.txt:2 | Give one decimal number a line

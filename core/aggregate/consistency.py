@@ -1,0 +1,312 @@
+"""Where preferences contradict themselves: between pairs, between directions, from time to time.
+
+A cyclic triad is three items of which each beats the next by majority. Triads are those whose three
+pairs have a majority; a pair that is missing or tied makes none.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, no_type_check
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+from shuffleproof.core.aggregate import kernels, scores
+from shuffleproof.core.aggregate.kemeny import kemeny
+from shuffleproof.core.aggregate.preferences import Pairs, Preferences
+from shuffleproof.core.compiled import compiled
+
+NEAR = 1e-9
+SHOWN = 10
+"""Worst cycles that are told."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Three items of a query of which each beats the next.
+
+    Attributes:
+        query: the query's id.
+        items: the three, each preferred to the next and the last to the first.
+        margin: the least of the three margins f(i, j) − f(j, i).
+    """
+
+    query: str
+    items: tuple[str, str, str]
+    margin: float
+
+
+def triads(beaten: Bool[np.ndarray, "items items"]) -> tuple[int, int]:
+    """How many triads there are, and how many are cyclic.
+
+    Of a tournament by Kendall & Babington Smith's C(n, 3) − Σ C(wins, 2); of any other by what the
+    three pairs of each triad share, word by word.
+
+    >>> triads(np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], bool))
+    (1, 1)
+    """
+    items = len(beaten)
+    wins = beaten.sum(axis=1).astype(int)
+    if int(wins.sum()) == items * (items - 1) // 2:
+        count = items * (items - 1) * (items - 2) // 6
+        return count, count - int((wins * (wins - 1) // 2).sum())
+    whole = _words(beaten | beaten.T)
+    count = int(_common(beaten, whole, whole)) // 3
+    return count, int(_common(beaten, _words(beaten.T), _words(beaten))) // 3
+
+
+def _words(rows: np.ndarray) -> np.ndarray:
+    """Rows of bits as words of 64."""
+    bits = np.packbits(rows, axis=1)
+    room = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
+    room[:, : bits.shape[1]] = bits
+    return room.view(np.uint64)
+
+
+@compiled()
+@no_type_check
+def _common(edges: np.ndarray, before: np.ndarray, behind: np.ndarray) -> int:
+    """Σ over edges (i, j) of the bits that `before` of i and `behind` of j share."""
+    total = 0
+    for one in range(len(edges)):
+        for other in range(len(edges)):
+            if not edges[one, other]:
+                continue
+            for word in range(before.shape[1]):
+                bits = before[one, word] & behind[other, word]
+                while bits:  # what LLVM makes one instruction of
+                    bits &= bits - np.uint64(1)
+                    total += 1
+    return total
+
+
+@compiled()
+@no_type_check
+def _transitivity(values: np.ndarray) -> tuple[int, int, int]:
+    """Chains f(i, j), f(j, k) ≥ ½ with a known f(i, k); those below the less, the more."""
+    items = len(values)
+    chains, moderate, strong = 0, 0, 0
+    for one in range(items):
+        for other in range(items):
+            if not values[one, other] >= 0.5:
+                continue
+            for third in range(items):
+                if third == one or not values[other, third] >= 0.5:
+                    continue
+                whole = values[one, third]
+                if np.isnan(whole):
+                    continue
+                chains += 1
+                less = min(values[one, other], values[other, third])
+                more = max(values[one, other], values[other, third])
+                moderate += whole < less - 1e-9
+                strong += whole < more - 1e-9
+    return chains, moderate, strong
+
+
+@compiled()
+@no_type_check
+def _worst(gaps: np.ndarray, most: int) -> np.ndarray:
+    """The cycles of the largest least margin: three items and that margin."""
+    found = np.zeros((most, 4))
+    for one in range(len(gaps)):
+        for other in range(one + 1, len(gaps)):
+            if gaps[one, other] == 0.0:
+                continue
+            for third in range(one + 1, len(gaps)):
+                least = min(gaps[one, other], gaps[other, third], gaps[third, one])
+                if least > found[-1, 3]:
+                    place = most - 1
+                    while place > 0 and found[place - 1, 3] < least:
+                        found[place] = found[place - 1]
+                        place -= 1
+                    found[place, 0], found[place, 1] = one, other
+                    found[place, 2], found[place, 3] = third, least
+    return found
+
+
+@dataclass(frozen=True)
+class Answers:
+    """How answers to the same question agree.
+
+    Attributes:
+        both: pairs that were asked with either first.
+        agree: of those, pairs that were answered alike both ways.
+        repeated: questions that were asked more than once, of a judge, in an order.
+        contradicted: of those, questions that were not answered alike each time.
+        itself: items that were compared with themselves, and of those
+        unlike: how many were not tied.
+    """
+
+    both: int = 0
+    agree: int = 0
+    repeated: int = 0
+    contradicted: int = 0
+    itself: int = 0
+    unlike: int = 0
+
+
+def answers_of(preferences: Preferences, query: int) -> Answers:
+    """What the judgments of a query say of one another."""
+    own = preferences.rows(query)
+    columns = (
+        getattr(preferences, name)[own].tolist() for name in ("a", "b", "value", "judge", "first")
+    )
+    asked: dict[tuple[int, ...], list[float]] = defaultdict(list)
+    ways: dict[tuple[int, int], list[float]] = defaultdict(list)
+    itself = unlike = 0
+    for a, b, value, judge, first in zip(*columns, strict=True):
+        if a == b:
+            itself, unlike = itself + 1, unlike + (abs(value - 0.5) > NEAR)
+            continue
+        if first == -1:
+            shown = (a, b) if a < b else (b, a)
+        else:
+            shown = (a, b) if first == 0 else (b, a)
+            ways[shown].append(value if first == 0 else 1 - value)
+        asked[*shown, judge, first == -1].append(value if shown == (a, b) else 1 - value)
+    again = [values for values in asked.values() if len(values) > 1]
+    unalike = sum(len({_sign(value) for value in values}) > 1 for values in again)
+    both = [pair for pair in ways if pair[0] < pair[1] and pair[::-1] in ways]
+    agree = sum(_sign(np.mean(ways[pair])) == -_sign(np.mean(ways[pair[::-1]])) for pair in both)
+    return Answers(len(both), agree, len(again), unalike, itself, unlike)
+
+
+def _sign(value: Any) -> int:
+    return int(value > 0.5 + NEAR) - int(value < 0.5 - NEAR)
+
+
+def of_pairs(pairs: Pairs) -> dict[str, Any]:
+    """What the matrix of a query says of itself; `consistency` adds it up."""
+    gaps = kernels.margins(pairs.weights)
+    beaten = gaps > 0
+    count, cyclic = triads(beaten)
+    chains, moderate, strong = _transitivity(pairs.values)
+    labels = scores.components(beaten)
+    wins = scores.components(np.nan_to_num(pairs.values) > 0)
+    sums = np.abs(pairs.values + pairs.values.T - 1.0)
+    sizes = np.bincount(labels) if len(labels) else np.zeros(1, int)
+    return {
+        "items": pairs.items,
+        "pairs": pairs.count,
+        "ties": pairs.count - int(beaten.sum()),
+        "triads": count,
+        "cyclic_triads": cyclic,
+        "chains": chains,
+        "moderate_violations": moderate,
+        "strong_violations": strong,
+        "asymmetric_pairs": int((sums > NEAR).sum()) // 2,
+        "components": len(sizes),
+        "largest_component": int(sizes.max()),
+        "scoreable": bool(wins.max(initial=0) == 0),
+        "win_components": int(wins.max(initial=-1)) + 1,
+    }
+
+
+def distances(pairs: Pairs) -> dict[str, Any]:
+    """What the best order found contradicts, in pairs (Slater) and in weights (Kemeny)."""
+    gaps = kernels.margins(pairs.weights)
+    majority = np.where(np.isnan(pairs.weights), np.nan, (gaps > 0).astype(float))
+    slater, weighed = kemeny(majority), kemeny(pairs.weights)
+    return {
+        "slater": round(slater.cost), "slater_bound": float(np.ceil(slater.bound - NEAR)),
+        "kemeny": weighed.cost, "kemeny_bound": weighed.bound, "exact": weighed.exact,
+    }  # fmt: skip
+
+
+def cycles(preferences: Preferences, most: int = SHOWN) -> list[Cycle]:
+    """The worst cyclic triads of all queries, with their items."""
+    found: list[Cycle] = []
+    for query, name in enumerate(preferences.query_ids):
+        items = preferences.items[query]
+        for one, other, third, margin in _worst(
+            kernels.margins(preferences.pairs(query).weights), most
+        ).tolist():
+            if margin > 0:
+                three = (items[int(one)], items[int(other)], items[int(third)])
+                found.append(Cycle(name, three, margin))
+    return sorted(found, key=lambda cycle: -cycle.margin)[:most]
+
+
+def by_judge(preferences: Preferences) -> list[dict[str, Any]]:
+    """How often each judge, or each ranker, says other than the majority of all."""
+    counts: dict[str, list[int]] = {name: [0, 0] for name in preferences.judges}
+    for query in range(preferences.queries):
+        gaps = kernels.margins(preferences.pairs(query).weights)
+        if preferences.rankings:
+            for name, scored in zip(preferences.judges, preferences.rankings[query], strict=True):
+                _against(counts[name], scored[:, None] - scored[None, :], gaps, np.triu)
+            continue
+        own = preferences.rows(query)
+        a, b, value, judge = (
+            getattr(preferences, name)[own] for name in ("a", "b", "value", "judge")
+        )
+        for place in np.unique(judge[judge >= 0]).tolist():
+            rows = judge == place
+            sides = value[rows] - 0.5
+            _against(counts[preferences.judges[place]], sides, gaps[a[rows], b[rows]])
+    return [
+        {"judge": name, "judgments": said, "against": against, "rate": against / max(said, 1)}
+        for name, (said, against) in counts.items()
+    ]
+
+
+def _against(
+    counts: list[int], sides: np.ndarray, gaps: np.ndarray, part: Any = lambda array: array
+) -> None:
+    """Count judgments that take a side where there is a majority, and those on the other side."""
+    stated = part(np.isfinite(sides) & (np.abs(sides) > NEAR) & (gaps != 0))
+    counts[0] += int(stated.sum())
+    counts[1] += int((stated & (np.sign(np.nan_to_num(sides)) != np.sign(gaps))).sum())
+
+
+def consistency(preferences: Preferences, *, best: bool = False) -> dict[str, Any]:
+    """Everything above, over all queries and by query.
+
+    Args:
+        preferences: of one or more queries.
+        best: whether the best orders are searched for as well, which takes seconds a query.
+    """
+    rows, answers = [], []
+    for query, name in enumerate(preferences.query_ids):
+        pairs = preferences.pairs(query)
+        row = {"query": name} | of_pairs(pairs)
+        rows.append(row | (distances(pairs) if best else {}))
+        answers.append(answers_of(preferences, query))
+    whole: dict[str, Any] = {"queries": preferences.queries}
+    for name in (
+        "items", "pairs", "ties", "triads", "cyclic_triads", "chains", "moderate_violations",
+        "strong_violations", "asymmetric_pairs", "components",
+    ):  # fmt: skip
+        whole[name] = sum(row[name] for row in rows)
+    total = {name: sum(getattr(one, name) for one in answers) for name in vars(Answers())}
+    return whole | {
+        "cyclic_rate": _share(whole["cyclic_triads"], whole["triads"]),
+        "largest_component": max((row["largest_component"] for row in rows), default=0),
+        "scoreable_queries": sum(row["scoreable"] for row in rows),
+        "position_pairs": total["both"],
+        "position_consistency": _share(total["agree"], total["both"]),
+        "repeated_pairs": total["repeated"],
+        "repeated_contradictions": _share(total["contradicted"], total["repeated"]),
+        "self_comparisons": total["itself"],
+        "not_reflexive": total["unlike"],
+        "judges": by_judge(preferences),
+        "cycles": [vars(cycle) for cycle in cycles(preferences)],
+        "per_query": rows,
+        "notes": list(preferences.notes),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    """A share; None of nothing."""
+    return part / whole if whole else None
+
+
+Weights = Float64[np.ndarray, "items items"]
+Order = Int64[np.ndarray, " items"]
+
+
+def agreement_of(pairs: Pairs, order: Order) -> float | None:
+    """The share of all weight that an order agrees with; None where there is none."""
+    total = float(np.nansum(pairs.weights))
+    return float(kernels.agreement(pairs.weights, order)) / total if total else None

@@ -1,0 +1,114 @@
+"""The commands about preferences between pairs: read in, examined, made orders of."""
+
+import argparse
+from collections.abc import Generator, Sequence
+from typing import Any
+
+import numpy as np
+
+from shuffleproof.core.aggregate import registry, stored
+from shuffleproof.core.aggregate.consistency import agreement_of, consistency
+from shuffleproof.core.aggregate.kemeny import Kemeny, kemeny
+from shuffleproof.core.aggregate.preferences import Preferences
+from shuffleproof.core.aggregate.reading import Reading
+from shuffleproof.core.aggregate.registry import Terms
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.progress import Progress
+
+
+def ingest(arguments: argparse.Namespace) -> Answer:
+    """`ingest-preferences`: files of pairs, matrices, rankings or runs into the store."""
+    store = store_of(arguments)
+    check_name(arguments.name, store)
+    columns = {}
+    for part in parts_of(arguments.columns or ""):
+        ours, equals, theirs = part.partition("=")
+        if not equals or not theirs:
+            raise ParameterError("--columns", part, "OURS=THEIRS, like query=topic")
+        columns[ours] = theirs
+    reading = Reading(
+        arguments.format or "", arguments.direction or "", arguments.nulls, arguments.repeats,
+        arguments.malformed, columns, arguments.items, arguments.qrels,
+    )  # fmt: skip
+    artefact = stored.ingest(arguments.path, arguments.name, store, reading)
+    return Answer({"name": arguments.name, "key": str(artefact.key)} | dict(artefact.facts))
+
+
+def examined(arguments: argparse.Namespace) -> Answer:
+    """`consistency`: where preferences contradict themselves."""
+    found = consistency(
+        stored.find(arguments.preferences, store_of(arguments)), best=arguments.best
+    )
+    lists = {"per_query", "judges", "cycles"}
+    text = table({name: value for name, value in found.items() if name not in lists})
+    worst = [
+        {"query": row["query"], "margin": row["margin"], "cycle": " > ".join(row["items"])}
+        for row in found["cycles"]
+    ]
+    text += f"\n\nThe worst cycles:\n{table(worst)}" if worst else "\n\nNo cycle."
+    return Answer(found, text)
+
+
+def aggregated(arguments: argparse.Namespace) -> Answer:
+    """`aggregate`: the order that each aggregator makes of each query, and what it cost."""
+    names = parts_of(arguments.aggregators)
+    if not names:
+        raise UsageError("--with names no aggregator; `list aggregators` shows them")
+    for name in names:
+        registry.named(name)
+    terms = Terms(arguments.calls, arguments.seed, arguments.top)
+    preferences = stored.find(arguments.preferences, store_of(arguments))
+    rows = done("aggregate", _orders(preferences, names, terms))
+    summary = [
+        {
+            "aggregator": name,
+            "agreement": _mean([row["agreement"] for row in rows if row["aggregator"] == name]),
+            "calls": sum(row["calls"] for row in rows if row["aggregator"] == name),
+        }
+        for name in names
+    ]
+    most = _mean([row["agreement_bound"] for row in rows if row["aggregator"] == names[0]])
+    text = f"{table(summary)}\n\nNo order agrees with more than {most:.3f} on average."
+    return Answer({"summary": summary, "rows": rows}, text)
+
+
+def _orders(
+    preferences: Preferences, names: Sequence[str], terms: Terms
+) -> Generator[Progress, None, list[dict[str, Any]]]:
+    """A row a query and aggregator."""
+    rows: list[dict[str, Any]] = []
+    for query, name in enumerate(preferences.query_ids):
+        yield Progress(query, preferences.queries, "queries")
+        pairs, items = preferences.pairs(query), preferences.items[query]
+        rankings = preferences.rankings[query] if preferences.rankings else None
+        best = kemeny(pairs.weights)
+        for aggregator in names:
+            found = registry.aggregate(aggregator, pairs, terms, rankings)
+            agreement = agreement_of(pairs, found.order)
+            row = {
+                "query": name, "aggregator": aggregator, "agreement": agreement,
+                "calls": found.calls, "unanswered": found.unanswered, "complete": found.complete,
+                "order": [items[item] for item in found.order.tolist()],
+            }  # fmt: skip
+            rows.append(row | _bounds(pairs.weights, best, agreement))
+    yield Progress(preferences.queries, preferences.queries, "queries")
+    return rows
+
+
+def _bounds(weights: np.ndarray, best: Kemeny, agreement: float | None) -> dict[str, Any]:
+    """What an order loses, and what none loses less than."""
+    total = float(np.nansum(weights))
+    share = agreement if agreement is not None else 1.0
+    return {
+        "loss": total * (1.0 - share), "lower_bound": best.bound, "exact": best.exact,
+        "agreement_bound": 1.0 - best.bound / total if total else None,
+    }  # fmt: skip
+
+
+def _mean(values: list[float | None]) -> float:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else float("nan")
