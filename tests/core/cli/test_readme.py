@@ -78,6 +78,7 @@ def folder(tmp_path_factory):
     data = lightgbm.Dataset(rows, rows[:, 0] > 0.5)
     model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
     model.save_model(folder / "model.txt")
+    (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
     (folder / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
     for run in ("a", "b"):
         (folder / f"{run}.run").write_text(f"1 Q0 {run} 1 2.0 {run}\n")
