@@ -15,6 +15,10 @@ from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.user_code import MARK
+
+MODULE = "MODULE"
+"""What stands for the module that registers user code: nothing that is stored names it."""
 
 SAID_BY_FLAGS = frozenset({"initial", "depth", "scores", "queries"})
 
@@ -71,6 +75,7 @@ def command_of(question: Question, facts: Facts) -> str:
     words = ["shuffleproof", "study", question.kind]
     for field in parameters(question):
         words += syntax_of(field).words(field, getattr(question, field.name), preset)
+    words += ["--with", MODULE] if user_code_in(question) else []
     words += [] if facts["data"] == SAMPLE else ["--data", facts["data"]]
     return shlex.join(words + list_flags(facts, question.initial))
 
@@ -84,7 +89,9 @@ def python_of(question: Question, facts: Facts) -> str:
     scope = {} if preset == preset_of(facts["data"]) else {"preset": preset}
     scope |= changed_lists(facts, question.initial)
     name, told = type(question).__name__, question.printed()
+    own = user_code_in(question)
     lines = [
+        *([f"import {MODULE}  # which registers {', '.join(own)}"] if own else []),
         f"from shuffleproof import {name}, ask",
         *_printing(question, told),
         "",
@@ -95,6 +102,21 @@ def python_of(question: Question, facts: Facts) -> str:
         f"print({told})",
     ]
     return "\n".join(lines) + "\n"
+
+
+def user_code_in(question: Question) -> list[str]:
+    """The measures, perturbations and rankers of user code that a question names.
+
+    >>> from shuffleproof.core.studies.kinds.invariance.question import Invariance
+    >>> user_code_in(Invariance(("dlcm", "dlcm#0123456789ab")))
+    []
+    """
+    asked = question.named()
+    families = [*asked.families, *(family for family, _ in asked.perturbations)]
+    links = [link.partition(":")[0] for family in families for link in family.split("+")]
+    leaves = [leaf for name in asked.rankers for leaf in RankerName.parse(name).leaves]
+    found = [name for name in (*map(str, asked.measures), *links) if MARK in name]
+    return [*found, *(str(leaf) for leaf in leaves if leaf.kind is Kind.OBJECT)]
 
 
 def _printing(question: Question, told: str) -> list[str]:
@@ -127,7 +149,7 @@ def ranker_command(recipe: Facts, data: str) -> str:
     preset, changed = from_preset(recipe["ranker"])
     words = ["shuffleproof", "train", f"{name}@{preset}" if preset else name]
     if RankerName.of(name).kind is Kind.OBJECT:
-        words += ["--with", "MODULE"]  # that registers it
+        words += ["--with", MODULE]
         changed = {field: value for field, value in changed.items() if field == "seed" and value}
     words += [] if data == SAMPLE else ["--data", data]
     lists = recipe.get("lists")

@@ -194,6 +194,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.engine import planned
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 
 store, out = Store(Path(sys.argv[1])), Path(sys.argv[2])
@@ -202,6 +203,9 @@ for study in store.artefacts("study"):
     result.summary()
     assert paragraph(result.recipe, result.facts) and references(result.recipe, result.facts)
     planned(result.recipe).digests(len(result.query_ids))
+    own = any(name in str(result.recipe) for name in ("python:", "turn#", "top#"))
+    assert ("--with MODULE" in study_command(result.recipe, result.facts)) == own
+    assert study_python(result.recipe, result.facts).startswith("import MODULE  # which") == own
     for ending in ("csv", "md"):
         where = ["--store", str(store.root)]
         assert main(["export", str(study.key), str(out / f"{study.key}.{ending}"), *where]) == 0
