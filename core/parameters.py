@@ -34,7 +34,7 @@ class Parameter:
         label: what a form calls it; by default its name.
         names: what its texts are names of (`rankers`, `measures`, …), where they are names.
         flags: how a command line says it, where one flag of its own name does not.
-        search: from where to where `tune` looks, within the bounds; empty: only where it is asked.
+        search: (low, high) between which `tune` looks; empty: only where that is asked for.
     """
 
     name: str

@@ -134,7 +134,11 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "report": "the file", "seconds": "it took",
     },
     "sample": {"rows": "an artefact each: key and bytes"},
-    "worker": {"ran": "false where another worker is at work", "done": "jobs in this state"},
+    "worker": {
+        "ran": "false where another worker is at work",
+        "done": "jobs in this state; with --until-empty or --take instead `units` it did, "
+        "`assignments` it finished, `failure` why it ended early",
+    },
     "app": {},
 }  # fmt: skip
 """The keys by command; `app` serves and answers nothing."""

@@ -319,6 +319,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     )
     train.add_argument("--seed", type=whole, help="of the ranker")
     flags_studies.dry_run(train, "train")
+    flags_studies.shared(train, _count)
     _workbench(train)
     tune = _command(
         commands, "tune", "tune:tune",
@@ -511,6 +512,13 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         "--slots", type=_count, help="jobs at once (default: one a GPU, or by cores)"
     )
     worker.add_argument("--idle", type=number, help="end after so many seconds without work")
+    worker.add_argument(
+        "--until-empty",
+        action="store_true",
+        help="do no jobs but trainings and cells of studies that --executor shares in this store, "
+        "until nothing is left; any scheduler may start such workers",
+    )
+    worker.add_argument("--take", type=_count, help="likewise, and end after so many of them")
     app = _command(commands, "app", "work:app", "open the dashboard")
     app.add_argument("--host", default="127.0.0.1", help="address to listen on")
     app.add_argument("--port", type=whole, choices=range(1, 65_536), metavar="PORT", default=8501)

@@ -63,6 +63,7 @@ def add(
         dry_run(added, "study")
         max_seconds(added, "; the same line without it goes on")
         jobs(added, count)
+        shared(added, count)
         workbench(added, ",".join(question.initial))
 
 
@@ -95,6 +96,19 @@ def _seconds(text: str) -> float:
     if seconds <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+def shared(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+    """Add the flags that say who makes what is missing."""
+    command.add_argument(
+        "--executor",
+        metavar="WHERE",
+        help="let workers make what is missing, on a store that all see: processes:4, "
+        "ray[:ADDRESS], slurm[:PARTITION] (slurm:local tries it here)",
+    )
+    command.add_argument(
+        "--workers", type=count, help="with --executor: how many (default: the cores; 8 elsewhere)"
+    )
 
 
 def jobs(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:

@@ -4,15 +4,15 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shuffleproof.core.cli.answer import warn
 from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
@@ -206,8 +206,32 @@ def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> 
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
     from shuffleproof.core.studies.rehearsal import rehearsed  # noqa: PLC0415 (who has work to do)
 
+    if arguments.executor:
+        if arguments.max_seconds is not None:
+            raise UsageError("--executor works to the end: leave --max-seconds out")
+        values = {one.name: getattr(question, one.name) for one in parameters(question)}
+        share(question.kind, values, scope, arguments)
     work = question.answered(scope, arguments.max_seconds)
     return done(question.kind.replace("-", " "), work, lambda: rehearsed(question, scope))
+
+
+def share(
+    kind: str, values: Mapping[str, Any], scope: Scope, arguments: argparse.Namespace
+) -> None:
+    """Let the workers of --executor make what is missing; why some ended early is a warning.
+
+    Raises:
+        UsageError: no such executor, or what is needed for it is not installed.
+    """
+    from shuffleproof.core.sharing import shared  # noqa: PLC0415 (who has work to do)
+
+    of_scope = {"data": scope.data, "lists": dict(scope.lists or {}), "preset": scope.usual}
+    work = shared(
+        scope.store, kind, {**values, **of_scope}, arguments.executor,
+        workers=arguments.workers, modules=arguments.modules or (),
+    )  # fmt: skip
+    for why in dict.fromkeys(done(kind.replace("-", " "), work)):
+        warn(f"shuffleproof: a worker ended early: {why}")
 
 
 def rankers_in(question: Question) -> list[str]:

@@ -15,6 +15,7 @@ from shuffleproof.core.cli.open import (
     one_fold,
     recipe_of,
     scope_of,
+    share,
     store_of,
     use_device,
     use_jobs,
@@ -169,6 +170,8 @@ def train(arguments: argparse.Namespace) -> Answer:
     scope = replace(scope, data=one_fold(scope.data, scope.store))
     from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (who has work to do)
 
+    if arguments.executor:
+        share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
     found = done(
         arguments.ranker,
         trained(scope, arguments.ranker, changes),

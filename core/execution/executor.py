@@ -1,18 +1,21 @@
-"""Where independent items are worked: one protocol, three places (here, processes, a cluster)."""
+"""Where independent items are worked: one protocol, four places (here, processes, two clusters)."""
 
 import importlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.work import answered, outcome
+from shuffleproof.core.numerals import is_count
 
 EXECUTORS: dict[str, str] = {
     "serial": "one after the other in this process",
     "processes": "worker processes on this machine",
     "ray": "a Ray cluster, or this machine where none is named (shuffleproof[cluster])",
+    "slurm": "jobs of a Slurm cluster, by submitit (shuffleproof[slurm])",
 }
 """Every executor's name and what it is."""
 
@@ -48,22 +51,31 @@ class Serial:
             yield index, outcome(answered(function, json.dumps(item)))
 
 
-def executor(name: str, workers: int | None = None) -> Executor:
-    """The executor of that name.
+def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Executor:
+    """The executor that a text names.
 
     Args:
-        name: a key of EXECUTORS.
+        text: a key of EXECUTORS; `processes:4`, `ray:ADDRESS` and `slurm:PARTITION` say more.
         workers: processes, or tasks at a time on a cluster; None takes what the place offers.
+        folder: where a cluster's jobs write, on a disk that they share.
 
     Raises:
         UnknownNameError: no executor has the name.
+        ParameterError: a number of processes that is none.
     """
-    if name not in EXECUTORS:
-        raise UnknownNameError("executor", name, EXECUTORS)
+    name, colon, more = text.partition(":")
+    if name not in EXECUTORS or (colon and not more):
+        raise UnknownNameError("executor", text, EXECUTORS)
     if name == "serial":
         return Serial()
-    module, kind = {
-        "processes": ("shuffleproof.core.execution.processes", "Processes"),
-        "ray": ("shuffleproof.core.execution.cluster", "Ray"),
-    }[name]
-    return getattr(importlib.import_module(module), kind)(workers)
+    if name == "processes":
+        if colon and not (is_count(more) and int(more)):
+            raise ParameterError("--executor", text, "processes:N with a whole number from 1 on")
+        return _made("processes", "Processes")(int(more) if colon else workers)
+    if name == "slurm":
+        return _made("slurm", "Slurm")(folder, more or None)
+    return _made("cluster", "Ray")(workers, more or None)
+
+
+def _made(module: str, kind: str) -> Any:
+    return getattr(importlib.import_module(f"shuffleproof.core.execution.{module}"), kind)

@@ -47,6 +47,35 @@ CREATE INDEX job_by_state ON job (state, priority DESC, created);
 # crashes: workers lost in a row without getting further · furthest: most done, by unit.
 
 
+NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "gpfs", "beegfs",
+     "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone"}
+)  # fmt: skip
+"""File systems that several machines share."""
+
+MOUNTS = Path("/proc/self/mountinfo")
+
+
+def shared_file_system(path: Path, mounts: Path | None = None) -> str | None:
+    """The network file system that a path lies on; None: a local disk, or nobody tells.
+
+    Args:
+        path: need not be there.
+        mounts: as Linux lists them; None: those of this process.
+    """
+    try:
+        lines = (mounts or MOUNTS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    place, found = path.absolute(), ("", "")
+    for line in lines:
+        head, _, tail = line.partition(" - ")
+        point = head.split(" ")[4].replace("\\040", " ")
+        if len(point) >= len(found[0]) and (place == Path(point) or Path(point) in place.parents):
+            found = (point, tail.split(" ")[0])
+    return found[1] if found[1] in NETWORK else None
+
+
 class Database:
     """The file of jobs of one store."""
 
@@ -92,6 +121,14 @@ class Database:
 
     def connect(self) -> sqlite3.Connection:
         """A connection in autocommit mode, to be closed by the caller; made ready if need be."""
+        if (system := shared_file_system(self.path)) is not None:
+            raise JobError(
+                str(self.path),
+                f"it would lie on {system}, a network file system, where SQLite's write-ahead log "
+                "and its locks do not hold",
+                "Keep the dashboard's store on a local disk (--store); workers of --executor and "
+                "`worker --until-empty` need no table of jobs.",
+            )
         if self.create:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         name = f"file:{quote(str(self.path))}?mode={'rwc' if self.create else 'rw'}"

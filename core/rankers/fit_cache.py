@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
@@ -93,7 +94,10 @@ def fit_or_load(
         return (
             yield from _fitted_here(spec, train, valid, Artefact(key, Path(), recipe, {}, "", 0))
         )
-    with store.lock(key):
+    found = store.find(key)
+    if found is not None:
+        return CachedRanker(found, cached=True)
+    with claims.working(str(key)), store.lock(key):
         found = store.find(key)
         if found is not None:
             return CachedRanker(found, cached=True)

@@ -7,6 +7,7 @@ training queries.
 """
 
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from safetensors.numpy import save_file
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, MissingRankingError, ParameterError, UsageError
+from shuffleproof.core.execution import claims
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, saying
 from shuffleproof.core.rankers import preset_digests, registry, univariate
@@ -232,7 +234,7 @@ def _scores(
         return {part: _everywhere(spec.ranker, getattr(fold, part)) for part in PARTS}, None
     made, fitted = _made(spec, recipe), None
     key = scores_key(spec, recipe, [getattr(fold, part).fingerprint for part in PARTS])
-    with store.lock(key):
+    with nullcontext() if claims.SHARING.get() else store.lock(key):  # shared: fits are claimed
         found = store.find(key)
         if found is None:
             scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
@@ -252,12 +254,15 @@ def fit_on_documents(
 def _fitted_scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
-    told = yield from saying(fit_on_documents(spec, fold, store), f"of {spec.name}")
+    works: list[Generator[Progress, None, Any]] = []
+    works.append(saying(fit_on_documents(spec, fold, store), f"of {spec.name}"))
+    if recipe.scores == "cross-fitted":
+        works.append(_cross_fitted(spec, fold, recipe, store))
+    told, *crossed = yield from claims.each(works)
     ranker, fitted = told.ranker, None if told.cached else told.artefact.key
     scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
-    if recipe.scores == "in-sample":
-        return scores | {"train": _everywhere(ranker, fold.train)}, fitted
-    return scores | {"train": (yield from _cross_fitted(spec, fold, recipe, store))}, fitted
+    train = crossed[0] if crossed else _everywhere(ranker, fold.train)
+    return scores | {"train": train}, fitted
 
 
 def _cross_fitted(
@@ -275,13 +280,16 @@ def _cross_fitted(
     parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
     everything, valid = CandidateLists.everything(fold.train), _everything(fold.valid)
     scores = np.empty(fold.train.documents, dtype=np.float32)
-    for part in range(folds):
+
+    def filled(part: int) -> Generator[Progress, None, None]:
         learnt = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
         made = {"without part": part, "of": folds, "seed": recipe.seed}
         fitting = fit_or_load(spec, learnt, valid, made, store)
         told = yield from saying(fitting, f"of {spec.name}, part {part + 1} of {folds}")
         held = everything.select(np.flatnonzero(parts == part))
         scores[held.rows] = told.ranker.score(fold.train, held)
+
+    yield from claims.each(map(filled, range(folds)))
     return scores
 
 

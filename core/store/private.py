@@ -7,7 +7,8 @@ from pathlib import Path
 
 OWN = frozenset(
     {"artefacts", "names", "tags", "records", "workspaces", "locks", "incoming", "jobs", "uploads",
-     "exports", "presets", "tunings"}
+     "exports", "presets", "tunings", "shared",
+     "claims"}
 )  # fmt: skip
 """The folders of a store, by name."""
 

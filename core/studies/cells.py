@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from shuffleproof.core.errors import DataError, DivergedError, ShuffleproofError
+from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies.engine import Work
 from shuffleproof.core.studies.result import StudyResult
@@ -36,7 +37,9 @@ class Cell:
 
 
 class CellPlan(Described):
-    """A plan whose records are cells."""
+    """A plan whose records are cells, each of which another worker may do."""
+
+    shares: ClassVar[bool] = True
 
     def cells(self) -> Sequence[Cell]:
         """All cells in the order of work."""
@@ -81,8 +84,12 @@ def run_cells(
         failed: takes the error of each ranker that diverged or whose data cannot be used, by its
             label; its further cells are passed over. Without it the first such error ends the run.
         unit: what cells are called on the way.
+
+    Raises:
+        Taken: work is shared, and another worker is at one of the cells; the others are done.
     """
     found: dict[str, Found] = {}
+    taken: claims.Taken | None = None
     for at, cell in enumerate(cells):
         stored = records.get(cell.digest)
         if stored is None:
@@ -90,16 +97,22 @@ def run_cells(
                 continue
             start = time.perf_counter()
             try:
-                facts, arrays = yield from compute(cell)
+                with claims.working(f"cell-{cell.digest}"):
+                    facts, arrays = yield from compute(cell)
+                    stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
+                    records.put(cell.digest, *stored)
+            except claims.Taken as other:
+                taken = other
+                continue
             except (DivergedError, DataError) as error:
                 if failed is None:
                     raise
                 failed[cell.row.ranker] = error
                 continue
-            stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
-            records.put(cell.digest, *stored)
         found[cell.digest] = stored
         yield Progress(at + 1, len(cells), unit)
+    if taken is not None:
+        raise taken
     return found
 
 

@@ -18,6 +18,7 @@ from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
+from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import Progress, finished, saying
 from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
@@ -221,10 +222,8 @@ class Workbench:
         self, names: Sequence[str]
     ) -> Generator[Progress, None, dict[str, Identified]]:
         """Rankers to be studied, by name; each as `identified` takes it."""
-        found = {}
-        for name in names:
-            found[name] = yield from self.identified(name)
-        return found
+        found = yield from claims.each(map(self.identified, names))
+        return dict(zip(names, found, strict=True))
 
     def identified(self, name: str) -> Generator[Progress, None, Identified]:
         """A ranker to be studied, trained if need be.

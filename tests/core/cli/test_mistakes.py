@@ -71,6 +71,10 @@ MISTAKES = """
 2 | tune mart --search leaves=9..5 | 'leaves=9..5' | LOW..HIGH
 2 | tune mart --search leaves=1..5 | 'leaves=1..5' | LOW..HIGH
 2 | tune mart --name paper | 'paper' | none of paper
+2 | train ranksvm --executor cloud | 'cloud' | known: processes
+2 | train ranksvm --executor processes:none | 'processes:none' | processes:N
+2 | train ranksvm --workers 0 --executor serial | '0' | from 1 on
+2 | worker --take none | 'none' | whole number
 2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper
 2 | certify dlcm --permutations 0 | '0' | from 1 on
 2 | certify dlcm --permutations ten | 'ten' | whole number

@@ -4,9 +4,11 @@ import functools
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from shuffleproof.core.execution import devices, machine
 from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import EXECUTORS, Executor, Serial, executor
 from shuffleproof.core.execution.processes import Processes
+from shuffleproof.core.execution.slurm import Slurm
 from shuffleproof.core.execution.work import Failure, named
 from tests import places
 
@@ -81,10 +84,17 @@ def made(name: str) -> Executor:
         pytest.importorskip("ray")
         os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
         return Ray(2)
+    if name == "slurm":
+        pytest.importorskip("submitit")
+        return Slurm(Path(tempfile.mkdtemp()), "debug")
     return Serial() if name == "serial" else Processes(2, paths=(HERE,))
 
 
-@pytest.fixture(params=sorted(EXECUTORS))
+LOGS = "ignore:unclosed file .*_log:ResourceWarning"  # of submitit's own
+MARKED = [pytest.param(one, marks=pytest.mark.filterwarnings(LOGS)) for one in sorted(EXECUTORS)]
+
+
+@pytest.fixture(params=MARKED)
 def place(request, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
@@ -175,6 +185,39 @@ def test_a_death_is_survived_by_the_cluster_too(tmp_path, monkeypatch):
     results = dict(made("ray").map(f"{ME}:dying", items))
     assert (results[0], results[2]) == (0, 2)
     assert "died, 2 times" in results[1].message
+
+
+def test_a_job_of_a_cluster_that_dies_is_handed_in_once_more_then_reported(tmp_path, monkeypatch):
+    submitit = pytest.importorskip("submitit")
+    monkeypatch.setattr(submitit.core.core.Job, "_results_timeout_s", 0)  # for slow file systems
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
+    kinds = ("once", "always", "never")
+    items = [
+        {"value": index, "dies": kind, "mark": str(tmp_path / str(index))}
+        for index, kind in enumerate(kinds)
+    ]
+    results = dict(Slurm(tmp_path / "logs", "local").map(f"{ME}:dying", items))
+    assert (results[0], results[2]) == (0, 2)
+    assert "died, 2 times" in results[1].message
+
+
+def test_what_follows_an_executors_name_is_read():
+    assert executor("processes:3") == Processes(3)
+    assert executor("ray:auto", 5) == Ray(5, "auto")
+    assert executor("slurm:gpu", folder=HERE) == Slurm(HERE, "gpu")
+    for text in ("processes:0", "processes:x"):
+        with pytest.raises(ParameterError, match="processes:N"):
+            executor(text)
+    with pytest.raises(UnknownNameError, match="known: processes, ray, serial, slurm"):
+        executor("slurm:")
+
+
+def test_without_slurm_its_executor_says_what_else_there_is(tmp_path):
+    pytest.importorskip("submitit")
+    if shutil.which("sbatch"):
+        pytest.skip("there is a Slurm here")
+    with pytest.raises(UsageError, match="slurm:local"):
+        list(Slurm(tmp_path).map("math:sqrt", [4]))
 
 
 def test_a_worker_that_exits_is_reported():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from shuffleproof.core.execution import claims
 from shuffleproof.core.experiment.ranker_sets import named_rankers, seeds_of
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
@@ -70,10 +71,11 @@ class Benchmark(Question):
 
         names = folds_of(scope.data, scope.store)
         keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
-        workbenches = []
-        for name, key in zip(names, keys, strict=True):
-            fold = replace(scope, data=name, preset=scope.usual, pinned=key)
-            workbenches.append((yield from fold.opened()))
+        folds = [
+            replace(scope, data=name, preset=scope.usual, pinned=key)
+            for name, key in zip(names, keys, strict=True)
+        ]
+        workbenches = yield from claims.each(fold.opened() for fold in folds)
         path, known = Path(scope.data), scope.store.names()
         called = path.name if scope.data not in known and path.is_dir() else scope.data
         return (yield from self.beside("study").run(workbenches, self, called))

@@ -1,0 +1,132 @@
+"""Claims: one owner a unit, abandoned ones are taken over, whatever the clocks say."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from shuffleproof.core.execution import claims
+from shuffleproof.core.execution.claims import Claims, Enough, Taken, each
+from shuffleproof.core.progress import Progress, finished
+
+
+@pytest.fixture
+def two(tmp_path):
+    made = [Claims(tmp_path, lease=0.2, beat=0.05) for _ in range(2)]
+    yield made
+    for one in made:
+        one.close()
+
+
+def test_a_unit_has_one_owner_at_a_time(two):
+    first, second = two
+    with first.working("unit"):
+        assert not second.is_free("unit")
+        with pytest.raises(Taken, match="unit"), second.working("unit"):
+            pass
+    assert second.is_free("unit")
+    with second.working("unit"):
+        pass
+    assert (first.done, second.done) == (1, 1)
+
+
+def test_of_many_that_want_a_unit_at_once_one_gets_it(tmp_path):
+    got, start = [], threading.Barrier(8)
+
+    def want():
+        own = Claims(tmp_path)
+        start.wait()
+        try:
+            with own.working("unit"):
+                got.append(1)
+                time.sleep(0.3)
+        except Taken:
+            pass
+        own.close()
+
+    threads = [threading.Thread(target=want) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == [1]
+
+
+def test_the_claim_of_a_process_that_is_gone_is_taken_over_at_once(tmp_path, two):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    owner = {"place": claims.place(), "process": gone.pid}
+    (tmp_path / "unit").write_text(json.dumps(owner))
+    with two[0].working("unit"):
+        assert json.loads((tmp_path / "unit").read_text())["process"] == os.getpid()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ['{"place": "another machine", "process": 1}', "", "{"])
+@pytest.mark.parametrize("skew", [-1e6, 0, 1e6])
+def test_a_claim_of_another_machine_is_abandoned_a_lease_after_its_last_touch(
+    tmp_path, two, text, skew
+):
+    path = tmp_path / "unit"
+    path.write_text(text)
+    os.utime(path, (time.time() + skew,) * 2)  # its machine's clock is wrong by so much
+    assert not two[0].is_free("unit")
+    time.sleep(0.12)
+    os.utime(path, (time.time() + skew + 1,) * 2)
+    assert not two[0].is_free("unit")
+    time.sleep(0.12)
+    assert not two[0].is_free("unit")  # touched within the lease
+    time.sleep(0.15)
+    with two[0].working("unit"):
+        pass
+
+
+def test_a_claim_is_touched_as_long_as_its_owner_works(two, monkeypatch):
+    monkeypatch.setattr(claims, "_lives", lambda _: True)
+    first, second = two
+    with first.working("unit"):
+        end = time.monotonic() + 0.6  # three leases
+        while time.monotonic() < end:
+            assert not second.is_free("unit")
+            time.sleep(0.05)
+
+
+def test_a_worker_does_its_share_and_counts_what_is_inside_another_unit_once(tmp_path):
+    told = []
+    own = Claims(tmp_path, most=2, told=lambda: told.append(1))
+    with own.working("cell"), own.working("training within"):
+        pass
+    with pytest.raises(ZeroDivisionError), own.working("fails"):
+        _ = 1 / 0
+    assert (own.done, len(told)) == (1, 1)
+    with own.working("second"):
+        pass
+    with pytest.raises(Enough), own.working("third"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+    own.close()
+
+
+def test_what_another_is_at_is_passed_over_and_told_in_the_end():
+    done = []
+
+    def work(name, *, taken=False):
+        yield Progress(0, 1, "steps")
+        if taken:
+            raise Taken(name)
+        done.append(name)
+        return name
+
+    assert finished(each([work("a"), work("b")])) == ["a", "b"]
+    with pytest.raises(Taken, match="c"):
+        finished(each([work("c", taken=True), work("d")]))
+    assert done == ["a", "b", "d"]
+
+
+def test_where_nothing_is_shared_nothing_is_claimed():
+    with claims.working("unit"), claims.working("unit"):
+        pass

@@ -1,0 +1,207 @@
+"""Workers that share a question: each unit once, the same bytes as alone, whoever dies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from shuffleproof.core import sharing
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import JobError, UsageError
+from shuffleproof.core.execution import claims, jobs_database
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.result import StudyResult
+
+LISTS = {"depth": 12, "initial": ["mart@small"]}
+ASKED = {"rankers": ["ranksvm", "mart"], "seeds": 1, "measures": ["NDCG@10"]}
+FILES = ("model.txt", "weights.safetensors", "scores.safetensors")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted")
+    fold = planted(queries=(30, 12, 12), seed=1, documents=15)
+    for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
+        write(part, folder / f"{name}.txt")
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def question(data):
+    return {**ASKED, "data": data, "lists": LISTS, "preset": "small"}
+
+
+def answered(store, data):
+    scope = Scope(store, data, LISTS, "small")
+    return StudyResult.open(finished(Benchmark.from_plain(ASKED).answered(scope)).path)
+
+
+def contents(store):
+    """What was trained and scored, by artefact and file."""
+    return {
+        (str(one.key), name): (one.path / name).read_bytes()
+        for one in store.artefacts()
+        for name in FILES
+        if (one.path / name).exists()
+    }
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, data):
+    store = Store(tmp_path_factory.mktemp("alone"))
+    return answered(store, data), contents(store)
+
+
+def untouched(store):
+    """No assignment and no claim is left."""
+    return not [*(store.root / "shared").glob("*.*")] and not [*(store.root / "claims").iterdir()]
+
+
+@pytest.mark.parametrize("where", ["processes:2", "slurm:local"])
+def test_workers_make_each_unit_once_and_the_same_as_one_alone(
+    alone, question, data, tmp_path, where
+):
+    if where.startswith("slurm"):
+        pytest.importorskip("submitit")
+    store = Store(tmp_path)
+    reports = []
+    work = sharing.shared(store, "benchmark", question, where, workers=2)
+    assert finished(work, reports.append) == ()
+    made = contents(store)
+    assert made == alone[1]
+    # six fits of mart, the same one among them, one of ranksvm, and the cells of two references
+    assert len(made) == 8
+    assert untouched(store)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "artefacts").rglob("*")}
+    result = answered(store, data)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert result.values.tobytes() == alone[0].values.tobytes()
+    assert result.recipe == alone[0].recipe
+
+
+def started(store, *flags):
+    command = [sys.executable, "-m", "shuffleproof", "worker", "--store", str(store.root)]
+    return subprocess.Popen(
+        [*command, "--until-empty", "--json", *flags], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_a_worker_that_is_killed_leaves_nothing_that_another_does_not_take_over(
+    alone, question, data, tmp_path
+):
+    store = Store(tmp_path)
+    sharing._hand_out(store, "benchmark", question, ())
+    killed = started(store)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        os.kill(killed.pid, signal.SIGSTOP)
+        if [*(tmp_path / "claims").glob("*")]:
+            break  # it is at a unit, and stays there
+        os.kill(killed.pid, signal.SIGCONT)
+        time.sleep(0.01)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert [*(tmp_path / "claims").glob("*")]
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert (found["assignments"], found["failure"]) == (1, "")
+    assert contents(store) == alone[1]
+    assert untouched(store)
+    assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
+
+
+def test_workers_take_as_much_as_they_are_told(alone, question, tmp_path, capsys):
+    store = Store(tmp_path)
+    path = sharing._hand_out(store, "benchmark", question, ())
+    assert main(["worker", "--store", str(tmp_path), "--take", "3", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["units"], said["assignments"]) == (3, 0)
+    assert path.exists()
+    assert sharing._units(path) == 3
+    assert len(contents(store)) <= 3
+    assert main(["worker", "--store", str(tmp_path), "--until-empty", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["assignments"] == 1
+    assert contents(store) == alone[1]
+    assert not (tmp_path / "jobs").exists()
+    assert main(["worker", "--store", str(tmp_path), "--until-empty", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["units"] == 0
+
+
+def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
+    store = Store(tmp_path)
+    path = sharing._hand_out(store, "benchmark", question, ())
+    text = path.read_text()
+    path.write_text(text.replace(sharing.code(), "0" * 12))
+    assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
+    assert "install the same version on every machine" in capsys.readouterr().err
+    path.write_text("{")
+    found = sharing.work({"store": str(tmp_path), "until_empty": True})
+    assert "Remove the file and ask again" in found["failure"]
+    assert contents(store) == {}
+
+
+def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    path = sharing._hand_out(store, "benchmark", question, ())
+    monkeypatch.setattr(sharing, "POLL", 0.0)
+    real = claims.Claims._made
+
+    def taken_back(self, claim):
+        path.unlink(missing_ok=True)
+        return real(self, claim)
+
+    monkeypatch.setattr(claims.Claims, "_made", taken_back)
+    found = sharing.work({"store": str(tmp_path), "assignment": path.name})
+    assert (found["assignments"], found["failure"]) == (0, "")
+    assert len(contents(store)) < 8
+    assert untouched(store)
+
+
+def test_a_store_that_is_not_shared_is_told(tmp_path):
+    with pytest.raises(UsageError, match="a disk that all workers share"):
+        sharing.work({"store": str(tmp_path / "elsewhere"), "assignment": "1.json"})
+
+
+def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
+    words = ["--store", str(tmp_path), "--initial", "feature:3", "--json"]
+    assert main(["train", "ranksvm", *words, "--executor", "serial"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["cached"]  # by the worker, which was this very process
+    study = ["study", "benchmark", "--rankers", "mart", "--executor", "serial"]
+    assert main([*study, *words, "--max-seconds", "5"]) == 2
+    assert "leave --max-seconds out" in capsys.readouterr().err
+
+
+MOUNTS = """\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:40 / /home rw,relatime shared:2 - nfs4 server:/home rw
+31 30 8:2 / /home/local rw shared:3 - xfs /dev/sdb rw
+32 22 0:41 / /my\\040share rw shared:3 - cifs //nas rw
+"""
+
+
+def test_a_table_of_jobs_on_a_network_file_system_is_refused_with_the_reason(tmp_path, monkeypatch):
+    mounts = tmp_path / "mounts"
+    mounts.write_text(MOUNTS)
+    for place, system in (
+        ("/home/me/store/jobs.sqlite", "nfs4"), ("/home/local/store", None), ("/homes/x", None),
+        ("/srv/store", None), ("/my share/store", "cifs"),
+    ):  # fmt: skip
+        path = type(tmp_path)(place)
+        assert jobs_database.shared_file_system(path, mounts) == system
+    mounts.write_text(f"22 1 8:1 / {tmp_path} rw shared:1 - nfs server:/x rw\n")
+    monkeypatch.setattr(jobs_database, "MOUNTS", mounts)
+    with (
+        pytest.raises(JobError, match=r"nfs, a network file system.*local disk"),
+        jobs_database.Database(tmp_path / "jobs.sqlite").reading(),
+    ):
+        pass
+    assert not (tmp_path / "jobs.sqlite").exists()
