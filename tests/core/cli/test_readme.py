@@ -26,6 +26,7 @@ INSTEAD = {
     "certify setrank-imsab": "certify feature:1 --initial file-order --queries 2 --data mq2008",
     "certify rankers:score": "certify rankers:score --initial file-order --permutations 2 "
     "--queries 2 --data mq2008",
+    "tune lambdamart": "tune ranksvm --trials 3 --initial file-order --data mq2008",
     "doctor --ranker": "doctor --ranker mine:score --initial file-order --data mq2008",
 }
 """The same with less to train or to score."""
