@@ -29,7 +29,7 @@ def bump(
     """Lines from the order shown to the answer, and on to the answer before.
 
     A document that moved has a strong line in the ranker's colour, one that stayed a thin grey
-    one; the order before lies faint and dotted behind. Full marks are relevant documents.
+    one; the order before lies faint and dotted behind. Filled marks are relevant documents.
 
     Args:
         moves: document, label, shown, answered, shown_before, answered_before, moved.

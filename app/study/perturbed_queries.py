@@ -108,7 +108,7 @@ def both_lists(
     st.caption(
         told(
             f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
-            "answer. Full marks are relevant documents, strong lines are documents that passed "
+            "answer. Filled marks are relevant documents, strong lines are documents that passed "
             f"another. {left if gone or new else ''}"
         )
     )

@@ -135,7 +135,7 @@ def _both_answers(moves: pd.DataFrame, caption: str, compared: Compared) -> None
         )
     st.caption(
         told(
-            f"{caption} Full marks are relevant documents, strong lines are "
+            f"{caption} Filled marks are relevant documents, strong lines are "
             f"documents that passed another.{other}"
         )
     )

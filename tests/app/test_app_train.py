@@ -139,7 +139,7 @@ def test_every_ranker_can_be_ticked_where_it_is_described(table):
 def test_what_is_trained_stands_side_by_side_and_does_not_change_the_form(own):
     page = opened(train_script)
     said = words(page)
-    assert "What has been learnt" in said
+    assert "Trained rankers so far" in said
     assert "is best on the validation part, with 0." in said
     assert page.get("plotly_chart")[0].proto.alt.startswith("Dot plot of validation NDCG@10 of 2")
     assert page.multiselect(key="initial").value == ["lambdamart@small"]
@@ -262,7 +262,7 @@ def test_what_is_trained_already_is_found_at_once(own):
     page.number_input(key="dlcm.small.training.epochs").set_value(1).run()
     page.number_input(key="dlcm.small.training.steps_per_epoch").set_value(3).run()
     said = words(page)
-    assert "found at once" in said
+    assert "Nothing had to be trained" in said
     assert "Trained already" in said
     assert train_button(page).disabled
 

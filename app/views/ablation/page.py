@@ -177,7 +177,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     st.caption(
         told(
             f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
-            f"{pair[0]}. Right: {pair[1]}. Full marks are relevant documents, strong lines are "
+            f"{pair[0]}. Right: {pair[1]}. Filled marks are relevant documents, strong lines are "
             "relevant ones that the two put at different places."
         )
     )

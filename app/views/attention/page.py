@@ -339,7 +339,7 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) ->
             "Click a head to see it above. Every head has its own colours, from its smallest "
             "to its largest weight; documents in the order of the initial ranking."
         )
-    place = parts.folded("The numbers of every head, for this list", "every head")
+    place = parts.folded("Numbers for every head, for this list", "every head")
     if place is not None:
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
         place.dataframe(

@@ -165,7 +165,9 @@ def _picture(chosen: Chosen, place: Any) -> Any:
     else:
         alt = figure.alt_text(chosen.drawn, baseline, measure)
         chart(differences, alt, CHART, CLICK, place=place)
-        place.caption("Full marks: the difference is more than chance (p ≤ .05, Holm). Click one.")
+        place.caption(
+            "Filled marks: the difference is more than chance (p ≤ .05, Holm). Click one."
+        )
     return differences
 
 

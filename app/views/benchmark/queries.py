@@ -229,7 +229,7 @@ def details(chosen: Chosen) -> None:
     _numbers(chosen)
     _by_query(chosen)
     _alike(chosen)
-    place = parts.folded("Every number of the table", "every number")
+    place = parts.folded("All numbers in the table", "every number")
     if place is not None:
         frame = computed(chosen.key, table.means, chosen.columns)
         data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)

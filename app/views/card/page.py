@@ -95,7 +95,7 @@ def _family(recipe: Mapping[str, Any]) -> str:
 def _queries(artefact: Artefact, rankers: list[str], family: str, measure: str) -> None:
     """The queries behind one ranker's card."""
     ranker = choice.ranker(
-        "Queries behind the card of", rankers, "point",
+        "Queries behind the card, for ranker", rankers, "point",
         placeholder=f"Click a mark of the picture, or choose ({INITIAL} too)",
     )  # fmt: skip
     if ranker is not None:

@@ -117,7 +117,7 @@ def cost(asked: Asked) -> str:
 
 FORM = Form(
     job_panel.Panel(GroupShuffles.kind, "study of GSF's shuffles", first),
-    "Ask with more shuffles",
+    "Score with more shuffles",
     "Run this study",
     rows=(("rankers",), ("shuffles", "orders", "seed")),
     cost=cost,

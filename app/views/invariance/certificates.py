@@ -122,7 +122,7 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
 def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
     if not known:
         return
-    st.subheader("Queries by damage")
+    st.subheader("Most affected queries")
     labels = [ranker.label for ranker, _ in known]
     worst = max(known, key=lambda pair: pair[1].certificate.positions_moved)[0].label
     label = study_choice.ranker("Of ranker", labels, "damage", worst)

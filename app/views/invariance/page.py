@@ -140,7 +140,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     st.subheader("Scores before and after")
     _scatters(answers)
     certificates.section(data, one.recipe, chosen)
-    place = parts.folded("Every number of this list", "every number")
+    place = parts.folded("All numbers for this list", "every number")
     if place is not None:
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
     _row(one, shown, answers)

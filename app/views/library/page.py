@@ -221,7 +221,7 @@ MINE, TURN = "archive handed in", "archive turn"
 def _importing() -> None:
     """Draw the uploader and what became of the last archive."""
     with st.expander(
-        "Bring in an archive", icon=":material/unarchive:", expanded=MINE in st.session_state
+        "Import an archive", icon=":material/unarchive:", expanded=MINE in st.session_state
     ):
         st.markdown(
             "A file that a library exported, here or elsewhere. Every file in it must have the "

@@ -121,7 +121,7 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.Shown, place: Any) 
     dots = drawn(figure.conditions, rows, measure, shown)
     chart(dots, figure.alt_text(rows, measure), CHART, queries.choose, place=place)
     place.caption(
-        "Full dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
+        "Filled dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
         f"adjustment). {ADJUSTED if shown == 'change' else ''} Click one."
     )
     return dots

@@ -223,7 +223,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
     labels = learnt(data, study)
     if not labels:
         return
-    st.subheader("What was learnt of ranks")
+    st.subheader("What the network learned about ranks")
     left, right = st.columns(2)
     key = left.selectbox(
         "Trained ranker", list(labels), format_func=labels.__getitem__, key="learnt",
@@ -252,6 +252,6 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
             chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
     st.markdown(told(f"{labels[str(key)]}. {words}"))
     st.caption(
-        "Where ranks mean something to the ranker, neighbours are alike and the path bends "
-        "steadily; ranks that training never reached are as they were drawn."
+        "If a ranker uses ranks, neighbouring ranks have similar embeddings and the path curves "
+        "smoothly; ranks that never occurred in training keep their random start."
     )

@@ -74,7 +74,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             st.caption(told(f"–: {left}"))
     _behind(artefact, rankers, losses, measure)
     table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
-    place = parts.folded("Every level, and what became of the answers", "every number")
+    place = parts.folded("All levels, and how the answers changed", "every number")
     if place is not None:
         data_frame(table, "numbers", place)
     choice.export_row(artefact, cells_map, table)

@@ -97,9 +97,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         _claim(computed(key, sections.claim, family, measure))
     _of_point(artefact, family, measure, rankers)
     table = _marks(artefact, family, measure, rankers)
-    place = parts.folded("Every number of the picture", "every number")
+    place = parts.folded("All numbers in the figure", "every number")
     if place is not None:
-        data_frame(Table(summary, SUMMARY, "Every number of the picture"), "numbers", place)
+        data_frame(Table(summary, SUMMARY, "All numbers in the figure"), "numbers", place)
     choice.export_row(artefact, curves, table)
 
 

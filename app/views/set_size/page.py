@@ -135,7 +135,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         _drops(drops, name, queried)
     if claim:
         _claim(claim)
-    place = parts.folded("Every number of the picture and the map", "every number")
+    place = parts.folded("All numbers in the figure and the map", "every number")
     if place is not None:
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
     choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))

@@ -227,7 +227,7 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
     st.markdown("\n".join(lines))
     if not wanted:
         st.success(
-            "All of this was found at once: it is trained already and stands in the table below.",
+            "Nothing had to be trained: everything was in the store, and the table below has it.",
             icon=":material/bolt:",
         )
         return

@@ -22,7 +22,7 @@ from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
 from shuffleproof.core.words import duration
 
-QUESTION = "Which rankers should learn from this data set, and how do they come along?"
+QUESTION = "Which rankers should be trained on this data set, and how is training going?"
 CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
 RUNS, COMPARED = train_form.RUNS, "compared"
@@ -63,7 +63,7 @@ def _learning(data: Fitting, mine: list[Job], table: pd.DataFrame) -> None:
         st.subheader("Learning")
         st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
     else:
-        st.subheader("What has been learnt")
+        st.subheader("Trained rankers so far")
         if not measured.empty:
             _side_by_side(measured, data)
     if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(asked):

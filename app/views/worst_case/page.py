@@ -67,7 +67,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         with parts.in_words():
             parts.finding(finding(*shown))
         _convention(artefact, measure)
-    st.subheader("Random mean against worst found", anchor=False)
+    st.subheader("Random orders and the worst one found", anchor=False)
     data_frame(table, "numbers")
     _certificates(artefact, rankers)
     _queries(artefact, rankers)

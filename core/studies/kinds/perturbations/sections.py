@@ -251,7 +251,7 @@ GROUPS = {
     "ranking": "The initial ranking",
     "set": "The set of documents",
     "features": "The features",
-    "labels": "The labels learnt from",
+    "labels": "The training labels",
     "system": "Training and arithmetic",
     "several": "Several at once",
 }
@@ -289,7 +289,7 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
     """As `grouped`, under headings; attacks on one network each have their own.
 
     >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
-    ['The set of documents', 'The features, by an attack on', 'The labels learnt from']
+    ['The set of documents', 'The features, by an attack on', 'The training labels']
     """
     found: dict[str, list[str]] = {}
     for name, own in grouped(families).items():

@@ -119,7 +119,7 @@ class WorstCase(Question):
         return super().of({**recipe, "search": search, "measures": measures}, facts)
 
     def printed(self) -> str:
-        """Random mean against worst found."""
+        """Random orders and the worst one found."""
         return "table(result)"
 
     def refuse(self, scope: Scope) -> None:

@@ -108,7 +108,7 @@ def told(frame: pd.DataFrame, unit: str) -> tables.Table:
 
 
 def table(result: StudyResult) -> pd.DataFrame:
-    """Random mean against worst found: `columns`, a row for every ranker and budget.
+    """Random orders and the worst one found: `columns`, a row for every ranker and budget.
 
     Damages are what is lost from the lists as they are; `certified`: proven to be 0 without a
     search. While a ranker is being searched its worst order is NaN.
