@@ -94,7 +94,8 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         drawing, sentences = st.container(), st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
-    top.says(measures=(str(measure),), test=test)
+    beside = None if baseline == INITIAL else (baseline,)
+    top.says(measures=(str(measure),), test=test, baselines=beside)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, drawing)
     with sentences, parts.in_words():

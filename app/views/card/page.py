@@ -107,7 +107,7 @@ def _tables(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
     data_frame(sections.told(cards, family).without(*MOVED), "cards")
     convention = sections.convention(opened.result(key), measure)
     parts.convention(convention, "empty: it never happens, or there is nothing to compare with")
-    st.subheader("Who is moved: relevant documents or others?", anchor=False)
+    st.subheader("Which documents move: relevant ones or others?", anchor=False)
     data_frame(sections.moves(cards, family), "moves")
     st.caption(
         "Mean number of positions that documents of a grade moved in the ranker's own answer, from "

@@ -57,6 +57,10 @@ def headline(result: StudyResult, view: View) -> Headline:
     best = str(ranked.idxmax())
     text = f"{RankerName.of(best).display} is best: {heads([measure])[0]} {ranked[best]:.3f}"
     others = differences_from(result, measure, best, view.test)
+    for _, row in others[others["ranker"].isin((view.baselines or ())[:1])].iterrows():
+        chance = "" if row["p"] <= ALPHA else " (may be chance)"
+        beside = RankerName.of(row["ranker"]).display
+        text += f", {number(-row['difference'])} above {beside}{chance}"
     others = others[others["group"] != GROUPS[0]]
     alike = int((~(others["p"] <= ALPHA)).sum())
     if not len(others):

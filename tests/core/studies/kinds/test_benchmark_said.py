@@ -30,7 +30,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.table_text import said
 from shuffleproof.core.studies.workbench import Workbench, finished
-from shuffleproof.core.words import signed
+from shuffleproof.core.words import number, signed
 
 # Pang et al., SIGIR 2020, Table 2: NDCG@1/3/5/10 on Istella, MSLR30K and Yahoo, as printed
 PRINTED = """
@@ -130,6 +130,16 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
         assert f"{label} ({signed(against.difference[label])})" in text
     if ranked[best] == means["mean"]["initial ranking"]:
         assert "as much as the initial ranking" in text
+
+
+def test_the_answer_says_how_far_the_best_is_above_whom_one_compares_with(result):
+    mean = sections.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
+    assert sections.headline(result, View()).text.startswith("feature:3 is best")
+    for label in ("initial ranking", "feature:1", "file-order", "ideal"):
+        told = sections.headline(result, View(baselines=(label,))).text
+        assert f", {number(mean['feature:3'] - mean[label])} above {label}" in told
+    same = sections.headline(result, View(baselines=("feature:3",)))
+    assert same == sections.headline(result, View())
 
 
 def test_a_lead_comes_with_interval_and_verdict(result):
