@@ -1,9 +1,9 @@
 """Orders made of a matrix of preferences, compiled.
 
 A matrix holds weights w(i, j) ≥ 0 of i above j, NaN where there is no preference. The kernels that
-read pairs as they go mark each in `read`, stop where a pair was not `asked` yet, and settle a tie
-or a pair without an answer by the row of the items. Potentials are sums of multiples of 2⁻⁴⁰, which
-float64 adds exactly up to n = 8,000: no order of summation breaks a tie.
+read pairs as they go mark each in `read`, the lower row first, stop where a pair was not `asked`
+yet, and settle a tie or a pair without an answer by the row of the items. Potentials are sums of
+multiples of 2⁻⁴⁰, which float64 adds exactly up to n = 8,000: no order of summation breaks a tie.
 """
 
 from typing import no_type_check
@@ -115,8 +115,8 @@ def quicksort(
             continue
         pivot, known = order[first], True
         for at in range(first + 1, last):
-            read[order[at], pivot] = True
-            known &= asked[order[at], pivot]
+            read[min(order[at], pivot), max(order[at], pivot)] = True
+            known &= asked[pivot, order[at]]
         if not known:
             continue
         before, after = first, 0
@@ -160,7 +160,7 @@ def fuzzy_merge(  # noqa: C901 (one loop that Numba compiles)
                 count = here + there
                 for one in range(count):
                     for other in range(one):
-                        read[heads[one], heads[other]] = True
+                        read[min(heads[one], heads[other]), max(heads[one], heads[other])] = True
                         known &= asked[heads[one], heads[other]]
                 if not known:
                     break
@@ -199,12 +199,12 @@ def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size:
-            read[heap[child], heap[child + 1]] = True
+            read[min(heap[child], heap[child + 1]), max(heap[child], heap[child + 1])] = True
             if not asked[heap[child], heap[child + 1]]:
                 return False
             if above(weights, heap[child + 1], heap[child]):
                 child += 1
-        read[heap[child], heap[at]] = True
+        read[min(heap[child], heap[at]), max(heap[child], heap[at])] = True
         if not asked[heap[child], heap[at]]:
             return False
         if not above(weights, heap[child], heap[at]):
@@ -255,7 +255,7 @@ def sliding(
         moved = False
         for at in range(items - 2, settled - 1, -1):
             upper, lower = order[at], order[at + 1]
-            read[upper, lower] = True
+            read[min(upper, lower), max(upper, lower)] = True
             if not asked[upper, lower]:
                 return order
             if weights[lower, upper] > weights[upper, lower]:

@@ -26,7 +26,7 @@ class Known:
     Attributes:
         weights: of the row's item above the column's; NaN where nothing is known.
         asked: pairs that were paid for, both ways; one without an answer stays NaN.
-        read: pairs that the aggregator read or wanted, one way or both.
+        read: pairs that the aggregator read or wanted, the lower row first.
     """
 
     weights: Float64[np.ndarray, "items items"]
@@ -54,7 +54,7 @@ class Known:
 
     def wanted(self) -> Couples:
         """Pairs read and not paid for, by row; reading begins anew."""
-        pairs = np.argwhere(np.triu(self.read | self.read.T, 1) & ~self.asked)
+        pairs = np.argwhere(self.read & ~self.asked)
         self.read[:] = False
         return pairs
 

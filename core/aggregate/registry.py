@@ -152,12 +152,12 @@ def aggregate(
         return answered(steps, Oracle(pairs))
     known = Known.all_of(pairs.weights)
     order = chosen.order(terms.task(known, rankings))
+    missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
     if not chosen.adaptive:
-        missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
         return Aggregation(order, pairs.count, missing, complete=True)
-    read = np.triu(known.read | known.read.T, 1)
-    missing = int((read & np.isnan(pairs.weights)).sum())
-    return Aggregation(order, int(read.sum()) - missing, missing, complete=True)
+    missing = int((known.read & np.isnan(pairs.weights)).sum()) if missing else 0
+    read = int(np.count_nonzero(known.read))
+    return Aggregation(order, read - missing, missing, complete=True)
 
 
 def asking(

@@ -24,8 +24,8 @@ INTERRUPTED = 130
 RUNS = "NDCG@10,AP,P@10,RR"
 BENCH_JOBS = (
     "dlcm-train", "figure3", "gpu-train", "gpu-score", "lambdamart", "mixed-lengths", "ndcg",
-    "parse", "reopen", "rankboost", "ranksvm", "setrank-score", "setrank-train", "shell",
-    "softrank",
+    "parse", "reopen", "preferences", "rankboost", "ranksvm", "setrank-score", "setrank-train",
+    "shell", "softrank",
     "tuned",
 )  # fmt: skip
 """Of `core.bench`, whose modules load too much for a help text."""
