@@ -28,7 +28,7 @@ GATHERED = "address gathered"
 CARRIED = frozenset({"query"})
 """Choices that go with a person from page to page, unless the address says otherwise."""
 
-EVERYWHERE = frozenset({"data"})
+EVERYWHERE = frozenset({"data", "selected", "against"})
 """Choices whose widget stands on every page."""
 
 
@@ -46,7 +46,9 @@ def gathered() -> Generator[None]:
     finally:
         found = st.session_state.pop(GATHERED, {})
         if any(st.query_params.get_all(name) != texts for name, texts in found.items()):
-            st.query_params.update(found)
+            for name in [name for name, texts in found.items() if not texts]:
+                st.query_params.pop(name, None)
+            st.query_params.update({name: texts for name, texts in found.items() if texts})
 
 
 def says(name: str) -> list[str]:
@@ -89,9 +91,13 @@ def one(name: str, options: Options[Option], usual: Option, of: str = "") -> Opt
 
 
 def several(
-    name: str, options: Options[Option], usual: Iterable[Option], of: str = ""
+    name: str,
+    options: Options[Option],
+    usual: Iterable[Option],
+    of: str = "",
+    nothing: Sequence[str] = NOTHING,
 ) -> list[Option]:
-    """Settle a choice of several, as `one` does; it may be empty."""
+    """Settle a choice of several, as `one` does; it may be empty, which `nothing` says."""
     meant = _meant(options)
 
     def read(texts: Sequence[str]) -> list[Option] | None:
@@ -101,7 +107,7 @@ def several(
     found: list[Option] = list(
         _settled(name, lambda held: set(held) <= options.keys(), read, list(usual), of)
     )
-    pin(name, *([options[option][0] for option in found] or NOTHING))
+    pin(name, *([options[option][0] for option in found] or nothing))
     return found
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address, jobs, opened, services, state
+from shuffleproof.app import address, jobs, opened, selection, services, state
 from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
@@ -45,6 +45,7 @@ class Shown(Protocol):
 def draw() -> None:
     """Draw the head of the sidebar; call it once a run, before the page."""
     state.choose_data()
+    selection.choose()
     for job in jobs.news():
         st.toast(progress_words(job), icon=ICONS[job.state], duration="long")
     with st.sidebar:

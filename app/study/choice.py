@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, exports, opened, report, services, state
+from shuffleproof.app import address, exports, opened, report, selection, services, state
 from shuffleproof.app.plain import told
 from shuffleproof.app.study import parts
 from shuffleproof.core.rankers.name import display_names, named
@@ -144,7 +144,7 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
         study: its key.
     """
     missing = state.absent("show", labels)
-    address.several("show", address.named(*labels), labels, of=study)
+    address.several("show", address.named(*labels), selection.among(labels), of=study)
     asked = st.multiselect(
         "Rankers", labels, key="show", wrap=True, format_func=display_names(labels).__getitem__
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import forms, opened, proposals, services, state, training
+from shuffleproof.app import forms, opened, proposals, selection, services, state, training
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, sample_result
@@ -183,7 +183,8 @@ class _Page:
         self.first |= _asked_before(form, shown) if shown is not None else {}
         proposal = form.proposed(data, shown)
         if proposal.rankers:
-            self.first["rankers"] = tuple(proposal.rankers)
+            chosen = tuple(filter(form.offered, selection.ticked()))
+            self.first["rankers"] = chosen or tuple(proposal.rankers)
         self.lists, self.initial = proposal.lists, proposal.lists.initial
         self.preset = proposals.for_training()[0] if form.trains else training.usual_preset(data)
         self.values: dict[str, Any] = {}
@@ -251,6 +252,8 @@ class _Page:
             "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, "
             f"feature:<id>, or combine (rrf:dlcm+mart, shuffled:dlcm). {self.form.note}"
         )
+        if selection.changed():
+            st.session_state["new.rankers"] = list(before)
         found = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
             key="new.rankers", help=help_.strip(), format_func=proposals.shown(options),

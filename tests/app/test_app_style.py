@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from shuffleproof.app import navigation
-from shuffleproof.app.figures.style import DASHES, KNOWN, PALETTE, REFERENCE, shapes, stroke
+from shuffleproof.app.figures.style import (
+    DASHES,
+    FURTHER,
+    KNOWN,
+    PALETTE,
+    REFERENCE,
+    shapes,
+    stroke,
+)
+from shuffleproof.app.selection import GLYPHS
 from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.rankers import registry
 from tests import places
@@ -49,6 +58,12 @@ def test_no_two_rankers_look_alike():
     assert len({own.shape for own in strokes}) == len(FITTED), "give each a mark of its own"
     assert len({(own.color, own.dash) for own in strokes}) == len(FITTED)
     assert len({stroke(name).color for name in (*NAMED["table2"], *OTHER_LOSSES)}) == 14
+
+
+def test_the_sidebar_draws_every_mark():
+    drawn = [GLYPHS[stroke(name).shape] for name in FITTED]
+    assert len(set(drawn)) == len(FITTED)
+    assert set(FURTHER) <= GLYPHS.keys()
 
 
 LINEAR = [to_linear(color) for color in PALETTE]

@@ -21,6 +21,8 @@ from tests import app_disturbed, app_later
 from tests.golden import script
 
 ALL = pages.PAGES
+PICKED = ("initial-ranking", "perturbations", "card")
+CHOSEN = {"selected": ["dlcm", "lambdamart"], "against": "lambdamart"}
 
 
 class State:
@@ -109,14 +111,16 @@ def states(store):
         for cached in (st.cache_data, st.cache_resource):
             cached.clear()
         before = {path: State(path, patch) for path in ALL}
+        chosen_before = {path: State(path, patch, **CHOSEN) for path in PICKED}
         made = app_later.work(store, [open_fold(find(SAMPLE, store).path)])
         after = {path: State(path, patch) for path in ALL}
+        chosen_after = {path: State(path, patch, **CHOSEN) for path in PICKED}
         linked = {
             path: State(path, patch, **state.links[-1])
             for path, state in before.items()
             if state.links
         }
-        yield before, after, linked, made
+        yield before, after, linked, made, (chosen_before, chosen_after)
     for cached in (st.cache_data, st.cache_resource):
         cached.clear()
 
@@ -132,7 +136,7 @@ def test_every_study_page_of_a_new_installation_shows_a_picture_and_a_finding(st
 
 @pytest.mark.parametrize("path", ALL)
 def test_later_work_changes_no_page(states, path):
-    before, after, _, made = states
+    before, after, _, made, _ = states
     assert len(made) > len(STUDIES)
     after[path].same_as(before[path])
 
@@ -155,7 +159,7 @@ def test_rankers_have_their_names_on_every_page(states, path):
 
 @pytest.mark.parametrize("path", ALL)
 def test_addresses_and_links_say_what_is_shown(states, path):
-    before, _, linked, _ = states
+    before, _, linked, *_ = states
     pins = {"data", *ALL[path].pins}
     assert pins <= before[path].address.keys()
     if path in linked:
@@ -166,13 +170,43 @@ def test_addresses_and_links_say_what_is_shown(states, path):
 
 @pytest.mark.parametrize("path", [path for path in STUDIES if "study" in ALL[path].pins])
 def test_newer_results_are_one_click_away(states, path, store, monkeypatch):
-    before, after, _, made = states
+    before, after, _, made, _ = states
     monkeypatch.setattr(services, "store", lambda: store)
     page = after[path].page.button(key="newer results").click().run()
     (study,) = page.query_params["study"] if isinstance(page.query_params["study"], list) else [
         page.query_params["study"]]  # fmt: skip
     assert study in made
     assert [study] != before[path].address["study"]
+
+
+@pytest.mark.parametrize("path", PICKED)
+def test_the_selection_is_what_a_page_shows_and_its_form_begins_with(states, path):
+    """It stands in the address, nothing but a tick changes it, an empty one is not even said."""
+    before, after = (chosen[path] for chosen in states[4])
+    assert before.address["selected"] == CHOSEN["selected"]
+    assert before.address["against"] == ["lambdamart"]
+    assert before.fields["multiselect", "show"] == ["initial ranking", "lambdamart", "dlcm"]
+    assert before.fields["multiselect", "new.rankers"] == ["dlcm", "lambdamart"]
+    after.same_as(before)
+    assert "selected" not in states[0][path].address
+
+
+def test_the_pinned_ranker_is_the_baseline_and_an_address_goes_before(states, store, monkeypatch):
+    monkeypatch.setattr(services, "store", lambda: store)
+    shown = states[4][0]["initial-ranking"]
+    assert shown.fields["selectbox", "baseline"] == "lambdamart"
+    named = State("initial-ranking", monkeypatch, **CHOSEN, show=["dlcm", "setrank-imsab"],
+                  baseline="dlcm")  # fmt: skip
+    assert named.fields["multiselect", "show"] == ["dlcm", "setrank-imsab"]
+    assert named.fields["selectbox", "baseline"] == "dlcm"
+    page = named.page.multiselect(key="selected").set_value(["setrank-imsab-init"]).run()
+    assert page.multiselect(key="show").value == ["initial ranking", "lambdamart",
+                                                  "setrank-imsab-init"]  # fmt: skip
+    assert page.multiselect(key="new.rankers").value == ["setrank-imsab-init", "lambdamart"]
+    assert page.query_params["selected"] in ("setrank-imsab-init", ["setrank-imsab-init"])
+    page = page.multiselect(key="selected").set_value([]).run()
+    assert len(page.multiselect(key="show").value) > 3
+    assert "selected" not in page.query_params
 
 
 def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):

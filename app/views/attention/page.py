@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, proposals, scoring, services, state
+from shuffleproof.app import address, proposals, scoring, selection, services, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped, told
@@ -164,7 +164,7 @@ def _list(
     """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
     query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
-    address.one("ranker", texts, first.label)
+    address.one("ranker", texts, next(iter(selection.own(labels)), first.label))
     ranker = labels[
         st.selectbox(
             "Ranker", list(labels), key="ranker", on_change=_forget,

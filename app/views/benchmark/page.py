@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks, exports, opened, state
+from shuffleproof.app import address, benchmarks, exports, opened, selection, state
 from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.plain import told
 from shuffleproof.app.study import benchmark_table as printed
@@ -111,8 +111,9 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
 
 
 def _against(labels: list[str]) -> tuple[str, str]:
+    usual = INITIAL if INITIAL in labels else labels[0]
     baseline = choice.ranker(
-        "Compared with", labels, "baseline", INITIAL if INITIAL in labels else labels[0],
+        "Compared with", labels, "baseline", selection.baseline(labels, usual),
         help="Who stands at zero in the picture.",
     )  # fmt: skip
     test = st.selectbox(

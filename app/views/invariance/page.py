@@ -9,7 +9,17 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, exports, opened, proposals, report, scoring, services, state
+from shuffleproof.app import (
+    address,
+    exports,
+    opened,
+    proposals,
+    report,
+    scoring,
+    selection,
+    services,
+    state,
+)
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.invariance import alt_text as scatter_words
 from shuffleproof.app.figures.invariance import scatter
@@ -173,7 +183,7 @@ def _choices(
     address.several(
         "rankers",
         {label: proposals.texts(ranker) for label, ranker in offered.items()},
-        [ranker.label for ranker in first if ranker.label in offered],
+        selection.own(offered) or [ranker.label for ranker in first if ranker.label in offered],
     )
     labels = st.multiselect(
         "Rankers", list(offered), key="rankers", wrap=True,

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, answering, disturbed
+from shuffleproof.app import address, answering, disturbed, selection
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ranking_degradation as figure
 from shuffleproof.app.opened import computed
@@ -160,7 +160,7 @@ def _marks(artefact: Artefact, family: str, measure: str, rankers: Sequence[str]
     st.subheader("Is it more than chance?")
     left, right = st.columns(2)
     chosen = choice.ranker(
-        "Compared with", rankers, "baseline", rankers[0], left,
+        "Compared with", rankers, "baseline", selection.baseline(rankers, rankers[0]), left,
         help="The ranker that the others are compared with at the same level.",
     )  # fmt: skip
     test = right.selectbox(

@@ -1,0 +1,141 @@
+"""The rankers that a person works with, ticked once for every page, and whom they stand against.
+
+The selection is what forms begin with and what pages of results show, as long as the address of a
+page names no rankers itself. Nothing but a person's tick changes it, and an empty one changes
+nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+import streamlit as st
+
+from shuffleproof.app import address, proposals, state, training
+from shuffleproof.app.figures.style import Stroke, stroke
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.experiment.ranker_sets import REFERENCES
+from shuffleproof.core.rankers.name import RankerName, display_names
+from shuffleproof.core.words import counted
+
+SELECTED, AGAINST = "selected", "against"
+"""In addresses: the rankers ticked, and the one that others are compared with."""
+
+FOLLOWING = ("show", "baseline", "minus", "rankers", "ranker", "new.rankers")
+"""Choices of pages that are made anew, from the selection, when a person changes it."""
+
+CHANGED = "selection changed"
+
+GLYPHS = {
+    "circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "triangle-down": "▼",
+    "triangle-left": "◀", "triangle-right": "▶", "star": "★", "cross": "✚", "x": "✖",
+    "pentagon": "⬟", "hexagon": "⬢", "octagon": "⯃", "hexagram": "✶", "star-square": "✦",
+    "star-diamond": "✧", "diamond-tall": "♦", "diamond-wide": "⬥", "hourglass": "⧗",
+    "bowtie": "⧓", "star-triangle-up": "▴", "triangle-ne": "◥", "triangle-sw": "◣",
+    "triangle-nw": "◤", "triangle-se": "◢", "star-triangle-down": "▾", "hexagon2": "⬣",
+}  # fmt: skip
+"""The marks of pictures as letters."""
+
+
+def choose() -> None:
+    """Draw the choice in the sidebar, with the colour, dash and mark of who is chosen."""
+    names = _offered(state.data())
+    shown = display_names(names)
+    options: dict[str, Sequence[str]] = {name: (name, shown[name]) for name in names}
+    chosen = address.several(SELECTED, options, (), nothing=())
+    nobody: dict[str | None, Sequence[str]] = {None: ()}
+    nobody.update(options)
+    pinned = address.one(AGAINST, nobody, None)
+    words = f"{counted(len(chosen), 'ranker')} chosen" if chosen else "Choose rankers"
+    with st.sidebar.popover(words, icon=":material/checklist:"):
+        st.multiselect(
+            "Rankers", names, key=SELECTED, wrap=True, format_func=shown.__getitem__,
+            on_change=_follow, placeholder="all that a page has",
+            help="What every form begins with and every result shows, unless an address names "
+            "rankers of its own.",
+        )  # fmt: skip
+        st.selectbox(
+            "Compared with", names, index=None, key=AGAINST, format_func=shown.__getitem__,
+            on_change=_follow, placeholder="as each page has it",
+            help="The baseline of every page, where its study has this ranker.",
+        )  # fmt: skip
+    drawn = [*chosen, *([pinned] if pinned and pinned not in chosen else [])]
+    if drawn:
+        lines = [_line(shown[name], stroke(name), pinned=name == pinned) for name in drawn]
+        st.sidebar.html("".join(lines))
+
+
+def _offered(data: str) -> list[str]:
+    """Whom a study of a data set may be asked about: by recipe, or brought from outside."""
+    try:
+        brought = proposals.imported(data)
+    except ShuffleproofError:  # the data set is gone: its page says so
+        brought = []
+    return [*training.FITTED, *brought]
+
+
+def _follow() -> None:
+    """Let the choices of the page follow the selection that was just changed."""
+    for name in FOLLOWING:
+        st.session_state.pop(name, None)
+        st.query_params.pop(name, None)
+    st.session_state[CHANGED] = True
+
+
+def changed() -> bool:
+    """Whether a form has to begin anew, once after every change."""
+    return bool(st.session_state.pop(CHANGED, False))
+
+
+def _line(name: str, look: Stroke, *, pinned: bool) -> str:
+    """A ranker's line and mark as pictures draw them, and its name."""
+    kind = "solid" if look.dash == "solid" else "dashed"
+    line = f"width:.9rem;border-top:3px {kind} {look.color}"
+    against = " · baseline" if pinned else ""
+    return (
+        '<div style="display:flex;gap:.25rem;align-items:center;font-size:.875rem">'
+        f'<span style="{line}"></span><span style="color:{look.color}">{GLYPHS[look.shape]}</span>'
+        f'<span style="{line};margin-right:.25rem"></span><span>{escape(name)}{against}</span>'
+        "</div>"
+    )
+
+
+def ticked() -> tuple[str, ...]:
+    """The rankers chosen, the baseline among them; none: everybody."""
+    chosen = tuple(st.session_state.get(SELECTED) or ())
+    pinned = st.session_state.get(AGAINST)
+    return (*chosen, pinned) if chosen and pinned and pinned not in chosen else chosen
+
+
+def own(labels: Iterable[str]) -> list[str]:
+    """Of these rankers those that are chosen; none where nobody is."""
+    return [label for label in labels if any(_is(label, name) for name in ticked())]
+
+
+def among(labels: Iterable[str]) -> list[str]:
+    """Of the rankers of a result those that are chosen, beside them what is for comparison.
+
+    All of them where nobody is chosen, or nobody who is there.
+    """
+    there = list(labels)
+    chosen = own(there)
+    if not chosen:
+        return there
+    return [label for label in there if label in chosen or _is_reference(label)]
+
+
+def baseline(labels: Iterable[str], usual: str) -> str:
+    """Whom a page compares with: the baseline chosen, where its result has it, else the usual."""
+    pinned = st.session_state.get(AGAINST)
+    return next((label for label in labels if pinned and _is(label, pinned)), usual)
+
+
+def _is_reference(label: str) -> bool:
+    return label in REFERENCES or RankerName.of(label).is_initial
+
+
+def _is(label: str, name: str) -> bool:
+    """Whether a result's label is of a ranker that was chosen: at any preset, of any seed."""
+    digits, own = RankerName.of(name).digits, RankerName.of(label).digits
+    if digits:
+        return bool(own) and (own.startswith(digits) or digits.startswith(own))
+    return RankerName.of(label).base == RankerName.of(name).base
