@@ -88,7 +88,9 @@ def _sop(rows: Rows) -> list[int]:
 def _quicksort(rows: Rows, items: list[int]) -> list[int]:
     if len(items) < 2:
         return items
-    pivot, before, after = items[0], [], []
+    pivot = items[0]
+    before: list[int] = []
+    after: list[int] = []
     for i in items[1:]:
         (before if rows[i][pivot] > rows[pivot][i] else after).append(i)
     return [*_quicksort(rows, before), pivot, *_quicksort(rows, after)]
