@@ -1,8 +1,9 @@
 """Commands of the shell as functions: the same flags, checks and work, with values for texts."""
 
 import io
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
 from inspect import Parameter
 from os import PathLike
@@ -10,11 +11,32 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.arguments import flags_of, parser
-from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.errors import ShuffleproofError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import text_of
+
+FLAG = re.compile(r"(?<![`\w-])--([a-z][a-z-]+)( is )?(?: (?=[\w]))?")
+"""A flag in a sentence, with the blank before its value; commands in backticks stay."""
 
 SHARED = frozenset({"json", "store", "device"})
 """Flags that a function has no use for, or says otherwise."""
+
+
+@contextmanager
+def arguments_for_flags() -> Iterator[None]:
+    """Let refusals name arguments of Python where they name flags of the shell; a decorator too.
+
+    >>> with arguments_for_flags():
+    ...     raise UsageError("cut them (--depth 40), or take --max-seconds (--set)")
+    Traceback (most recent call last):
+    shuffleproof.core.errors.UsageError: cut them (depth=40), or take max_seconds= (field=value)
+    """
+    try:
+        yield
+    except ShuffleproofError as error:
+        told = str(error).replace("--set is", "the field is").replace("--set", "field=value")
+        told = FLAG.sub(lambda flag: flag[1].replace("-", "_") + (flag[2] or "="), told)
+        error.args = (told,)
+        raise
 
 
 def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Answer:

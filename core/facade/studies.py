@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from shuffleproof.command import answer, flags_told, parameters_of
+from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -140,6 +140,7 @@ class Studies:
         prepared = self.workbench.prepared
         return {"train": prepared.train, "valid": prepared.valid, "test": prepared.test}
 
+    @arguments_for_flags()
     def train(self, name: str, **changes: Any) -> CachedRanker:
         """Train a ranker, or find it trained.
 
@@ -162,6 +163,7 @@ class Studies:
         self._check([name], texts)
         return self._done(name, workbench.trained(self._scope, name, texts))
 
+    @arguments_for_flags()
     def certify(  # noqa: PLR0913 (the flags of the command)
         self,
         ranker: Any,
@@ -217,6 +219,7 @@ class Studies:
         with closing(bar(title, progress=self.progress)) as watch:
             return finished(work, watch)
 
+    @arguments_for_flags()
     def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
         """The answer to a question of a kind, from values as a person writes them."""
         values = {}
@@ -312,6 +315,7 @@ for _name, _kind in _named().items():
 Studies.doctor.__doc__ = f"{(Studies.doctor.__doc__ or '').rstrip()}\n{flags_told('doctor')}"
 
 
+@arguments_for_flags()
 def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in words)
     data: str | PathLike[str] | Frames = SAMPLE,
     *,

@@ -333,3 +333,18 @@ def test_importing_the_package_loads_nothing_heavy():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda mine: mine.train("dlcm", epoch=3), "the field is 'epoch'; it must be epochs"),
+        (lambda mine: mine.perturbations("feature:1", {"cut": ["x"]}), "^levels is 'x'"),
+        (lambda _: sp.open("sample", initial="dlcm"), "cannot be the initial one"),
+        (lambda mine: mine.initial_ranking("setrank-imsab-multi-init"), r"Name .* \(initial=\)"),
+    ],
+)
+def test_refusals_name_arguments_and_no_flags(ask, told, mine):
+    with pytest.raises(ShuffleproofError, match=told) as refused:
+        ask(mine)
+    assert "--" not in str(refused.value)
