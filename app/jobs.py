@@ -30,6 +30,9 @@ FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
 
 SEEN, NEWS = "jobs under way", "jobs ended"
+UPLOADS = "upload jobs"
+"""Where a session remembers the uploads that it handed in; their ends are told to it alone."""
+
 RECENT_STEPS = 10
 COUNTED = ("epochs", "trees", "steps", "rounds")
 """Units of a ranker's own fitting; what prepares its lists has longer ones."""
@@ -143,7 +146,8 @@ def looked() -> tuple[tuple[Job, ...], bool]:
 def news() -> list[Job]:
     """The jobs that ended since this was last asked, each once."""
     ended: list[Job] = st.session_state.pop(NEWS, [])
-    return [job for job in ended if job.ended]
+    mine = st.session_state.get(UPLOADS, {})
+    return [job for job in ended if job.ended and (job.kind != "ingest" or job.id in mine)]
 
 
 def name(job: Job) -> str:

@@ -23,6 +23,7 @@ def choose_data() -> None:
     """Draw the choice of the data set at the top of the sidebar."""
     if WANTED in st.session_state:
         st.session_state["data"] = st.session_state.pop(WANTED)
+        address.pin("data", st.session_state["data"])
     names = data_sets()
     if st.query_params.get(USE) in names:
         st.session_state["data"] = st.query_params[USE]

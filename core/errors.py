@@ -4,7 +4,7 @@ A message says where, what was found and what to do. The command line prints it 
 the class's exit code; anything that is not a ShuffleproofError is a defect of ours.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
@@ -70,6 +70,24 @@ class LetorError(DataError):
     ) -> None:
         self.line_number = line_number
         super().__init__(f"{path}:{line_number}", f"{found} in {quoted(line)}", remedy)
+
+
+class BadLinesError(LetorError):
+    """Several malformed lines of one file: the first in full, the others a line each."""
+
+    def __init__(self, lines: Sequence[LetorError], *, more: bool) -> None:
+        """Put them together.
+
+        Args:
+            lines: two or more, in the order of the file.
+            more: whether others may follow.
+        """
+        first, *others = self.lines = tuple(lines)
+        self.line_number = first.line_number
+        number = f"first {len(lines)}" if more else str(len(lines))
+        listed = "\n".join(f"line {other.line_number}: {other.found}" for other in others)
+        remedy = f"{first.remedy}\nThe {number} malformed lines are this one and:\n{listed}"
+        DataError.__init__(self, first.place, first.found, remedy)
 
 
 class ShapeError(DataError):

@@ -60,7 +60,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "doctor": {
         "queries": "of the parts examined", "documents": "likewise", "features": "columns",
         "labels": "documents of each grade",
-        "findings": "severity, code, part, message and queries of what was found",
+        "findings": "severity, code, part, message, queries and action of what was found",
     },
     "doctor --ranker": {
         "findings": "as `doctor`", "ranker": "its name", "lists": "examined",

@@ -8,7 +8,7 @@ from typing import Any
 from shuffleproof.core.checks import rankers
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import done, one_fold, store_of, workbench_of
-from shuffleproof.core.data import catalogue, doctor, examination
+from shuffleproof.core.data import advice, catalogue, doctor, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.errors import ParameterError, UsageError
@@ -52,7 +52,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         seen = done("examine", examination.examined(artefact, store_of(arguments)))
         grave = [one for one in seen.findings if one.severity != "info"]
         row["findings"] = [_fields(one) for one in grave]
-        text += f"\n\nThe doctor on {row['name']}:\n{_listed(grave)}" if grave else ""
+        text += f"\n\nThe doctor on {row['name']}:\n{_advised(grave)}" if grave else ""
     if len(rows) == 1:
         return Answer({"folds": rows}, text)
     note = (
@@ -66,6 +66,14 @@ def _listed(findings: Sequence[doctor.Finding]) -> str:
     """Findings, a line each."""
     return "\n".join(
         f"{finding.severity:<8} {finding.where or 'all'}: {finding.message}" for finding in findings
+    )
+
+
+def _advised(findings: Sequence[doctor.Finding]) -> str:
+    """Findings about data, those of one kind together, each kind with what to do about it."""
+    return "\n".join(
+        _listed(one.findings) + (f"\n         → {one.action}" if one.action else "")
+        for one in advice.advised(findings)
     )
 
 
@@ -113,9 +121,12 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
         "features": len(fold.train.feature_ids),
         "labels": _labels(chosen),
     }
-    rows = [asdict(finding) | {"queries": _ids(finding, parts)} for finding in findings]
+    rows = [
+        asdict(finding) | {"queries": _ids(finding, parts), "action": advice.ACTIONS[finding.code]}
+        for finding in findings
+    ]
     spoilt = any(finding.severity == "problem" for finding in findings)
-    text = f"{table(facts)}\n\n{_listed(findings)}"
+    text = f"{table(facts)}\n\n{_advised(findings)}"
     return Answer(facts | {"findings": rows}, text, PROBLEM if spoilt else 0)
 
 

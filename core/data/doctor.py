@@ -295,7 +295,21 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
             some = ids[chosen].tolist()
             words = one if len(some) == 1 else several
             message = f"{len(some):,} of {counted(len(ids), 'feature')} {words}."
-            yield Finding(code, severity, message, _named("feature", some))
+            places: tuple[int, ...] = ()
+            if bound := {"huge-features": HUGE, "sentinel-features": LARGEST / 2}.get(code):
+                rows = _rows_beyond(dataset, np.flatnonzero(chosen), bound)
+                places = _queries_of(dataset, rows)
+                of = _named("query", [dataset.query_ids[place] for place in places])
+                message = f"{message[:-1]}; see {of}."
+            yield Finding(code, severity, message, _named("feature", some), queries=places)
+
+
+def _rows_beyond(dataset: RankingDataset, columns: np.ndarray, bound: float) -> np.ndarray:
+    """The rows that have a value beyond a bound in one of some columns."""
+    beyond = np.zeros(dataset.documents, dtype=bool)
+    for column in columns:
+        beyond |= np.abs(dataset.features[:, column]) > bound
+    return np.flatnonzero(beyond)
 
 
 def _repeats(dataset: RankingDataset) -> Iterator[Finding]:

@@ -191,7 +191,9 @@ def test_files_are_uploaded_read_in_and_opened(store):
     assert [job.kind for job in jobs.jobs_of(store).list("waiting")] == ["ingest"]
     worked(store)
     test.run()
-    assert "mine is read in and examined" in plain(test).replace("*", "")
+    again = page("Add data", **{"import": test.query_params["import"]})
+    for shown in (test, again):  # success survives a reload
+        assert "mine is read in and examined" in plain(shown).replace("*", "")
     assert not list((store.root / "uploads").iterdir()), "nothing stays behind"
     next(button for button in test.button if button.label == "Open mine").click().run()
     assert test.session_state["data"] == "mine"
@@ -201,7 +203,7 @@ def test_files_are_uploaded_read_in_and_opened(store):
 def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     test = page("Add data")
     test.text_input(key="upload name").set_value("mine").run()
-    bad = LETOR + f"1 qid:7 1:{MARKUP}\n"
+    bad = LETOR + f"1 qid:7 1:{MARKUP}\n" + f"1 qid:{MARKUP} 1:1e999\n" * 2
     chosen(test, [("train.txt", bad), ("vali.txt", LETOR), ("test.txt", LETOR)])
     test.selectbox(key="upload missing").set_value("zero").run()
     next(button for button in test.button if button.label == "Import").click().run()
@@ -211,6 +213,11 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert "train/train.txt:91" in error.replace("\\", "").replace(JOINER, "")
     assert "value that is not a number" in error
     assert not re.search(r"(?<!\\)!\[", error)
+    assert "The 3 malformed lines" in test.code[0].value, "all of them in one go"
+    assert "line 93: an infinite value" in test.code[0].value
+    assert not page("Add data").error, "another window is not told"
+    again = page("Add data", **{"import": test.query_params["import"]})
+    assert "train.txt:91" in again.error[0].value.replace("\\", "").replace(JOINER, "")
     assert test.text_input(key="upload name").value == "mine"
     assert test.selectbox(key="upload missing").value == "zero"
     assert plain(test).count("bytes)") == 3
@@ -248,6 +255,7 @@ def test_renaming_and_deleting(store, tmp_path):
     test.text_input(key="rename mine").set_value("new name")
     next(button for button in test.button if button.label == "Rename").click().run()
     assert test.session_state["data"] == "new name"
+    assert "Not found" not in plain(test), "the address says the new name"
     assert "mine" not in store.names()
     assert store.names()["new name"] == artefact.key
     next(button for button in test.button if button.label == "Delete …").click().run()
@@ -255,6 +263,7 @@ def test_renaming_and_deleting(store, tmp_path):
     assert "It is also called other" in plain(test), "the same bytes are one data set"
     test.button(key="delete now").click().run()
     assert not test.exception
+    assert "Not found" not in plain(test)
     assert store.names() == {}
     assert artefact.key not in {each.key for each in store.artefacts()}
 

@@ -15,7 +15,8 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
 from shuffleproof.core.answers.trained import studied_on, trained_on
-from shuffleproof.core.data import examination, trec
+from shuffleproof.core.data import advice, examination, trec
+from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding
@@ -105,17 +106,27 @@ def _wait(artefact: Artefact) -> None:
 
 def _findings(examined: Examination, notes: list[str]) -> None:
     st.subheader("What the doctor found")
-    grave = [finding for finding in examined.findings if finding.severity != "info"]
-    remarks = [finding for finding in examined.findings if finding.severity == "info"]
+    every = advice.advised(examined.findings)
+    grave = [one for one in every if one.severity != "info"]
+    remarks = [one for one in every if one.severity == "info"]
     if not grave:
         st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
-    for place, finding in enumerate(grave):
-        _finding(finding, f"grave {place}")
-    with st.expander(f"{len(remarks) + len(notes)} remarks"):
-        for place, finding in enumerate(remarks):
-            _finding(finding, f"remark {place}")
+    for one in grave:
+        with st.container(border=True):
+            _advice(one)
+    with st.expander(f"{counted(len(remarks) + len(notes), 'remark')}"):
+        for one in remarks:
+            _advice(one)
         for note in notes:
             st.markdown(f"{parts.SEVERITIES['info']} {escaped(note)}")
+
+
+def _advice(one: Advice) -> None:
+    """What was found of one kind, part by part, and what to do about it."""
+    for place, finding in enumerate(one.findings):
+        _finding(finding, f"{finding.code} {place}")
+    if one.action:
+        st.markdown(f":material/arrow_forward: {escaped(one.action)}")
 
 
 def _finding(finding: Finding, key: str) -> None:
@@ -267,6 +278,8 @@ def _renamed(old: str, new: str, artefact: Artefact) -> None:
 @st.dialog("Delete this data set?")
 def _ask(name: str, artefact: Artefact) -> None:
     store = services.store()
+    if store.find(artefact.key) is None:  # the dialog runs once more after "Delete it"
+        st.rerun()
     fold = services.fold(str(artefact.key))
     rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint)
     studies = studied_on(store, str(artefact.facts["fingerprint"]))
@@ -310,3 +323,4 @@ def _delete(artefact: Artefact) -> None:
         st.session_state["manage errors"] = [str(error)]
     else:
         st.session_state["data"] = SAMPLE
+        address.pin("data", SAMPLE)

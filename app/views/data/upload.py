@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from shuffleproof.app import jobs, received, services, uploads
+from shuffleproof.app import address, jobs, received, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading
@@ -31,6 +31,8 @@ STEPS = {
     "parts examined": "examining the parts",
 }
 DRAFT = "upload"
+IMPORT = "import"
+"""Where the address keeps the job that this window handed in, so that a reload shows its end."""
 
 
 def section() -> None:
@@ -106,36 +108,35 @@ def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: Reading) -> 
     except (ShuffleproofError, OSError) as error:
         st.error(escaped(str(error)))
         return
-    st.session_state.setdefault("upload jobs", {})[job.id] = "running"
+    st.session_state.setdefault(jobs.UPLOADS, {})[job.id] = "running"
+    address.pin(IMPORT, job.id)
     st.rerun()
 
 
 def _work() -> None:
     """Draw ingestions under way, and how those of this session ended."""
-    mine: dict[str, str] = st.session_state.setdefault("upload jobs", {})
+    mine: dict[str, str] = st.session_state.setdefault(jobs.UPLOADS, {})
     listed = [job for job in jobs.table().list() if job.kind == "ingest"]
     for job in listed:
         if job.state == "done":  # others may be tried again
             uploads.discard(services.store(), job)
+        if job.id in address.says(IMPORT):  # handed in before this window was loaded again
+            mine.setdefault(job.id, job.state if job.ended else "running")
     if any(not job.ended for job in listed):
         st.fragment(_under_way, run_every=jobs.FAST)()
     for job in listed:
         if job.ended and mine.get(job.id) == "running":
             mine[job.id] = job.state
             _ended(job)
-        if job.state == "failed" or (job.ended and job.id in mine):
+        if job.ended and job.id in mine:
             _result(job)
 
 
 def _ended(job: Job) -> None:
-    """Tell the end of a job of this session, once."""
-    name = escaped(str(job.parameters["name"]))
+    """Empty the form when a job of this session has read its files; the sidebar tells the end."""
     if job.state == "done":
-        st.toast(f"{name} is read in.", icon=":material/check_circle:")
         st.session_state["upload name"] = ""
         received.clear(DRAFT)
-    elif job.state == "failed":
-        st.toast(f"{name} could not be read.", icon=":material/error:")
 
 
 def _under_way() -> None:
@@ -181,14 +182,18 @@ def _result(job: Job) -> None:
                     args=(each,), type="primary",
                 )  # fmt: skip
         return
-    reason = f"**{name}** was cancelled." if job.state == "cancelled" else escaped(job.reason)
+    first, _, rest = job.reason.partition("\n")
+    reason = f"**{name}** was cancelled." if job.state == "cancelled" else escaped(first)
     words, out = st.columns([5, 1], vertical_alignment="center")
     words.error(f"{name}: {reason}" if job.state == "failed" else reason)
+    if rest:
+        words.code(rest, language=None, height=240 if rest.count("\n") > 9 else None)
     out.button("Dismiss", key=f"dismiss {job.id}", on_click=_dismiss, args=(job,), width="stretch")
 
 
 def _dismiss(job: Job) -> None:
-    st.session_state.get("upload jobs", {}).pop(job.id, None)
+    st.session_state.get(jobs.UPLOADS, {}).pop(job.id, None)
+    address.pin(IMPORT)
     uploads.discard(services.store(), job)
     jobs.act("forget", job.id)
 
@@ -197,3 +202,4 @@ def _open(name: str) -> None:
     """Use this data set from now on and show its facts; a callback."""
     st.session_state["data"] = name
     st.session_state["view"] = "Facts"
+    address.pin(IMPORT)

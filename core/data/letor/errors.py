@@ -1,5 +1,6 @@
 """The message of every malformed line and group file."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from shuffleproof.core.data.letor.stream import (
     blocks,
     long_line,
 )
-from shuffleproof.core.errors import DataError, LetorError
+from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
 MESSAGES = {
@@ -41,6 +42,11 @@ MESSAGES = {
     sink.BARE_RETURN: LONE_RETURN,
     sink.BAD_END: ("something behind the cells that is neither a cell nor # …", EXAMPLE),
 }
+IN_CELLS = {sink.BAD_CELL, sink.BAD_VALUE, sink.INFINITE, sink.NULL_CELL, sink.BAD_END}
+"""What is wrong with one cell, which is quoted: it may stand far behind the start of its line."""
+
+FAULTS = 20
+"""Malformed lines that are named at once; the rest of the file is not read then."""
 
 
 def malformed(code: int, block: Block, start: int, name: str, limits: Limits) -> LetorError:
@@ -60,7 +66,33 @@ def malformed(code: int, block: Block, start: int, name: str, limits: Limits) ->
     if code == sink.BAD_END and b"\r" in text:
         code = sink.BARE_RETURN
     found, remedy = MESSAGES[code]
-    return LetorError(name, number, shown, found, remedy)
+    cell = _refused(text).decode(errors="backslashreplace") if code in IN_CELLS else ""
+    return LetorError(name, number, shown, f"{found} ({cell})" if cell else found, remedy)
+
+
+def _refused(line: bytes) -> bytes:
+    """The first cell of a line that is no feature:number, cut to 40 bytes; empty if all are.
+
+    >>> _refused(b"1 qid:7 1:0.5 2:x 3:1 # 9:y")
+    b'2:x'
+    """
+    for cell in line.partition(b"#")[0].split()[1:]:
+        feature, _, value = cell.partition(b":")
+        if feature != b"qid" and not (feature.isdigit() and _is_finite(value)):
+            return cell[:40]
+    return b""
+
+
+def _is_finite(text: bytes) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def together(faults: Sequence[LetorError], *, more: bool) -> LetorError:
+    """The one error of the malformed lines of a file, one or several."""
+    return faults[0] if len(faults) == 1 and not more else BadLinesError(faults, more=more)
 
 
 def too_large(

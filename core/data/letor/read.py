@@ -34,18 +34,20 @@ from shuffleproof.core.data.letor.sink import (
     BAD_LABEL,
     CLIPPINGS,
     DONE,
+    LONG_LINE,
     MORE_COLUMNS,
     NEEDED_ID,
     NULLS,
     PATCHES,
     PATCHES_FULL,
     QUERY_LENGTH,
+    ROW,
     RUN,
     Missing,
     Rules,
     addresses,
 )
-from shuffleproof.core.data.letor.stream import Block, Limits, Source, blocks
+from shuffleproof.core.data.letor.stream import Block, Limits, Source, blocks, line_end
 from shuffleproof.core.data.letor.table import (
     GrowingTable,
     column_totals,
@@ -53,7 +55,7 @@ from shuffleproof.core.data.letor.table import (
     mark_features,
 )
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.words import counted
 
 __all__ = [
@@ -124,7 +126,7 @@ def read(
         limits: what the file may ask for.
 
     Raises:
-        LetorError: a malformed line.
+        LetorError: a malformed line, or the first twenty (`BadLinesError`).
         DataError: a damaged, empty or oversized file.
     """
     table = LetorTable(Missing(missing), limits or Limits())
@@ -150,6 +152,7 @@ class LetorTable:
         self._room, self._decoded = Room(self.limits), 0
         self._called, self.lacking = "", 0
         self._runs = Runs()
+        self._faults: list[LetorError] = []
         self.feature_ids: Int64[np.ndarray, " features"] = np.zeros(0, dtype=np.int64)
 
     def add(
@@ -177,15 +180,32 @@ class LetorTable:
         )
         self._called = called
         first_row = self._table.file_start = self._table.rows
-        for block in blocks(source, called, self.limits):
+        self._faults.clear()
+        for block in self._blocks(source, called):
             self._take(block, called, with_query=groups is None)
             self._name_runs()
             yield block.stored
+        if self._faults:
+            raise letor_errors.together(self._faults, more=False)
         if self._table.rows == first_row:
             raise DataError(called, "no documents", "LETOR text is expected: label qid:id 1:value")
         self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
         if groups is not None:
             self._name_groups(groups, first_row, called)
+
+    def _blocks(self, source: Source, name: str) -> Iterator[Block]:
+        """The blocks of a file, up to where it cannot be read on after malformed lines."""
+        try:
+            yield from blocks(source, name, self.limits)
+        except DataError:
+            if not self._faults:
+                raise
+
+    def _fault(self, code: int, block: Block, start: int, name: str) -> None:
+        """Remember the malformed line at a place of a block; the last one to be told is raised."""
+        self._faults.append(letor_errors.malformed(code, block, start, name, self.limits))
+        if len(self._faults) == letor_errors.FAULTS:
+            raise letor_errors.together(self._faults, more=True)
 
     def _take(self, block: Block, name: str, *, with_query: bool) -> None:
         table = self._table
@@ -214,7 +234,9 @@ class LetorTable:
             if code == MORE_COLUMNS:
                 self._widen(before, block, place - start, name)
             elif code != PATCHES_FULL:
-                raise letor_errors.malformed(code, block, place - start, name, self.limits)
+                self._fault(code, block, place - start, name)
+                place = start + line_end(block, place - start)
+                table.sink.state[ROW] += code != LONG_LINE  # what it left is no start of another
 
     def _patch(self, block: Block, name: str) -> None:
         """Finish the numbers that the compiled parser could not decide."""
@@ -223,7 +245,8 @@ class LetorTable:
             value = float(block.buffer[first - start : last - start].tobytes())
             if abs(value) >= BEYOND:
                 if cell < 0:
-                    raise letor_errors.malformed(BAD_LABEL, block, first - start, name, self.limits)
+                    self._fault(BAD_LABEL, block, first - start, name)
+                    continue
                 value = math.copysign(LARGEST, value)
                 sink.state[CLIPPINGS] += 1
             if cell >= 0:

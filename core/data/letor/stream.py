@@ -251,6 +251,16 @@ def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decod
     return _Decoded(raw, raw.tell, raw.seek(0, io.SEEK_END) - raw.seek(0))
 
 
+def line_end(block: Block, start: int) -> int:
+    """Where the line ends that a place of a block is in, behind its newline."""
+    step = 1 << 12
+    for low in range(start, block.end, step):
+        found = block.buffer[low : min(low + step, block.end)].tobytes().find(b"\n")
+        if found >= 0:
+            return low + found + 1
+    return block.end
+
+
 def newlines(buffer: UInt8[np.ndarray, " bytes"], end: int) -> int:
     """How many lines end before `end`."""
     return int(np.count_nonzero(buffer[:end] == NEWLINE))

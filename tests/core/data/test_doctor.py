@@ -1,11 +1,12 @@
 import dataclasses
+import inspect
 import re
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from shuffleproof.core.data import doctor, doctor_counts
+from shuffleproof.core.data import advice, doctor, doctor_counts
 from shuffleproof.core.data.benchmarks import Size, likeliest
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.letor import read as letor
@@ -102,6 +103,9 @@ def test_features_that_are_constant_huge_or_sentinels():
     ):
         assert found(findings, code).where == f"feature {feature}"
         assert found(findings, code).message.startswith("1 of 5 features")
+    assert found(findings, "sentinel-features").queries == (0,)
+    assert found(findings, "huge-features").queries == (0,)
+    assert "see query 0" in found(findings, "huge-features").message
 
 
 def test_equal_vectors_count_within_a_query_only():
@@ -305,3 +309,22 @@ def test_parts_with_other_features_are_told(absent, severity):
     if told:
         assert f"{absent} of the 100 features that train has" in told.message
         assert "0 in every row of test" in told.message
+
+
+def test_findings_of_a_kind_stand_together_the_worst_first_each_with_what_to_do(neutral):
+    codes = re.findall(r'"([a-z]+(?:-[a-z]+)+|benchmark)"', inspect.getsource(doctor))
+    codes = {code for code in codes if f'Finding("{code}"' in inspect.getsource(doctor)}
+    assert codes <= set(advice.ACTIONS), "every finding has its place among the consequences"
+    lists, few = np.diff(neutral.offsets), neutral.select(np.arange(9))
+    spoilt = make(neutral.features * 1e9, np.zeros(neutral.documents), lists)
+    fold = Fold(spoilt, few, dataclasses.replace(few, labels=np.zeros(few.documents, np.float32)))
+    every = advice.advised(doctor.examine_fold(fold))
+    by = {one.findings[0].code: one for one in every}
+    assert len(by) == len(every)
+    assert {one.part for one in by["one-label"].findings} == {"train", "test"}
+    grave = [one.severity for one in every]
+    assert grave == sorted(grave, key=["problem", "warning", "info"].index)
+    assert [one for one in by if by[one].severity == "problem"][:2] == [
+        "one-label", "shared-queries",
+    ]  # fmt: skip
+    assert all(one.action for one in every if one.severity != "info")

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import subprocess
 import sys
 import zipfile
@@ -360,3 +361,36 @@ def test_published_null_cells():
     assert found.dataset.features.shape == (14013, 21)
     assert np.isfinite(found.dataset.features).all()
     assert found.missing_cells / found.dataset.features.size == pytest.approx(0.348, abs=0.02)
+
+
+def test_every_malformed_line_up_to_the_twentieth_is_named_in_one_go(tmp_path):
+    good = "1 qid:7 1:0.5 3:2 # x\n"
+    wrong = {
+        2: ("x qid:7 1:1", "the label is not a number"),
+        3: ("1 1:1", "no qid"),
+        5: ("1 qid:8 " + "1:0.25 " * 1 + "2:" + "7" * 200 + "x", r"not a number \(2:777"),
+        6: ("1 qid:8 3:1 1:2 3:4", "the same feature twice"),
+        7: ("1 qid:8 3:1 1:2 2:NULL", r"a NULL or NaN cell \(2:NULL\)"),
+        9: ("1 qid:9 1:1e999", r"infinite value.* \(1:1e999\)"),
+        11: ("1 qid:9 1:1 what", r"neither a cell nor # … \(what\)"),
+    }
+    lines = [wrong[at][0] + "\n" if at in wrong else good for at in range(1, 13)]
+    for block_bytes in (512, 1 << 20):  # the lines in one block, and in several
+        limits = letor.Limits(block_bytes=block_bytes, line_bytes=600)
+        with pytest.raises(LetorError) as caught:
+            parsed("".join(lines), limits=limits)
+        assert [line.line_number for line in caught.value.lines] == list(wrong)
+        for line, (_, words) in zip(caught.value.lines, wrong.values(), strict=True):
+            assert re.search(words, line.found), line.found
+        told = str(caught.value).splitlines()
+        assert told[0].startswith("some.txt:2: the label is not a number")
+        assert told[1] == "The 7 malformed lines are this one and:"
+        assert told[-1].startswith("line 11: something behind the cells")
+    with pytest.raises(LetorError, match="The first 20 malformed lines") as caught:
+        parsed(good + "1 qid:8 1:x\n" * 40)
+    assert len(caught.value.lines) == 20
+    with pytest.raises(LetorError, match="first 20 malformed lines"):
+        parsed("1 qid:8 3:1 1:x\n" * 25)
+    with pytest.raises(LetorError) as caught:
+        parsed(good + "1 qid:8 1:x\n" + good)
+    assert type(caught.value) is LetorError, "one line is told as ever"
