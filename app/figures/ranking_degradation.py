@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
+    REFERENCE,
     end_labels,
     faded,
     laid_out,
@@ -59,6 +60,8 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     high = float(shown.high.max())
     room = max(high - low, 1e-6) * 0.06
     bottom = low if from_zero and shown.low.min() >= 0 else float(shown.low.min()) - room
+    if bottom < 0 < high:
+        figure.add_hline(0, line={"color": REFERENCE, "width": 1})
     _axes(figure, shown, x, f"{family}: {unit}")
     yaxes(figure, title=measure, range=[bottom, high + room])
     laid_out(figure, hovermode="closest", height=HEIGHT, showlegend=False)

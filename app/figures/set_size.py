@@ -115,6 +115,7 @@ def _range(frame: pd.DataFrame, *, from_zero: bool) -> list[float]:
     low, high = float(frame["low"].min()), float(frame["high"].max())
     if not math.isfinite(low) or not math.isfinite(high):
         return [0.0, 1.0]
+    from_zero = from_zero and low >= 0
     room = (high - (0.0 if from_zero else low) or 1.0) * 0.05
     return [0.0 if from_zero else low - room, high + room]
 

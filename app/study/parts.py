@@ -94,6 +94,26 @@ def convention(words: str, *more: str) -> None:
     st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
 
 
+LOSS, REGRET, MEAN = "loss", "regret", "mean"
+VIEWS: Mapping[str, tuple[str, str]] = {
+    LOSS: ("Loss", "what each query loses, on average, with the 95 % interval that is tested"),
+    REGRET: ("Below the ceiling", "what the best order of the same documents has more"),
+    MEAN: ("Mean", "the measure itself, with 95 % intervals of each mean alone"),
+}
+"""What curves can show; the first is the one that paired tests are about."""
+
+
+def drawn_as(*views: str) -> str:
+    """Draw the choice of what curves show; a name of VIEWS, by default of loss and mean."""
+    offered = views or (LOSS, MEAN)
+    chosen = st.segmented_control(
+        "Vertical axis", offered, default=offered[0], required=True, key="drawn",
+        format_func=lambda name: VIEWS[name][0], bind="query-params",
+        help="; ".join(f"{VIEWS[name][0]}: {VIEWS[name][1]}" for name in offered) + ".",
+    )  # fmt: skip
+    return str(chosen or offered[0])
+
+
 def not_yet(missing: str, remedy: str, command: str = "") -> None:
     """A page that can't do anything yet says what is missing and what provides it."""
     st.info(told(missing), icon=":material/hourglass_empty:")

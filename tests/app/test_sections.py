@@ -3,6 +3,7 @@
 import html
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
@@ -14,6 +15,9 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.studies import text_of
 from shuffleproof.core.rankers.name import named
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.perturbations import sections as perturbations
+from shuffleproof.core.studies.kinds.ranking_degradation import sections as ranking_degradation
+from shuffleproof.core.studies.kinds.set_size import sections as set_size
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Finding, Picture, View
@@ -109,3 +113,50 @@ def test_wide_tables_have_a_column_a_level():
     assert table.frame.fillna(-1).to_numpy().tolist() == [
         ["a", 0.25, 0.5], ["b", 0.75, -1], ["Kendall τ to the original", 0.75, 0.5],
     ]  # fmt: skip
+
+
+def means_lost(frame):
+    return dict(zip(zip(frame.ranker, frame.level, strict=True), frame["mean"], strict=True))
+
+
+def test_the_losses_drawn_are_the_losses_tested(every_study):
+    """One number a point: of the picture, and of the table of tests or the headline."""
+    figure3 = StudyResult.open(every_study[1]["initial-ranking"].path)
+    family, measure = figure3.recipe["perturbations"][0][0], str(figure3.measures[0])
+    drawn_ = ranking_degradation.losses_of(figure3, family, measure)
+    tested = ranking_degradation.marks(figure3, family, measure)
+    both = drawn_.merge(tested, on=["ranker", "level"])
+    assert len(both) == len(drawn_) == len(tested)
+    changed = both[both["change"].notna()]
+    assert changed["mean_x"].to_numpy() == pytest.approx(-changed["change"].to_numpy())
+    np.testing.assert_allclose(changed["p"], changed["change_p"])
+    clear = (changed["low"] > 0) | (changed["high"] < 0)
+    assert clear.tolist() == (changed["change_p"] <= 0.05).tolist()
+    still = both[both["change"].isna()]
+    assert not still[["mean_x", "low", "high"]].to_numpy().any()
+
+    several = StudyResult.open(every_study[1]["perturbations"].path)
+    measure = str(several.measures[0])
+    losses = perturbations.losses(several, measure)
+    for family, own in losses.groupby("family", sort=False):
+        summary = perturbations.of_family(several, family).summary([measure])
+        of_family = means_lost(perturbations.losses_of(several, summary, measure))
+        for row in own.itertuples():
+            assert of_family[row.ranker, row.level] == pytest.approx(
+                row.loss, abs=1e-6, nan_ok=True
+            )
+
+
+def test_losses_and_regrets_of_sizes_are_paired(every_study):
+    """The loss drawn at the last size is the one tested, and no ranker passes the ceiling."""
+    result = StudyResult.open(every_study[1]["set-size"].path)
+    measure = str(result.measures[0])
+    losses, lost = set_size.losses_of(result, measure), set_size.drops(result, measure)
+    for drop in lost.itertuples():
+        at = losses[(losses["ranker"] == drop.ranker) & (losses["size"] == drop.tested_on)]
+        own = at[at["trained_on"] == str(drop.trained_on)]
+        assert own["mean"].item() == pytest.approx(drop.loss)
+    regrets = set_size.regrets(result, measure)
+    assert set(regrets["ranker"]) == set(set_size.curves(result, measure)["ranker"]) - {"ideal"}
+    assert (regrets["mean"] >= -1e-6).all()
+    assert (regrets["mean"] > 1e-3).any()

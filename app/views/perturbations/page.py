@@ -23,12 +23,13 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
+from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table, inferred
 from shuffleproof.core.words import counted
 
-SHORT = {"last": "Last", "worst": "Worst", "mean": "Mean"}
+SHORT = {"last": "Last", "worst": "Worst"}
 MAP, CELL = "losses", chooses(point=str, family=str)
 CURVES, POINT = "curves", chooses(point=str, at=float)
 
@@ -108,7 +109,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     """
     known = list(disturbed.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
-    left, right = st.columns(2)
+    left, right, axis = st.columns(3)
     chosen = left.selectbox(
         "Family", known, key="family", bind="query-params",
         help="Or click a cell of the map.",
@@ -117,13 +118,19 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         "Queries of", rankers, "point", place=right,
         placeholder="Click a cell or a point, or choose",
     )  # fmt: skip
+    with axis:
+        what = parts.drawn_as()
     family = chosen if chosen in known else known[0]
     entry = disturbed.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
         st.caption(told(f"{words} {sections.short_of(artefact.facts, [family])}"))
     summary = _summary(str(artefact.key), family, measure)
-    _curves(summary[summary["ranker"].isin(rankers)], family, measure)
+    shown, words = summary, measure
+    if what == parts.LOSS and len(summary):
+        shown = _losses(str(artefact.key), family, measure)
+        words = loss_in(measure)
+    _curves(shown[shown["ranker"].isin(rankers)], family, words)
     if attacked(family):
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)
@@ -141,6 +148,12 @@ def _summary(key: str, family: str, measure: str) -> pd.DataFrame:
     if len(rows):
         return rows.reset_index(drop=True)
     return sections.of_family(opened.result(key), family).summary([measure])
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _losses(key: str, family: str, measure: str) -> pd.DataFrame:
+    """The same points as paired losses."""
+    return sections.losses_of(opened.result(key), _summary(key, family, measure), measure)
 
 
 def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:

@@ -35,6 +35,7 @@ from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
+from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
@@ -79,6 +80,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
+        what = parts.drawn_as()
         family, x, from_zero = _what(recipe)
     with top.picture:
         drawing, finding = st.container(), st.container()
@@ -89,12 +91,16 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top.says(measures=(measure,), family=family, rankers=rankers)
     summary = computed(key, StudyResult.summary, [measure])
     summary = summary[(summary.family == family) & summary.ranker.isin(rankers)]
-    unit = disturbed.unit(family)
-    curves = drawn(figure.curves, summary, family, measure, unit, x=x, from_zero=from_zero)
-    chart(curves, figure.alt_text(summary, family, measure), CHART, CLICK, place=drawing)
+    unit, shown, axis = disturbed.unit(family), summary, measure
+    if what == parts.LOSS:
+        losses = computed(key, sections.losses_of, family, measure)
+        shown, axis = losses[losses.ranker.isin(rankers)], loss_in(measure)
+    curves = drawn(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
+    chart(curves, figure.alt_text(shown, family, axis), CHART, CLICK, place=drawing)
     with finding, parts.in_words():
         parts.finding(computed(key, sections.finding, family, measure, rankers))
         _claim(computed(key, sections.claim, family, measure))
+        st.markdown(escaped(computed(key, sections.of_order, family, measure, rankers)))
     _of_point(artefact, family, measure, rankers)
     table = _marks(artefact, family, measure, rankers)
     place = parts.folded("All numbers in the figure", "every number")

@@ -30,6 +30,7 @@ from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
+from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table
@@ -102,6 +103,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
+        what = parts.drawn_as(parts.LOSS, parts.REGRET, parts.MEAN)
         home = _home(trained_on(artefact.recipe))
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.picture:
@@ -120,9 +122,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     name = str(measure)
     top.says(measures=(name,), rankers=rankers)
     frame = computed(key, sections.curves, name)
-    rows = of_home(frame[frame["ranker"].isin((*CANDIDATES, *rankers))], home)
-    curves = drawn(figure.curves, rows, name, home, from_zero=from_zero)
-    chart(curves, figure.alt_text(rows, name), CHART, queries.choose, place=drawing)
+    shown, axis = _drawn(key, name, what, frame)
+    rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
+    curves = drawn(figure.curves, rows, axis, home, from_zero=from_zero)
+    chart(curves, figure.alt_text(rows, axis), CHART, queries.choose, place=drawing)
     drops = computed(key, sections.drops, name)
     claim = computed(key, sections.claim, name)
     with finding, parts.in_words():
@@ -139,6 +142,15 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if place is not None:
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
     choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))
+
+
+def _drawn(key: str, measure: str, what: str, means: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows that the picture shows, and what its axis is called."""
+    if what == parts.LOSS:
+        return computed(key, sections.losses_of, measure), loss_in(measure)
+    if what == parts.REGRET:
+        return computed(key, sections.regrets, measure), sections.below(measure)
+    return means, measure
 
 
 def of_home(frame: pd.DataFrame, home: int | None) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
@@ -16,6 +17,7 @@ from shuffleproof.core.studies.conventions import derived
 from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, only
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
+from shuffleproof.core.studies.paired import loss_in, paired
 from shuffleproof.core.studies.result import StudyResult, disturbed, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
@@ -242,7 +244,6 @@ COLUMNS = (
 STRENGTHS = {
     "last": "each family's last level",
     "worst": "the level that hurts most",
-    "mean": "the mean over its levels",
 }
 """How the levels of a family, which count different things, become one number."""
 
@@ -328,19 +329,40 @@ def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
             where there are others.
 
     Returns:
-        ranker, family, level (NaN: a mean over levels), loss.
+        ranker, family, level, loss.
     """
     names = ["ranker", "family", "level", "loss"]
     points = frame.groupby(names[:2], sort=False)["loss"]
     rows = frame.loc[(points.cumcount() > 0) | (points.transform("size") == 1), names]
     by = [rows["ranker"], rows["family"]]
-    if strength == "mean":
-        return rows["loss"].groupby(by, sort=False).mean().reset_index().assign(level=np.nan)[names]
     if strength == "worst":
         chosen = rows["loss"].fillna(-np.inf).groupby(by, sort=False).idxmax()
     else:
         chosen = rows.index.to_series().groupby(by, sort=False).max()
     return rows.loc[chosen].reset_index(drop=True)
+
+
+def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """What every level of one family costs each ranker, paired by query; all tested together.
+
+    Args:
+        result: of the study.
+        summary: the rows of the family and measure.
+        measure: that is lost.
+
+    Returns:
+        The rows with p; the measure is called as `core.studies.paired.loss_in` calls it, its mean is
+        the loss that `losses` has from the lists as they are.
+    """
+    frame = summary.reset_index(drop=True)
+    start = {label: as_is(result, label, measure) for label in dict.fromkeys(frame["ranker"])}
+    points = zip(frame["ranker"], frame["family"], frame["level"], strict=True)
+    pairs = {
+        row: (start[label], result.per_query(label, family, level, measure))
+        for row, (label, family, level) in enumerate(points)
+        if not is_as_is(family, level)
+    }
+    return paired(frame, pairs).assign(measure=loss_in(measure))
 
 
 def of_family(result: StudyResult, family: str) -> StudyResult:

@@ -21,12 +21,14 @@ from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, pair
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
+from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import PAPER_FAMILY, rising
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.paired import loss_in, paired
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
@@ -39,7 +41,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, interval, number, p_value, signed
+from shuffleproof.core.words import counted, interval, listed, number, p_value, signed
 
 Queries = Float64[np.ndarray, " queries"]
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
@@ -194,6 +196,62 @@ def claimed(verdict: Mapping[str, Any]) -> str:
     )
 
 
+def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
+    """What every level of a family costs each ranker, paired by query, as `marks` tests it.
+
+    Returns:
+        SUMMARY and p; the measure is called as `core.studies.paired.loss_in` calls it, its mean is
+        the loss from the unchanged lists: minus the change in `marks`, with the same p.
+    """
+    summary = result.summary([measure])
+    frame = summary[summary["family"] == family].reset_index(drop=True)
+    start = _levels(result, family)[0]
+    first = {label: result.per_query(label, family, start, measure) for label in _labels(frame)}
+    points = zip(frame["ranker"], frame["level"], strict=True)
+    pairs = {
+        row: (first[label], result.per_query(label, family, level, measure))
+        for row, (label, level) in enumerate(points)
+        if level != start
+    }
+    return paired(frame, pairs).assign(measure=loss_in(measure))
+
+
+def _labels(frame: pd.DataFrame) -> list[str]:
+    return [*dict.fromkeys(map(str, frame["ranker"]))]
+
+
+def of_order(
+    result: StudyResult, family: str, measure: str, rankers: Sequence[str] | None = None
+) -> str:
+    """Why rankers that use no initial ranking change with it: they read the order shown.
+
+    Args:
+        result: of an initial-ranking study.
+        family: of perturbations.
+        measure: one that follows from what is stored.
+        rankers: labels; by default all.
+    """
+    frame = falls(result, family, measure)
+    moved = [str(label) for label, of in frame.groupby("ranker", sort=False) if np.ptp(of["mean"])]
+    known = [label for label in moved if rankers is None or label in rankers]
+    readers = [RankerName.of(label).display for label in known if _fed_shuffled(label)]
+    if not readers:
+        return ""
+    verb = "reads" if len(readers) == 1 else "read"
+    return (
+        f"{listed(readers)} {verb} no initial ranking, but documents one after another, in a fixed "
+        "shuffle of the order shown: another order shown is read in another order, so answers "
+        "change without any use of the initial ranking."
+    )
+
+
+def _fed_shuffled(label: str) -> bool:
+    """Whether a ranker of the registry reads the order shown, shuffled, and no initial ranking."""
+    base = RankerName.of(label).base
+    recipe = spec(base).recipe() if base in RANKERS else {}
+    return bool(recipe.get("model", {}).get("feed") == "shuffled")
+
+
 TESTED = (
     "change: from the unchanged lists; against: the initial ranking at the same level. Paired t "
     "tests, p adjusted by Holm over each column, d: Cohen's d, ▲ ▼: p ≤ 0.05."
@@ -226,10 +284,14 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         family, measure = str(name), str(of)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
+        yield Picture(
+            "curves", (losses_of(result, family, measure), family, loss_in(measure), unit)
+        )
         yield Picture("curves", (summary, family, measure, unit), [table])
         yield Finding(finding(result, family, measure))
         yield Convention(Measure.parse(measure).convention())
         yield Sentence(claimed(claim(result, family, measure)))
+        yield Sentence(of_order(result, family, measure))
         frame = marks(result, family, measure)
         title = f"Is it more than chance? {measure} under {family}"
         yield tables.Table(frame, columns(), title, [TESTED], folded=True)

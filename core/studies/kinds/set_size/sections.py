@@ -21,6 +21,7 @@ from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
+from shuffleproof.core.studies.paired import loss_in, paired
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
@@ -88,8 +89,14 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame, lost = curves(result, measure), drops(result, measure)
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
-        of_home = frame[frame["trained_on"].isin((ANY, str(home)))]
-        yield Picture("set size", (of_home, measure, home))
+        for words, shown in (
+            (loss_in(measure), losses_of(result, measure)),
+            (below(measure), regrets(result, measure)),
+            (measure, frame),
+        ):
+            of_home = shown[shown["trained_on"].isin((ANY, str(home)))]
+            if len(of_home):
+                yield Picture("set size", (of_home, words, home))
     text = claim_sentences(frame, lost, claim(result, measure))
     yield from map(Finding, (text.losses, text.candidates, text.verdict))
     yield Sentence("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
@@ -142,6 +149,60 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
     for column, stored in (("order_stability", ORDER), ("score_shift", SHIFT)):
         frame[column] = [known_mean(result.per_query(*point, stored)) for point in points]
     return frame[tables.keys(CURVES)]
+
+
+def losses_of(result: StudyResult, measure: str) -> pd.DataFrame:
+    """What a list of N1 costs each ranker against its home, paired by query.
+
+    Returns:
+        CURVES and p of every ranker (not of the candidates alone): its mean is the loss from
+        `home_of`, as in `drops`. All are tested together.
+    """
+    frame = curves(result, measure)
+    frame = frame[~frame["ranker"].isin((CEILING, INITIAL))].reset_index(drop=True)
+    pairs = {}
+    for row, point in enumerate(_points(frame)):
+        home = home_of(result, point[0], point[1])
+        if home != point[1:]:
+            start = result.per_query(point[0], home[0], float(home[1]), measure)
+            pairs[row] = start, result.per_query(*point, measure)
+    return paired(frame, pairs)
+
+
+def below(measure: str) -> str:
+    """What the axis of `regrets` is called."""
+    return f"{measure} below the ceiling"
+
+
+def regrets(result: StudyResult, measure: str) -> pd.DataFrame:
+    """How far each ranker stays below the best order of the very candidates it was shown.
+
+    Where documents leave, the best that is within reach changes too; this is what is left to the
+    ranker, and the same question at every size.
+
+    Returns:
+        CURVES and p, of all but the ceiling: its mean is the ceiling minus the ranker's value,
+        paired by query. Empty where the study has no ceiling.
+    """
+    frame = curves(result, measure)
+    ceiling = frame[frame["ranker"] == CEILING]
+    best = {
+        int(size): result.per_query(*point, measure)
+        for size, point in zip(ceiling["size"], _points(ceiling), strict=True)
+    }
+    known = (frame["ranker"] != CEILING) & frame["size"].isin([*best])
+    frame = frame[known].reset_index(drop=True)
+    pairs = {
+        row: (best[point[2]], result.per_query(*point, measure))
+        for row, point in enumerate(_points(frame))
+    }
+    return paired(frame, pairs)
+
+
+def _points(frame: pd.DataFrame) -> Iterator[tuple[str, str, int]]:
+    """Ranker, N0 and N1 of every row of `curves`."""
+    for ranker, home, size in zip(frame["ranker"], frame["trained_on"], frame["size"], strict=True):
+        yield str(ranker), str(home), int(size)
 
 
 def drops(result: StudyResult, measure: str) -> pd.DataFrame:

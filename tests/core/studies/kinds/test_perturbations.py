@@ -512,7 +512,6 @@ LOSSES = pd.DataFrame(
     [
         ("last", [2, 5, 2, 5], 0.1, " at 5", ("0.000", "−0.225")),
         ("worst", [1, 5, 2, 5], 0.2, " at 5", ("−0.050", "−0.225")),
-        ("mean", [np.nan] * 4, 0.15, "", ("−0.025", "−0.225")),
     ],
 )
 def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, means):
