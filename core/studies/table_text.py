@@ -3,6 +3,7 @@
 import html as markup
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -37,6 +38,7 @@ LATEX = str.maketrans(
     | {"–": "--", "±": r"$\pm$", "→": r"$\rightarrow$", "≤": r"$\leq$", "≥": r"$\geq$"}
 )
 DAGGERS = str.maketrans({"†": r"\dagger", "‡": r"\ddagger", "§": r"\S", "¶": r"\P", "‖": r"\Vert"})
+NO_LABEL = re.compile(r"[^a-z0-9]+")
 MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>[]"})
 
 
@@ -90,10 +92,18 @@ def printed(table: Table, digits: int = DIGITS, *, names: bool = True) -> Printe
 
 
 def latex(table: Table, digits: int = DIGITS) -> str:
-    """The table in LaTeX; needs the package booktabs. Its notes are comments above it."""
+    """The table in LaTeX, with caption, label and notes below; needs the package booktabs.
+
+    Numbers stand under each other: what follows them (marks, ± sd) has the same room in every row.
+    """
     text = printed(table, digits)
     layout = "".join("r" if right else "l" for right in text.numeric)
-    lines = [f"% {one_line(line)}" for line in (table.title, *table.notes) if line]
+    tails = [max((_tail(row[at]) for _, row in text.rows), key=len, default="")
+             for at in range(len(layout))]  # fmt: skip
+    lines = [r"\begin{table}", r"\centering"]
+    if title := one_line(table.title):
+        name = "-".join(NO_LABEL.sub(" ", title.lower()).split())
+        lines += [rf"\caption{{{title.translate(LATEX)}}}", rf"\label{{tab:{name}}}"]
     lines += [rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
     lines.append(" & ".join(head.translate(LATEX) for head in text.heads) + r" \\")
     for group, rows in text.grouped():
@@ -101,8 +111,11 @@ def latex(table: Table, digits: int = DIGITS) -> str:
         if group:
             words = one_line(group).translate(LATEX)
             lines.append(rf"\multicolumn{{{len(layout)}}}{{l}}{{\emph{{{words}}}}} \\")
-        lines += [" & ".join(map(_latex, row)) + r" \\" for row in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+        lines += [" & ".join(map(_latex, row, tails)) + r" \\" for row in rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    notes = [one_line(note).translate(LATEX) for note in table.notes if note]
+    lines += [rf"\par\smallskip{{\footnotesize {note}}}" for note in notes]
+    return "\n".join([*lines, r"\end{table}", ""])
 
 
 def markdown(table: Table, digits: int = DIGITS) -> str:
@@ -220,13 +233,20 @@ def _cell(value: Any, column: Column, digits: int) -> Cell:
     return value if isinstance(value, Cell) else Cell(text_of(value, column, digits))
 
 
-def _latex(cell: Cell) -> str:
-    text = cell.text.translate(LATEX)
+def _latex(cell: Cell, widest: str = "") -> str:
+    """A cell, and the room of the widest tail of its column where its own is another."""
+    text, tail = cell.text.translate(LATEX), _tail(cell)
     mean = rf"\textbf{{{text}}}" if cell.best else text
+    if tail == widest:
+        return mean + tail
+    return rf"{mean}\rlap{{{tail}}}\phantom{{{widest}}}" if tail else rf"{mean}\phantom{{{widest}}}"
+
+
+def _tail(cell: Cell) -> str:
+    """What follows a number: its marks and ± sd."""
     spread = rf" {{\scriptsize$\pm${cell.spread[2:]}}}" if cell.spread else ""
     marks = cell.marks.translate(DAGGERS)
-    marks = rf"$^{{\mathrm{{{marks}}}}}$" if marks else ""
-    return f"{mean}{marks}{spread}"
+    return (rf"$^{{\mathrm{{{marks}}}}}$" if marks else "") + spread
 
 
 def _markdown(cell: Cell) -> str:

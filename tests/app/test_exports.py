@@ -58,12 +58,14 @@ def test_markdown_has_a_row_a_line_and_no_markup():
 
 def test_latex_is_booktabs_and_escapes():
     assert table_text.written(TABLE, "tex", 4).decode().splitlines() == [
-        "% What 5 % mean", "% a note", r"\begin{tabular}{lrrr}", r"\toprule",
+        r"\begin{table}", r"\centering", r"\caption{What 5 \% mean}",
+        r"\label{tab:what-5-mean}", r"\begin{tabular}{lrrr}", r"\toprule",
         r"Ranker & $\tau$ to original & a\_b & N \\", r"\midrule",
         r"\multicolumn{4}{l}{\emph{x}} \\",
         r"DLCM & 0 & +0.1235 & 5 \\", r"set|rank\_a\&b & 20 & -- & 6 \\", r"\midrule",
         r"\multicolumn{4}{l}{\emph{y\_z}} \\", r"`x` <b> & 80 & 0.0000 & 7,000 \\",
-        r"\bottomrule", r"\end{tabular}",
+        r"\bottomrule", r"\end{tabular}", r"\par\smallskip{\footnotesize a note}",
+        r"\end{table}",
     ]  # fmt: skip
 
 
@@ -83,7 +85,9 @@ def test_cells_carry_marks():
     frame = pd.DataFrame({"ranker": ["m", "n"], "RR": cells})
     table = tables.Table(frame, (tables.RANKER, tables.Column("RR", "RR")), "")
     marks = r"$^{\mathrm{a\dagger}}$ {\scriptsize$\pm$0.1}"
-    assert rf"m & \textbf{{0.5}}{marks} \\" in table_text.latex(table)
+    text = table_text.latex(table)
+    assert rf"m & \textbf{{0.5}}{marks} \\" in text
+    assert rf"n & --\phantom{{{marks}}} \\" in text, "numbers stand under each other"
     assert "| m | **0.5** a† ± 0.1 |" in table_text.markdown(table)
     assert "<b>0.5</b> a† <small>± 0.1</small>" in table_text.html(table)
     assert "m       0.5* a† ± 0.1" in table_text.terminal(table)
@@ -150,7 +154,7 @@ def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, 
     head = (tmp_path / "f.png").read_bytes()[:24]
     assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
     assert main([*words, "--figure", "9"]) == 1
-    assert "--figure a number from 1 to 1" in capsys.readouterr().err
+    assert "--figure a number from 1 to 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -351,8 +351,8 @@ def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.Da
         measure: that is lost.
 
     Returns:
-        The rows with p; the measure is called as `core.studies.paired.loss_in` calls it, its mean is
-        the loss that `losses` has from the lists as they are.
+        The rows with p; the measure is called as `core.studies.paired.loss_in` calls it, its mean
+        is the loss that `losses` has from the lists as they are.
     """
     frame = summary.reset_index(drop=True)
     start = {label: as_is(result, label, measure) for label in dict.fromkeys(frame["ranker"])}
