@@ -365,3 +365,21 @@ def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
         finished(workbench.trained(f"feature:3#{digits}"))
     with pytest.raises(ArtefactError, match="no such ranker"):
         finished(workbench.trained("feature:2#ffffffffff"))
+
+
+def test_a_ranker_without_init_that_moves_says_why():
+    """Only what is fed the order shown, shuffled, is explained, and only where it changed."""
+    moved = np.array([0.5, 0.6], np.float32), np.array([0.4, 0.6], np.float32)
+    labels = [INITIAL, "dlcm", "dlcm-without-init", "mart"]
+    rows = [(label, FAMILY, level, 0) for label in labels for level in (0.0, 2.0)]
+    trials = pd.DataFrame(rows, columns=["ranker", "family", "level", "draw"])
+    values = np.stack([moved[int(level > 0 and label != "mart")] for label, _, level, _ in rows])
+    recipe = {
+        "rankers": [(label, "") for label in labels],
+        "perturbations": [(FAMILY, 0.0), (FAMILY, 2.0)],
+        "measures": ["NDCG@10"],
+    }
+    result = StudyResult(recipe, trials, values[:, None, :], ("q1", "q2"), {})
+    words = sections.of_order(result, FAMILY, "NDCG@10")
+    assert words.startswith("DLCM without init reads no initial ranking, but documents one after")
+    assert sections.of_order(result, FAMILY, "NDCG@10", [INITIAL, "dlcm", "mart"]) == ""
