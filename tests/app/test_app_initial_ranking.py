@@ -114,7 +114,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
     assert str(stored.key) in test.query_params["study"]
     (chart,) = test.get("plotly_chart")
-    assert "Line chart of NDCG@5 against shuffle" in chart.proto.alt
+    assert "Line chart of NDCG@5 lost against shuffle" in chart.proto.alt
     assert len(test.dataframe) == 1  # significance; the rest is folded up
     folded.menus(test)
     labels = {button.label for button in test.get("download_button")}
