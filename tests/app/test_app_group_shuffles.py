@@ -98,7 +98,7 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     said = " ".join(element.value for element in test.markdown)
     for name in NAMES:
         assert told(sections.finding(result, name)) in said
-    own = test.dataframe[0].value.query("ranker == 'gsf@small' and shuffles == 4")
+    own = test.dataframe[0].value.query("ranker == 'GSF small' and shuffles == 4")
     assert own["error"].item() == pytest.approx(0.5, rel=0.05)  # 1/√4
     assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in words(test)
     assert "It was trained on all pairs" in words(test)
