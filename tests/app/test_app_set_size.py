@@ -44,7 +44,7 @@ opened = partial(app_pages.opened, "set-size")
 
 
 def test_curves_map_finding_verdict_and_exports(stored):
-    test = opened()
+    test = opened(drawn="mean")
     result = StudyResult.open(stored.path)
     said = sections.sentences(result, "NDCG@5")
     assert named(said.losses) in words(test)
@@ -67,7 +67,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
 
 
 def test_conventions_and_the_size_trained_on_change_at_once(stored):
-    test = opened(home=6, ideal="shown", measure="NDCG@10", cells="shift")
+    test = opened(drawn="mean", home=6, ideal="shown", measure="NDCG@10", cells="shift")
     curves, cells = test.get("plotly_chart")
     frame = computed(str(stored.key), sections.curves, "NDCG(ideal=shown)@10")
     frame = frame.set_index(["ranker", "trained_on", "size"])["mean"]
@@ -205,7 +205,7 @@ def test_sizes_are_proposed_as_long_as_lists_are(store):
 
 def test_the_report_has_pictures_verdict_methods_and_references(stored):
     text = report.report([stored.path])
-    assert text.count("<figure") == 2 + 4  # two sizes trained on; four maps
+    assert text.count("<figure") == 2 * 3 + 4  # two sizes, drawn in three ways; four maps
     assert "drops least" in text
     assert "trained on 3 and 6 candidates; all are tested on 3, 6 and 12" in text
     assert "SetRank: Learning a permutation-invariant" in text
