@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -10,12 +11,18 @@ from shuffleproof.app import services
 from shuffleproof.core.data import browse, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.examination import Examination, FeatureFacts
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.stored import PARTS
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
+LOOKED_AT, GRADES = 1000, 5
+"""Queries that features rank at most on the page; labels whose documents have a panel."""
+
 AT_ONCE = 100_000_000
 """Bytes up to which a data set is examined while the page waits."""
 
@@ -84,6 +91,40 @@ def feature_bins(found: Examination, feature: int) -> pd.DataFrame:
         for facts in found.parts[part].features:
             if facts.feature == feature:
                 rows += [(WORDS[part], *bounds) for bounds in _bins(facts)]
+    return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
+
+
+@st.cache_resource(max_entries=24, show_spinner="Ranking by each feature …")
+def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # noqa: ARG001 (the cache's key)
+    """NDCG@10 of each feature alone as a ranker, high and low values first, by feature.
+
+    Means over `LOOKED_AT` evenly spaced queries at most, those without a relevant document left
+    out; columns high, low and best.
+    """
+    chosen = _dataset
+    if _dataset.queries > LOOKED_AT:
+        places = np.linspace(0, _dataset.queries - 1, LOOKED_AT).astype(np.int64)
+        chosen = _dataset.select(places)
+    lists, measure = CandidateLists.everything(chosen), Measure.parse("NDCG(empty=skip)@10")
+    columns = [np.ascontiguousarray(column) for column in chosen.features.T]
+    means = [
+        [mean_of(measure, evaluate([measure], chosen, lists, sign * column)[0]) for sign in (1, -1)]
+        for column in columns
+    ]
+    frame = pd.DataFrame(means, index=list(chosen.feature_ids), columns=["high", "low"])
+    return frame.assign(best=frame.max(axis=1))
+
+
+def grade_bins(dataset: RankingDataset, feature: int) -> pd.DataFrame:
+    """The bins of a feature in the documents of each grade, as `feature_bins` has them of parts."""
+    values = dataset.feature(feature).astype(np.float64)
+    edges = np.linspace(values.min(), values.max(), examination.BINS + 1)
+    rows = []
+    for grade in np.unique(dataset.labels)[:GRADES]:
+        counts, _ = np.histogram(values[dataset.labels == grade], edges)
+        shares = counts / max(counts.sum(), 1)
+        found = zip(edges[:-1], edges[1:], shares, strict=True)
+        rows += [(f"label {grade:g}", *each) for each in found]
     return pd.DataFrame(rows, columns=["part", "low", "high", "share"])
 
 

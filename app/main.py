@@ -14,4 +14,5 @@ with address.gathered():
     sidebar.search(TITLES)
     sidebar.navigation(sections, chosen)
     sidebar.present()
+    sidebar.watch()
     chosen.run()

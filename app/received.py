@@ -3,7 +3,7 @@
 What a person is choosing is a draft, which the session holds under a name of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import streamlit as st
@@ -52,6 +52,25 @@ def uploader(
     with st.container(gap="xxsmall"):
         for file in chosen(own, part):
             _chosen(own, file)
+
+
+def drop_zone(own: str, label: str, part_of: Callable[[str], str]) -> None:
+    """Draw one uploader of all parts of a draft; what was chosen is for the page to draw.
+
+    Args:
+        own: name of the draft in this session.
+        label: of the uploader.
+        part_of: tells the part of a file by its name.
+    """
+    turn = st.session_state.get(f"{own} turn", 0)
+    files = st.file_uploader(
+        label, accept_multiple_files=True, key=f"{own} {turn}", max_upload_size=limit()
+    )
+    if files:
+        for file in files:
+            _spool(own, part_of(file.name), [file], "all")
+        st.session_state[f"{own} turn"] = turn + 1
+        st.rerun()
 
 
 def draft(own: str) -> Draft | None:
@@ -110,12 +129,13 @@ def _chosen(own: str, file: Spooled) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/description: {escaped(file.name)} ({in_words(file.bytes)})")
         st.button(
-            "Remove", key=f"{own} remove {file.part} {file.name}", on_click=_remove,
+            "Remove", key=f"{own} remove {file.part} {file.name}", on_click=remove,
             args=(own, file), type="tertiary", icon=":material/close:",
         )  # fmt: skip
 
 
-def _remove(own: str, file: Spooled) -> None:
+def remove(own: str, file: Spooled) -> None:
+    """Take a file out of a draft; a callback."""
     held = draft(own)
     if held:
         held.remove(file)

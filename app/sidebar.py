@@ -43,11 +43,15 @@ class Shown(Protocol):
 
 
 def draw() -> None:
-    """Draw the head of the sidebar; call it once a run, before the page."""
+    """Draw the head of the sidebar and tell what ended; call it once a run, before the page."""
     state.choose_data()
     selection.choose()
     for job in jobs.news():
         st.toast(progress_words(job), icon=ICONS[job.state], duration="long")
+
+
+def watch() -> None:
+    """Draw the jobs under way; call it after the links, which they would push down."""
     with st.sidebar:
         st.fragment(_watch, run_every=jobs.pace())()
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core import jobs
-from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED
+from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.library import uploads
@@ -34,7 +35,7 @@ SPARE = 1 << 28
 """Bytes of the disk that an upload leaves free."""
 
 PARTS = ("train", "valid", "test")
-WHOLE, FOLDER = "whole", "folder"
+WHOLE, FOLDER, UNSORTED = "whole", "folder", "unsorted"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Spooled:
     """One file of a draft.
 
     Attributes:
-        part: train, valid, test, whole or folder.
+        part: train, valid, test, whole, folder, or unsorted: its name tells no part.
         name: as shown; a relative path in a folder.
         bytes: its size.
     """
@@ -102,7 +103,7 @@ class Draft:
         """The files of these parts (all by default), by part and name."""
         return [
             Spooled(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
-            for part in parts or (*PARTS, WHOLE, FOLDER)
+            for part in parts or (*PARTS, WHOLE, FOLDER, UNSORTED)
             for path in sorted((self.folder / part).rglob("*"))
             if path.is_file()
         ]
@@ -115,6 +116,34 @@ class Draft:
     def remove(self, file: Spooled) -> None:
         """Take one file out."""
         self._path(file.part, file.name).unlink(missing_ok=True)
+
+    def move(self, file: Spooled, part: str) -> None:
+        """Give a file to another part.
+
+        Raises:
+            DataError: that part has a file of this name.
+        """
+        path = self._path(part, file.name)
+        if path.exists():
+            raise DataError(path.name, f"{part} has a file of this name", "Remove one of them.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path(file.part, file.name).rename(path)
+
+    def fault(self, file: Spooled, missing: str) -> str:
+        """What is wrong with the first lines of a file, in a sentence; empty: nothing.
+
+        Args:
+            file: of the draft.
+            missing: what NULL and NaN cells become.
+        """
+        path = self._path(file.part, file.name)
+        if is_group(file.name):
+            return ""
+        try:
+            letor.check_start(path, file.name, missing, with_query=group_file(path) is None)
+        except DataError as error:
+            return str(error)
+        return ""
 
     def keep(self) -> None:
         """Say that somebody is still choosing."""
@@ -231,18 +260,19 @@ def _by_part(chosen: Sequence[Spooled]) -> Mapping[str, list[str]]:
         part: [
             f"{part}/{file.name}"
             for file in chosen
-            if file.part == part and not _is_group(file.name)
+            if file.part == part and not is_group(file.name)
         ]
         for part in PARTS
     }
 
 
-def _is_group(name: str) -> bool:
+def is_group(name: str) -> bool:
+    """Whether a file of this name holds the group sizes of another."""
     return name.endswith(tuple(end + packed for end in GROUP_SUFFIXES for packed in PACKED))
 
 
 def _check_files(how: Sequence[str], chosen: Sequence[Spooled]) -> None:
-    data = [file for file in chosen if not _is_group(file.name)]
+    data = [file for file in chosen if not is_group(file.name)]
     if not data:
         raise DataError("files", "none chosen", "Choose them above; they are kept until you leave.")
     if WHOLE in how and len(data) > 1:

@@ -75,6 +75,7 @@ def train_script():
     from shuffleproof.app.views.train import page as train
 
     sidebar.draw()
+    sidebar.watch()
     st.navigation([st.Page(train.page, title="Train", url_path="train")]).run()
 
 
@@ -85,6 +86,7 @@ def jobs_script():
     from shuffleproof.app.views import jobs
 
     sidebar.draw()
+    sidebar.watch()
     st.navigation([st.Page(jobs.page, title="Jobs", url_path="jobs")]).run()
 
 

@@ -127,6 +127,7 @@ def script(path):
 
     with address.gathered():
         sidebar.draw()
+        sidebar.watch()
         pages = [
             st.Page(page.draw, title=page.title, url_path=page.path or "home",
                     default=page.path == path)

@@ -55,6 +55,14 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
             st.button("Try again", key="again")
 
 
+def long_error(text: str) -> None:
+    """Draw an error whose further lines list more of its kind."""
+    first, _, rest = text.partition("\n")
+    st.error(escaped(first))
+    if rest:
+        st.code(rest, language=None, height=240 if rest.count("\n") > 9 else None)
+
+
 def finding(text: str) -> None:
     """The sentences that the program wrote from the numbers."""
     st.markdown(f"**{told(text)}**", help=terms.beside(text))

@@ -93,6 +93,16 @@ def group_file(path: Path) -> Path | None:
     return None
 
 
+def part_of(name: str) -> str | None:
+    """The part that a file's name, or that of its group file, speaks of; None: none, or several.
+
+    >>> part_of("set1.train.txt.gz"), part_of("vali.txt.query"), part_of("latest.txt")
+    ('train', 'valid', None)
+    """
+    words = {PART_WORDS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PART_WORDS}
+    return words.pop() if len(words) == 1 else None
+
+
 def _visible(folder: Path) -> list[Path]:
     hidden = (".", "__MACOSX")
     return sorted(inner for inner in folder.iterdir() if not inner.name.startswith(hidden))

@@ -2,14 +2,18 @@
 
 import re
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import services
+from shuffleproof.app import data_sets, services
 from shuffleproof.app.plain import JOINER
 from shuffleproof.core import jobs
 from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.execution.jobs import Jobs
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import finished
 
@@ -157,10 +161,20 @@ def test_features_are_drawn_and_marked(store, tmp_path):
     test = page("Features", "mine")
     table = test.dataframe[0].value
     assert table["marks"].tolist() == ["", "constant", "huge"]
+    assert table["first"].iloc[1] == "", "what is constant ranks nothing either way"
     assert "2 of 3 features are marked: 2, 3" in plain(test)
     test.session_state["feature"] = 3
     test.run()
     assert "Feature 3 runs from" in plain(test)
+    dataset = services.fold(str(store.names()["mine"])).test
+    lists = CandidateLists.everything(dataset)
+    measure = Measure.parse("NDCG(empty=skip)@10")
+    for sign, way in ((1, "high values"), (-1, "low")):
+        own = sign * dataset.feature(3)
+        value = np.nanmean(evaluate([measure], dataset, lists, own)[0])
+        assert re.search(rf"{value:.3f},? {way} first", plain(test).replace(", high", " high"))
+    bins = data_sets.grade_bins(dataset, 1)
+    assert bins.groupby("part").share.sum().round(9).tolist() == [1.0] * 3
 
 
 def test_side_by_side_marks_only_what_differs(store, tmp_path):
@@ -174,8 +188,8 @@ def test_side_by_side_marks_only_what_differs(store, tmp_path):
 
 
 def chosen(test, files):
-    for at, (name, text) in enumerate(files):
-        test.file_uploader[at].set_value([(name, text.encode(), "text/plain")])
+    for name, text in files:
+        test.file_uploader[0].set_value([(name, text.encode(), "text/plain")])
         test.run()
     assert not test.exception
     return test
@@ -269,8 +283,6 @@ def test_renaming_and_deleting(store, tmp_path):
 
 
 def test_a_large_set_is_examined_in_the_background(store, tmp_path, monkeypatch):
-    from shuffleproof.app import data_sets
-
     monkeypatch.setattr(data_sets, "AT_ONCE", 10)
     data_sets._examined.clear()
     ingested(store, tmp_path)
@@ -289,3 +301,24 @@ def test_a_broken_store_is_a_sentence(store, tmp_path):
     services.fold.clear()
     test = page("Queries", "mine")
     assert test.error or "not what" in plain(test)
+
+
+def test_one_drop_zone_sorts_files_by_name_and_checks_their_first_lines(store):
+    test = page("Add data")
+    test.text_input(key="upload name").set_value("mine").run()
+    assert len(test.file_uploader) == 1
+    bad = f"1 qid:{MARKUP} 1:x\n2 qid:1 1:NULL\n" + LETOR
+    chosen(test, [("set1.train.txt", LETOR), ("odd.txt", LETOR), ("vali.txt", bad)])
+    parts = {each.key.split()[-1]: each for each in test.selectbox if each.key[:7] == "part of"}
+    assert [parts[name].value for name in ("set1.train.txt", "vali.txt")] == ["train", "valid"]
+    error = test.error[0].value.replace("\\", "").replace(JOINER, "")
+    assert "vali.txt:1: a value that is not a number" in error, "before anything is handed in"
+    assert "line 2: a NULL or NaN cell" in test.code[0].value
+    assert not re.search(r"(?<!\\)!\[", test.error[0].value)
+    assert not jobs.jobs_of(store).list()
+    read = next(button for button in test.button if button.label == "Import")
+    assert read.disabled, "the name of one file tells no part"
+    parts["odd.txt"].set_value("test").run()
+    assert not next(button for button in test.button if button.label == "Import").disabled
+    test.selectbox(key="upload missing").set_value("zero").run()
+    assert "NULL" not in words(test) + "".join(each.value for each in test.code)

@@ -38,9 +38,9 @@ def uploaded(server, chromium, tmp_path_factory):
         visitor.go("data?view=Add+data")
         visitor.fill("Name", DATA)
         parts = {"train": fold.train, "vali": fold.valid, "test": fold.test}
-        for at, (name, part) in enumerate(parts.items()):
+        for name, part in parts.items():
             letor_write.write(part, folder / f"{name}.txt")
-            page.locator("input[type=file]").nth(at).set_input_files(folder / f"{name}.txt")
+            page.locator("input[type=file]").first.set_input_files(folder / f"{name}.txt")
             page.get_by_text(f"{name}.txt").wait_for()
             visitor.drawn()
         visitor.press("Import")

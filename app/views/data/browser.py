@@ -193,12 +193,24 @@ def features(_name: str, artefact: Artefact) -> None:
     if table.empty:
         st.info("This part has no documents.")
         return
+    dataset: RankingDataset = getattr(services.fold(str(artefact.key)), data_sets.PART_OF[part])
+    quality = data_sets.feature_quality(dataset, dataset.fingerprint)
+    table.insert(1, "NDCG@10", quality.best.loc[table.feature].to_numpy())
+    ways = ["high", "low"]
+    best = np.select([quality[way] > quality[other] for way, other in (ways, ways[::-1])], ways, "")
+    table.insert(2, "first", pd.Series(best, quality.index).loc[table.feature].to_numpy())
     chosen = st.selectbox("Feature", table.feature.tolist(), key="feature", bind="query-params")
     bins = data_sets.feature_bins(examination, chosen)
     alt = distributions.feature_alt(bins, f"feature {chosen}")
     figure = distributions.feature(bins, f"feature {chosen}")
     st.plotly_chart(figure, key="one feature", config=parts.PLAIN, alt=alt)
     st.markdown(f"**{_sentence(table, chosen, part)}**")
+    st.markdown(_as_ranker(quality, chosen))
+    with st.expander("By label: do relevant documents have other values?"):
+        by_label = data_sets.grade_bins(dataset, chosen)
+        alt = distributions.feature_alt(by_label, f"feature {chosen} by label")
+        figure = distributions.feature(by_label, f"feature {chosen}")
+        st.plotly_chart(figure, key="feature by label", config=parts.PLAIN, alt=alt)
     st.dataframe(
         table,
         hide_index=True,
@@ -207,6 +219,13 @@ def features(_name: str, artefact: Artefact) -> None:
             "values": st.column_config.BarChartColumn(
                 "values", y_min=0, width="medium", color="gray"
             ),
+            "NDCG@10": st.column_config.NumberColumn(
+                "NDCG@10",
+                format="%.3f",
+                help="Of this feature alone as a ranker, high or low values first, whichever is "
+                "better; queries without a relevant document are left out",
+            ),
+            "first": st.column_config.TextColumn("first", help="Which values stand first then"),
             "zeros": st.column_config.NumberColumn("zeros", format="percent"),
             **{
                 name: st.column_config.NumberColumn(name, format="%.4g")
@@ -220,6 +239,17 @@ def features(_name: str, artefact: Artefact) -> None:
             f"Mean, quantiles, zeros and bins are of {facts.looked_at:,} evenly spaced documents; "
             "lowest, highest and marks are of all."
         )
+
+
+def _as_ranker(quality: pd.DataFrame, feature: int) -> str:
+    """What a feature is worth alone, beside the best of all."""
+    if quality.best.isna().all():
+        return "No query of this part has a relevant document: no feature can be told to rank well."
+    own, best = quality.loc[feature], quality.index.tolist()[int(quality.best.argmax())]
+    text = f"Alone it ranks with NDCG@10 {own.high:.3f}, high values first, {own.low:.3f} low first"
+    if best == feature:
+        return f"{text}: the best of all {len(quality)}."
+    return f"{text}; the best of all {len(quality)} is feature {best} ({quality.best.max():.3f})."
 
 
 def _sentence(table: pd.DataFrame, feature: int, part: str) -> str:

@@ -5,7 +5,9 @@ import streamlit as st
 from shuffleproof.app import address, jobs, received, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading
+from shuffleproof.app.study import parts
+from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, WHOLE, Draft, Reading, Spooled
+from shuffleproof.core.data.layout import part_of
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 
@@ -53,8 +55,10 @@ def section() -> None:
     how = WAYS[way or "Files of each part"]
     _choose(how)
     reading = _reading(how)
-    ready = bool(name.strip() and received.chosen(DRAFT, *how))
+    unsorted = how == PARTS and bool(received.chosen(DRAFT, UNSORTED))
+    ready = bool(name.strip() and received.chosen(DRAFT, *how)) and not unsorted
     words = "" if ready else "A name and files are needed first."
+    words = "Choose the part of each file first." if unsorted else words
     pressed = st.button("Import", type="primary", disabled=not ready, help=words)
     draft = received.draft(DRAFT)
     if pressed and draft:
@@ -64,16 +68,47 @@ def section() -> None:
 def _choose(how: tuple[str, ...]) -> None:
     """Draw the uploaders and what has been chosen so far."""
     if how == PARTS:
-        for column, part in zip(st.columns(3), PARTS, strict=True):
-            with column:
-                optional = " (a fifth of training if none)" if part == "valid" else ""
-                received.uploader(DRAFT, part, f"{WORDS[part].capitalize()}{optional}")
+        label = "Files for training, validation (a fifth of training if none) and test"
+        received.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
+        for file in received.chosen(DRAFT, *PARTS, UNSORTED):
+            _sorted_file(file)
     elif how == (WHOLE,):
         received.uploader(DRAFT, WHOLE, "The file, and its group file if it has one")
     else:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
         received.uploader(DRAFT, FOLDER, label, "directory")
     received.errors(DRAFT)
+
+
+def _sorted_file(file: Spooled) -> None:
+    """One file with its part, which can be changed, and what is wrong with its first lines."""
+    name, key = escaped(file.name), f"{file.part} {file.name}"
+    words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
+    words.markdown(f":material/description: {name} ({received.in_words(file.bytes)})")
+    part.selectbox(
+        f"Part of {name}", PARTS, key=f"part of {key}", format_func=WORDS.__getitem__,
+        index=PARTS.index(file.part) if file.part in PARTS else None,
+        placeholder="Which part?", label_visibility="collapsed", on_change=_moved, args=(file,),
+    )  # fmt: skip
+    out.button(
+        "Remove", key=f"{DRAFT} remove {key}", on_click=received.remove, args=(DRAFT, file),
+        type="tertiary", icon=":material/close:",
+    )  # fmt: skip
+    held = received.draft(DRAFT)
+    missing = st.session_state.get("upload missing") or "error"
+    fault = held.fault(file, missing) if held else ""
+    if fault:
+        parts.long_error(fault)
+
+
+def _moved(file: Spooled) -> None:
+    """Give a file to the part chosen beside it; a callback."""
+    held, part = received.draft(DRAFT), st.session_state.get(f"part of {file.part} {file.name}")
+    if held and part in PARTS:
+        try:
+            held.move(file, part)
+        except (ShuffleproofError, OSError) as error:
+            st.session_state.setdefault(f"{DRAFT} errors", []).append(str(error))
 
 
 def _reading(how: tuple[str, ...]) -> Reading:
@@ -182,12 +217,12 @@ def _result(job: Job) -> None:
                     args=(each,), type="primary",
                 )  # fmt: skip
         return
-    first, _, rest = job.reason.partition("\n")
-    reason = f"**{name}** was cancelled." if job.state == "cancelled" else escaped(first)
     words, out = st.columns([5, 1], vertical_alignment="center")
-    words.error(f"{name}: {reason}" if job.state == "failed" else reason)
-    if rest:
-        words.code(rest, language=None, height=240 if rest.count("\n") > 9 else None)
+    with words:
+        if job.state == "cancelled":
+            st.error(f"**{name}** was cancelled.")
+        else:
+            parts.long_error(f"{job.parameters['name']}: {job.reason}")
     out.button("Dismiss", key=f"dismiss {job.id}", on_click=_dismiss, args=(job,), width="stretch")
 
 

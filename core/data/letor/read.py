@@ -69,6 +69,10 @@ __all__ = [
 ]
 
 
+START = 1 << 16
+"""Bytes of text that `check_start` looks at, or one line where that is longer."""
+
+
 @dataclass(frozen=True)
 class ParsedLetor:
     """A data set and what had to be done to get it.
@@ -135,6 +139,23 @@ def read(
     return table.parsed(table.fillers())
 
 
+def check_start(path: Path, name: str, missing: Missing | str, *, with_query: bool) -> None:
+    """Look at the first lines of a file, some 64 kB of text, as `read` would.
+
+    Args:
+        path: of the file.
+        name: what errors call it.
+        missing: what becomes of NULL and NaN cells.
+        with_query: whether rows name their queries; else a group file does.
+
+    Raises:
+        LetorError: malformed ones among them.
+        DataError: a damaged or empty file.
+    """
+    table = LetorTable(Missing(missing), Limits(block_bytes=START))
+    table.check_start(path, name, with_query=with_query)
+
+
 Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
 """From the number of queries to the queries of each part; no query is in two."""
 
@@ -188,10 +209,20 @@ class LetorTable:
         if self._faults:
             raise letor_errors.together(self._faults, more=False)
         if self._table.rows == first_row:
-            raise DataError(called, "no documents", "LETOR text is expected: label qid:id 1:value")
+            raise _no_documents(called)
         self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
         if groups is not None:
             self._name_groups(groups, first_row, called)
+
+    def check_start(self, path: Path, name: str, *, with_query: bool) -> None:
+        """As the function: the first block, of which nothing is kept."""
+        for block in blocks(path, name, self.limits):
+            self._take(block, name, with_query=with_query)
+            break
+        if self._faults:
+            raise letor_errors.together(self._faults, more=False)
+        if not self._table.rows:
+            raise _no_documents(name)
 
     def _blocks(self, source: Source, name: str) -> Iterator[Block]:
         """The blocks of a file, up to where it cannot be read on after malformed lines."""
@@ -368,3 +399,7 @@ class LetorTable:
         gathered = tuple(names[query] for query in arranged.scattered)
         counts = int(state[CLIPPINGS]), int(state[NULLS]), self.lacking
         return [ParsedLetor(datasets[0], gathered, *counts), *map(ParsedLetor, datasets[1:])]
+
+
+def _no_documents(name: str) -> DataError:
+    return DataError(name, "no documents", "LETOR text is expected: label qid:id 1:value")
