@@ -23,7 +23,7 @@ from shuffleproof.app.views.set_size import queries
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
@@ -118,7 +118,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         with line:
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
         short = sections.shorter(artefact.facts) or "every list is as long as asked"
-        parts.convention(told(short), *artefact.facts["left_out"])
+        parts.convention(told(short), *map(named, artefact.facts["left_out"]))
     name = str(measure)
     top.says(measures=(name,), rankers=rankers)
     frame = computed(key, sections.curves, name)
