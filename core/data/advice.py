@@ -10,7 +10,7 @@ ACTIONS: dict[str, str] = {
     "can be measured here.",
     "shared-queries": "Split by query again: give one file to Add data, or `ingest FILE`, which "
     "puts no query into two parts.",
-    "order-leak": "Keep file-order out of the initial rankings; train one (lambdamart), or shuffle "
+    "order-leak": "Keep file-order out of the initial rankings; train one (LambdaMART), or shuffle "
     "the rows of each query.",
     "repeated-query-ids": "Give every list an id of its own: results by query name would join "
     "what does not belong together.",
