@@ -28,7 +28,7 @@ GATHERED = "address gathered"
 CARRIED = frozenset({"query"})
 """Choices that go with a person from page to page, unless the address says otherwise."""
 
-EVERYWHERE = frozenset({"data", "selected", "against"})
+EVERYWHERE = frozenset({"data", "selected", "pinned"})
 """Choices whose widget stands on every page."""
 
 

@@ -17,7 +17,7 @@ from shuffleproof.core.experiment.ranker_sets import REFERENCES
 from shuffleproof.core.rankers.name import RankerName, display_names
 from shuffleproof.core.words import counted
 
-SELECTED, AGAINST = "selected", "against"
+SELECTED, AGAINST = "selected", "pinned"
 """In addresses: the rankers ticked, and the one that others are compared with."""
 
 FOLLOWING = ("show", "baseline", "minus", "rankers", "ranker", "new.rankers")

@@ -96,7 +96,7 @@ def test_the_tour_leads_from_a_shuffle_to_ones_own_data(visitor):
     page.get_by_role("option", name="place 1 of").wait_for(timeout=browser.PATIENCE)
     page.get_by_role("button", name="Shuffle", exact=True).click()
     visitor.drawn()
-    page.get_by_text("SetRank IMSAB init moved none").first.wait_for()
+    page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
     titles = [page.locator("h1").inner_text()]
     for step in range(2, 6):
         page.get_by_role("button", name="Next").click()

@@ -73,7 +73,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     visitor.drawn()
     page.get_by_role("button", name="Shuffle", exact=True).click()
     page.wait_for_url("**order=shuffled%3A2**")
-    page.get_by_text("SetRank IMSAB init moved none").first.wait_for()
+    page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
     second = page.get_by_role("option", name="place 2 of")
     name = second.get_attribute("aria-label").partition(",")[0]
     second.focus()
@@ -106,7 +106,7 @@ def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Play 20 shuffles").wait_for()
     visitor.drawn()
-    page.get_by_text("SetRank IMSAB init moved none").first.wait_for()
+    page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
 
 
 def test_figure_three_down_to_one_list_its_files_and_its_address(
@@ -158,7 +158,7 @@ def _takes_away(visitor):
     for kind in ("HTML", "Report (HTML)"):
         assert b"dlcm@small" in found[kind]
     assert b"tabular" in found["LaTeX"]
-    assert b"dlcm@small" in found["Markdown"]
+    assert b"DLCM small" in found["Markdown"]
 
 
 def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server):

@@ -22,7 +22,7 @@ from tests.golden import script
 
 ALL = pages.PAGES
 PICKED = ("initial-ranking", "perturbations", "card")
-CHOSEN = {"selected": ["dlcm", "lambdamart"], "against": "lambdamart"}
+CHOSEN = {"selected": ["dlcm", "lambdamart"], "pinned": "lambdamart"}
 
 
 class State:
@@ -184,7 +184,7 @@ def test_the_selection_is_what_a_page_shows_and_its_form_begins_with(states, pat
     """It stands in the address, nothing but a tick changes it, an empty one is not even said."""
     before, after = (chosen[path] for chosen in states[4])
     assert before.address["selected"] == CHOSEN["selected"]
-    assert before.address["against"] == ["lambdamart"]
+    assert before.address["pinned"] == ["lambdamart"]
     assert before.fields["multiselect", "show"] == ["initial ranking", "lambdamart", "dlcm"]
     assert before.fields["multiselect", "new.rankers"] == ["dlcm", "lambdamart"]
     after.same_as(before)
