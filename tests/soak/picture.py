@@ -41,7 +41,7 @@ def _taken(server):
         visitor = browser.Visitor(chromium, server.url)
         visitor.page.set_viewport_size({"width": 1280, "height": HEIGHT})
         visitor.go("invariance")
-        visitor.page.get_by_text("SetRank IMSAB init moved none").wait_for(timeout=SECONDS * 1000)
+        visitor.page.get_by_text("SetRank IMSAB + init moved none").wait_for(timeout=SECONDS * 1000)
         visitor.drawn()
         visitor.page.wait_for_timeout(1000)
         taken = visitor.page.screenshot()
