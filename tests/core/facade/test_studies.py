@@ -99,8 +99,8 @@ def test_a_result_shows_what_its_page_shows(kind, results):
 def test_a_figure_is_the_one_of_the_report(results):
     result = results["initial-ranking"]
     assert type(result.figure()).__name__ == "Figure"
-    with pytest.raises(UsageError, match="1 figure"):
-        result.figure(2)
+    with pytest.raises(UsageError, match="2 figures"):
+        result.figure(3)
     with pytest.raises(UsageError, match="has no figure"):
         results["invariance"].figure()
 
