@@ -170,14 +170,14 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     answered("export", study["result"], tmp_path / "x.md")
     table = (tmp_path / "x.md").read_text()
     assert "| Ranker | 0 | 5 | 20 |" in table
-    assert f"| setrank-imsab@small | {flat['mean'].iloc[0]:.3f} |" in table
+    assert f"| SetRank IMSAB small | {flat['mean'].iloc[0]:.3f} |" in table
     for name in ("x.md", "x.html"):
         assert refused("export", study["result"], tmp_path / name, "--per-query")[0] == 2
     for flags in (("--figure", "1"), ("--per-query",)):
         assert refused("export", "sample", tmp_path / "y.csv", *flags)[0] == 2
     answered("export", study["result"], tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
-    assert "setrank-imsab@small keeps" in page
+    assert "SetRank IMSAB small keeps" in page
     assert 'src="http' not in page
     before = studies(answered)
     card = answered(

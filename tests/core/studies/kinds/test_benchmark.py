@@ -448,7 +448,8 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
     assert "N =" not in lines[0]
     assert lines[4] == "Bold: best of the trained rows"
     text = table_text.latex(sections.table(result, View(mixed)))
-    assert all(f"% {line}\n" in text for line in lines)
+    for line in lines:
+        assert f"\\par\\smallskip{{\\footnotesize {line.translate(table_text.LATEX)}}}" in text
     alike = sections.table_notes(result, View(("NDCG@5", "NDCG@10")))
     assert alike[0].startswith(f"sample · N = {queries} queries · mean ±")
     (tied,) = alike[2:]
