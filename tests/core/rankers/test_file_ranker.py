@@ -205,7 +205,7 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
     (tmp_path / "model.txt").write_bytes(damaged(model))
     ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
     with pytest.raises(
-        DataError, match=f"^lightgbm:model.txt: .*{words}.*(LightGBM says: |save it anew)"
+        DataError, match=f"^model.txt: .*{words}.*(LightGBM says: |save it anew)"
     ):
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
@@ -376,7 +376,7 @@ def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_pat
     with pytest.raises(DataError) as told:
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
     assert str(told.value) == (
-        "lightgbm:model.txt: it is a dump, as dump_model writes. Save it as text: "
+        "model.txt: it is a dump, as dump_model writes. Save it as text: "
         "booster.save_model('model.txt'). LightGBM says: 'Unknown model format or submodel type in "
         "model file model.txt'."
     )
