@@ -19,6 +19,7 @@ from shuffleproof.core.metrics.significance import student
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, reproduce
@@ -249,9 +250,9 @@ def test_methods_and_references(study):
 
 def test_the_figure_and_the_report_draw_every_point_and_the_line_that_is_due(study, result, names):
     frame = table(result)
-    figure = figure_of.equivariance(frame)
+    figure, shown = figure_of.equivariance(frame), display_names(names)
     for name in names:
-        (line,) = [trace for trace in figure.data if trace.name == name]
+        (line,) = [trace for trace in figure.data if trace.name == shown[name]]
         own = frame[(frame.ranker == name) & (frame.grouping == "sampled")]
         assert list(line.y) == own.error.tolist()
     due = np.array(next(trace for trace in figure.data if trace.name == figure_of.DUE).y)
@@ -266,4 +267,4 @@ def test_the_figure_and_the_report_draw_every_point_and_the_line_that_is_due(stu
     page = report.report([study.path])
     assert "do more shuffles help" in page
     assert "The fitted slope is" in page
-    assert json.dumps(names[0])[1:-1] in page
+    assert json.dumps(shown[names[0]])[1:-1] in page
