@@ -250,9 +250,10 @@ def _judged(attempt: Attempt, generator: np.random.Generator, room: Path) -> tup
 def lacking(error: ShuffleproofError) -> str:
     """What a refusal lacks for a person to act on it; empty if nothing."""
     text = str(error)
-    if not text.isprintable():
+    lines = text.split("\n") if "malformed lines are this one and:\n" in text else [text]
+    if not all(line.isprintable() for line in lines):
         return "control characters"
-    if len(text) > LONGEST_MESSAGE:
+    if max(map(len, lines)) > LONGEST_MESSAGE:
         return "longer than a person reads"
     if isinstance(error, DataError):
         parts = {"place": error.place, "finding": error.found, "remedy": error.remedy}

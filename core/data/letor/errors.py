@@ -13,7 +13,7 @@ from shuffleproof.core.data.letor.stream import (
     blocks,
     long_line,
 )
-from shuffleproof.core.errors import BadLinesError, DataError, LetorError
+from shuffleproof.core.errors import BadLinesError, DataError, LetorError, quoted
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
 MESSAGES = {
@@ -67,7 +67,7 @@ def malformed(code: int, block: Block, start: int, name: str, limits: Limits) ->
         code = sink.BARE_RETURN
     found, remedy = MESSAGES[code]
     cell = _refused(text).decode(errors="backslashreplace") if code in IN_CELLS else ""
-    return LetorError(name, number, shown, f"{found} ({cell})" if cell else found, remedy)
+    return LetorError(name, number, shown, f"{found} ({quoted(cell)})" if cell else found, remedy)
 
 
 def _refused(line: bytes) -> bytes:
