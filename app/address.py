@@ -51,6 +51,12 @@ def gathered() -> Generator[None]:
             st.query_params.update({name: texts for name, texts in found.items() if texts})
 
 
+def forget() -> None:
+    """Write nothing of what was gathered: another page is gone to, whose address says its own."""
+    if GATHERED in st.session_state:
+        st.session_state[GATHERED] = {}
+
+
 def says(name: str) -> list[str]:
     """What the address says under a name, or is about to say."""
     found: list[str] = st.session_state.get(GATHERED, {}).get(name)

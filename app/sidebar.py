@@ -118,6 +118,7 @@ def present() -> None:
     with st.sidebar:
         if st.button("Present", icon=":material/slideshow:", type="tertiary", shortcut="P"):
             study = address.says("study")[-1:]
+            address.forget()
             st.switch_page(
                 parts.page_at("present"), query_params={"study": study[0]} if study else None
             )

@@ -62,6 +62,9 @@ def test_findings_are_presented_by_keys(visitor):
     page = visitor.page
     visitor.go("worst-case?data=sample")
     study = re.search("study=([^&]*)", page.url)[1]
+    page.locator(browser.PICTURE).first.wait_for()
+    page.get_by_role("button", name="Present").wait_for()
+    visitor.drawn()
     page.keyboard.press("p")
     page.wait_for_url("**/present?**")
     visitor.drawn()
