@@ -18,6 +18,8 @@ LOOKS = """<style>
 @media (min-width: 768px) {
   .stAppViewContainer:not(:has([data-testid=stSidebar])) > div { margin-left: 300px; }
 }
+.stApp .st-key-data { min-height: 68px; }
+.stApp [class*=st-key-links] [data-testid=stSkeleton] { height: 20px; }
 .stApp .st-key-cards_place { min-height: 500px; }
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 

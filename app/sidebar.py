@@ -102,7 +102,7 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
     """
     if place() == "sidebar":
         return
-    with st.sidebar.container(gap="xxsmall"):
+    with st.sidebar.container(key="links", gap="xxsmall"):
         for heading, pages in sections.items():
             inside = len(pages) > 1 and chosen in pages
             if not inside:

@@ -137,6 +137,7 @@ def fresh(chromium, server):
     try:
         yield visitor
     finally:
+        visitor.told()
         visitor.context.close()
     assert not visitor.wrong, visitor.wrong
 
@@ -152,6 +153,12 @@ class Visitor:
         self.context.on("console", lambda message: self._said(message.type, message.text))
         self.context.on("weberror", lambda error: self.wrong.append(f"page error: {error.error}"))
         self.context.on("request", lambda request: self._asked(request.url))
+
+    def told(self):
+        """Write where the visitor is and what stands there: pytest shows it of a failed test."""
+        if not self.page.is_closed():
+            lines = (self.page.url, *self.wrong, self.page.locator("body").inner_text(), "")
+            sys.stdout.write("\n".join(lines))
 
     def _said(self, kind, text):
         expected = self.cut and any(word in text for word in CUT)

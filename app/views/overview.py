@@ -31,7 +31,8 @@ def page(titles: Mapping[str, str]) -> None:
     """Draw the page; titles are of the pages that can be linked to, by path."""
     parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
-    parts.link("tour", "Take the tour: five steps on the sample", "explore")
+    with st.container(key="links_tour"):
+        parts.link("tour", "Take the tour: five steps on the sample", "explore")
     st.subheader("Shuffle the documents")
     demonstration.draw()
     _gallery(titles)

@@ -72,7 +72,6 @@ def test_every_page_can_be_read_by_all(chromium, server):
     assert not found
 
 
-@pytest.mark.xfail(reason="known: the first page shifts by .02 to .11")
 @pytest.mark.parametrize("size", [(1280, 720), (390, 800)])
 def test_nothing_jumps_while_the_first_page_is_drawn(chromium, server, size):
     with browser.fresh(chromium, server) as visitor:

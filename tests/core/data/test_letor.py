@@ -368,11 +368,11 @@ def test_every_malformed_line_up_to_the_twentieth_is_named_in_one_go(tmp_path):
     wrong = {
         2: ("x qid:7 1:1", "the label is not a number"),
         3: ("1 1:1", "no qid"),
-        5: ("1 qid:8 " + "1:0.25 " * 1 + "2:" + "7" * 200 + "x", r"not a number \(2:777"),
+        5: ("1 qid:8 " + "1:0.25 " * 1 + "2:" + "7" * 200 + "x", r"not a number \('2:777"),
         6: ("1 qid:8 3:1 1:2 3:4", "the same feature twice"),
-        7: ("1 qid:8 3:1 1:2 2:NULL", r"a NULL or NaN cell \(2:NULL\)"),
-        9: ("1 qid:9 1:1e999", r"infinite value.* \(1:1e999\)"),
-        11: ("1 qid:9 1:1 what", r"neither a cell nor # … \(what\)"),
+        7: ("1 qid:8 3:1 1:2 2:NULL", r"a NULL or NaN cell \('2:NULL'\)"),
+        9: ("1 qid:9 1:1e999", r"infinite value.* \('1:1e999'\)"),
+        11: ("1 qid:9 1:1 what", r"neither a cell nor # … \('what'\)"),
     }
     lines = [wrong[at][0] + "\n" if at in wrong else good for at in range(1, 13)]
     for block_bytes in (512, 1 << 20):  # the lines in one block, and in several
