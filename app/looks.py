@@ -4,6 +4,22 @@ It is there before anything is drawn, so that nothing moves when it comes. Pages
 as the browser asks for: nothing here offers another theme.
 """
 
+from shuffleproof.app.figures.style import BRIGHTER
+
+
+def _drawn_in(color: str) -> str:
+    """What selects the marks, lines and letters of a colour: in pictures, and in the sidebar."""
+    red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    marks = f'.js-plotly-plot :is(path, text)[style*="rgb({red}, {green}, {blue})"]'
+    return f'{marks}, [data-testid=stSidebar] span[style*="{color}" i]'
+
+
+DARK = "\n".join(
+    f"  {_drawn_in(color)} {{ filter: brightness({factor}); }}"
+    for color, factor in BRIGHTER.items()
+)
+"""Colours of rankers that the dark page would dim."""
+
 LOOKS = """<style>
 .stApp .stMainBlockContainer { padding-top: 2.5rem; max-width: none; }
 .stApp .st-key-of_the_sample { opacity: .6; filter: grayscale(.7); }
@@ -37,6 +53,7 @@ LOOKS = """<style>
 }
 
 @media (prefers-color-scheme: dark) {
+/* dim colours */
   .stApp button[data-selected=true] p { color: #ff9aa4; }
   .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(1.4); }
   /* Heat maps run from the ground's colour: what is light on paper is dark here. */
@@ -44,6 +61,6 @@ LOOKS = """<style>
   .js-plotly-plot .scatterlayer path.point[style*="fill: none"],
   .js-plotly-plot .scatterlayer path.point[style*="fill-opacity: 0"] { filter: brightness(1.5); }
 }
-</style>"""
+</style>""".replace("/* dim colours */", DARK)
 """Less empty space above the title; results of the sample greyed beside one's own data; contrast
 that all can read, in the dark too; room for what is drawn last; an answer to each press at once."""

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from safetensors import safe_open
 
 from shuffleproof.app import services
 from shuffleproof.core.answers.trained import trained_on
@@ -43,6 +45,10 @@ FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.fitted)
 
 NOT_LEARNT = frozenset(registry.RANKERS) - frozenset(FITTED)
 """References such as the ideal order, which studies keep beside the trained ones."""
+
+
+NETWORK = "network.safetensors"
+"""The file of a neural ranker's numbers."""
 
 
 def groups() -> dict[str, list[str]]:
@@ -181,8 +187,9 @@ def trained(data: Fitting) -> pd.DataFrame:
 
     Combinations with a member of this data set stand among them.
 
-    Columns ranker, recipe (preset and what differs from it), lists, NDCG@10 on the validation
-    part, epochs, seconds, created, key.
+    Columns ranker, recipe (preset and what differs from it, but for the seed), lists, NDCG@10 on
+    the validation part, epochs, seconds, created, key, alike (of trainings that differ in their
+    seed alone the same), size and unit (what it counts).
     """
     return _trained(data.fingerprints[:2], services.now())
 
@@ -198,15 +205,20 @@ def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
             continue
         artefact = artefacts[ranker.key]
         preset, changed = differences.from_preset(artefact.recipe["ranker"])
+        changed.pop("seed", None)
         lists = {} if ranker.lists is None else differences.from_usual_lists(ranker.lists)
         recipe = ", ".join(filter(None, (preset, differences.in_words(changed))))
-        rows.append(
-            _row(artefact, ranker.name, recipe)
-            | {"lists": differences.in_words(lists) or ALL_DOCUMENTS}
-        )
+        row = _row(artefact, ranker.name, recipe)
+        row["lists"] = differences.in_words(lists) or ALL_DOCUMENTS
+        if ranker.name in registry.RANKERS:  # a file or a class has no recipe to be alike in
+            row["alike"] = " · ".join((ranker.name, recipe, row["lists"]))
+        rows.append(row)
     rows += _combinations(artefacts.values(), {ranker.key for ranker in rankers})
     rows.sort(key=lambda row: row["created"], reverse=True)
-    columns = ["ranker", "recipe", "lists", "valid", "epochs", "seconds", "created", "key"]
+    columns = [
+        "ranker", "recipe", "lists", "valid", "epochs", "seconds", "created", "key", "alike",
+        "size", "unit",
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -238,7 +250,21 @@ def _row(artefact: Artefact, name: str, recipe: str) -> dict[str, Any]:
         "seconds": facts.get("seconds"),
         "created": datetime.fromisoformat(artefact.created).astimezone(UTC),
         "key": str(artefact.key),
-    }
+        "alike": str(artefact.key),
+    } | dict(zip(("size", "unit"), _size(artefact), strict=True))
+
+
+def _size(artefact: Artefact) -> tuple[int | None, str]:
+    """How large a ranker is, and in what: a network's numbers, else its trees or rounds."""
+    recipe, network = artefact.recipe.get("ranker", {}), artefact.path / NETWORK
+    for unit in ("trees", "rounds"):
+        if unit in recipe:
+            return artefact.facts.get("epochs"), unit
+    if not network.exists():
+        return None, ""
+    with safe_open(network, framework="numpy") as tensors:
+        shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118
+    return sum(map(prod, shapes)), "parameters"
 
 
 def together(costs: Sequence[Cost], first: Cost | None) -> tuple[float, float]:

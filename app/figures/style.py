@@ -22,6 +22,9 @@ PALETTE = (
     "#006EB4", "#D25A00", "#DC50FA", "#BE2850", "#F05AAA", "#468CFA", "#7828FA", "#5A6464",
     "#96500A", "#825096", "#C80ABE", "#509650", "#A050DC", "#AA82D2",
 )  # fmt: skip
+BRIGHTER = {"#7828FA": 1.02, "#5A6464": 1.03, "#96500A": 1.025, "#825096": 1.01}
+"""What the channels of the colours below 3 : 1 on the dark page are multiplied by there."""
+
 REFERENCE = "#7F7F7F"
 DASHES = ("dash", "dashdot", "longdash", "longdashdot")
 """Dashes of rankers without an initial ranking; the last is for names not in KNOWN."""

@@ -9,6 +9,7 @@ import pytest
 
 from shuffleproof.app import navigation
 from shuffleproof.app.figures.style import (
+    BRIGHTER,
     DASHES,
     FURTHER,
     KNOWN,
@@ -17,6 +18,7 @@ from shuffleproof.app.figures.style import (
     shapes,
     stroke,
 )
+from shuffleproof.app.looks import LOOKS
 from shuffleproof.app.selection import GLYPHS
 from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.rankers import registry
@@ -66,7 +68,17 @@ def test_the_sidebar_draws_every_mark():
     assert set(FURTHER) <= GLYPHS.keys()
 
 
-LINEAR = [to_linear(color) for color in PALETTE]
+def brighter(color):
+    """A colour as the dark page shows it: CSS multiplies the channels, as they are coded."""
+    parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{min(round(part * BRIGHTER.get(color, 1)), 255):02X}" for part in parts)
+
+
+GROUNDS = ("#171614", "#191917")
+"""Of the dark page and of its sidebar."""
+
+ON_LIGHT = np.array([to_linear(color) for color in PALETTE])
+ON_DARK = np.array([to_linear(brighter(color)) for color in PALETTE])
 BLIND = {
     "protan": ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052)),
     "deutan": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
@@ -76,16 +88,23 @@ BLIND = {
 
 
 def test_colours_are_seen_on_light_and_dark_pages():
-    """WCAG 2.2 asks 3 : 1 of marks; the dark page is #0e1117."""
-    light = np.array(LINEAR) @ (0.2126, 0.7152, 0.0722)
-    assert (1.05 / (light + 0.05)).min() >= 3
-    assert ((light + 0.05) / (0.0056 + 0.05)).min() >= 3
+    """WCAG 2.2 asks 3 : 1 of marks."""
+    luminance = np.array((0.2126, 0.7152, 0.0722))
+    assert (1.05 / (ON_LIGHT @ luminance + 0.05)).min() >= 3
+    for ground in GROUNDS:
+        behind = to_linear(ground) @ luminance
+        assert ((ON_DARK @ luminance + 0.05) / (behind + 0.05)).min() >= 3
+    for color in BRIGHTER:
+        red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+        assert f"rgb({red}, {green}, {blue})" in LOOKS.partition("color-scheme: dark")[2]
+        assert f'"{color}" i' in LOOKS
 
 
+@pytest.mark.parametrize("colors", [ON_LIGHT, ON_DARK], ids=["light", "dark"])
 @pytest.mark.parametrize(("eye", "apart"), [("usual", 0.10), *((eye, 0.055) for eye in BLIND)])
-def test_colours_lie_apart_also_as_the_colour_blind_see_them(eye, apart):
+def test_colours_lie_apart_also_as_the_colour_blind_see_them(eye, apart, colors):
     """By distance in Oklab (Ottosson, 2020), where .02 can just be told apart side by side."""
-    seen = np.clip(np.array(LINEAR) @ np.array(BLIND.get(eye, np.eye(3))).T, 0, 1)
+    seen = np.clip(colors @ np.array(BLIND.get(eye, np.eye(3))).T, 0, 1)
     places = oklab(seen)
     assert min(np.linalg.norm(one - other) for one, other in combinations(places, 2)) >= apart
 

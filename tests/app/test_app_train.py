@@ -1,22 +1,30 @@
 """The page Train: its form and costs, trainings in every state, what is trained already."""
 
+import statistics
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 
+import pandas as pd
 import pytest
+from scipy import stats
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import proposals, training
+from shuffleproof.app import proposals, runs, scoring, training
 from shuffleproof.app.views.train.form import _span
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs_only_one import HOME
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import differences
+from shuffleproof.core.words import p_value
+from tests import app_disturbed
 from tests.app_jobs import desk, opened, train_script, words
 
 
@@ -253,6 +261,68 @@ def test_trained_rankers_stand_with_what_differs(own):
     assert set(shown["recipe"]) == {"small, steps per epoch 3, epochs 1"}
     assert "lists" not in shown.columns, "all were made alike"
     assert shown["valid"].between(0, 1).all()
+
+
+def test_seeds_are_one_row_with_their_mean_and_spread():
+    made = datetime(2026, 1, 2, tzinfo=UTC)
+    row = {"recipe": "small", "lists": "", "epochs": 9, "created": made, "unit": "parameters"}
+    trained = pd.DataFrame(
+        [
+            row | {"ranker": name, "alike": alike, "valid": valid, "seconds": 2.0, "key": key}
+            for name, alike, valid, key in [
+                ("dlcm", "a", 0.5, "one"), ("mart", "b", 0.3, "two"), ("dlcm", "a", 0.7, "three"),
+            ]
+        ]
+    )  # fmt: skip
+    found = runs.table(trained, {"one": 0.4, "three": 0.5}).set_index("ranker")
+    assert found["seeds"].to_dict() == {"dlcm": 2, "mart": 1}
+    assert found.loc["dlcm", "valid"] == pytest.approx(statistics.mean([0.5, 0.7]))
+    assert found.loc["dlcm", "valid_sd"] == pytest.approx(statistics.stdev([0.5, 0.7]))
+    assert found.loc["dlcm", "test"] == pytest.approx(0.45)
+    assert found.loc["dlcm", "keys"] == "one+three"
+    assert found.loc["mart", ["valid_sd", "test"]].isna().all()
+
+
+def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkeypatch):
+    _, workbench, _ = trained_sample
+    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
+    page = opened(train_script)
+    assert page.button(key="compare").disabled, "until two rows are ticked"
+    (shown,) = [one.value for one in page.dataframe if "key" in one.value]
+    page.query_params["pair"] = shown["key"].tolist()
+    page.run()
+    said = words(page)
+    test = workbench.lists.test
+    values = [
+        evaluate(
+            [Measure("NDCG", 10)], test.dataset, test.lists,
+            registry.load(own.store.resolve(key, "ranker").path).score(test.dataset, test.lists),
+        )[0]
+        for key in shown["key"]
+    ]  # fmt: skip
+    own_test = stats.ttest_rel(*values)
+    low, high = own_test.confidence_interval()
+    assert f"95 % interval {low:+.3f} to {high:+.3f}, {p_value(own_test.pvalue)}" in plain(said)
+    (queries,) = [one.value for one in page.dataframe if "difference" in one.value]
+    assert queries["difference"].abs().is_monotonic_decreasing
+    expected = dict(zip(test.dataset.query_ids, values[0] - values[1], strict=True))
+    assert dict(zip(queries["query"], queries["difference"], strict=True)) == pytest.approx(
+        expected
+    )
+
+
+def plain(said):
+    return said.replace("\\", "")
+
+
+def test_sizes_and_stored_test_values_are_those_of_the_sample(own):
+    data = training.fitting("sample")
+    frame = training.trained(data).set_index("key")
+    for ranker in frame.itertuples():
+        if ranker.unit == "parameters":
+            path = own.store.resolve(ranker.Index, "ranker").path
+            network = registry.load(path).network
+            assert ranker.size == sum(one.numel() for one in network.parameters())
 
 
 def test_what_is_trained_already_is_found_at_once(own):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, jobs, proposals, state, training
+from shuffleproof.app import address, jobs, proposals, runs, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
 from shuffleproof.app.plain import escaped, told
@@ -19,14 +19,22 @@ from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.experiment.forecast import Fitting
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
-from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
-from shuffleproof.core.words import duration
+from shuffleproof.core.rankers.name import named
+from shuffleproof.core.studies import differences
+from shuffleproof.core.studies.tables import CHANGE, COUNT, NAME, VALUE, Column, Table, keys
+from shuffleproof.core.words import counted
 
 QUESTION = "Which rankers should be trained on this data set, and how is training going?"
 CONVENTION = Measure("NDCG", 10).convention()
 SHOWN, LISTED = 4, 50
 RUNS, COMPARED = train_form.RUNS, "compared"
 """In addresses: trainings whose curves are shown, and rankers that stand side by side."""
+
+PAIR, TWO = "pair", 2
+"""In addresses: two runs that are compared."""
+
+DIFFERING = 320
+"""Pixels of the table of queries that differ."""
 
 DIGITS = train_form.DIGITS
 
@@ -36,15 +44,18 @@ def page() -> None:
     parts.header("Train", QUESTION)
     with parts.errors_shown(again=True):
         data = training.fitting(state.data())
+        table = training.trained(data)
+        if len(table):
+            _trained(data, table)
         picture, form = st.columns([4, 3], gap="medium")
         with form:
             train_form.form(data)
         trainings = [job for job in jobs.table().list() if job.kind == "train"]
         mine = [job for job in trainings if job.parameters["data"] == data.data]
-        table = training.trained(data)
         with picture:
             _learning(data, mine, table)
-        _trained(table)
+        if table.empty:
+            _trained(data, table)
         _history(mine)
 
 
@@ -119,10 +130,10 @@ def _watched(identifiers: list[str]) -> None:
         except JobError:  # removed in another tab
             continue
         watched.append((job, jobs.table().history(job.id)))
-    runs = _runs(watched)
-    if runs:
-        st.plotly_chart(curves(runs), key="learning", config=parts.PLAIN, alt=alt_text(runs))
-        parts.finding(_finding(runs))
+    lines = _runs(watched)
+    if lines:
+        st.plotly_chart(curves(lines), key="learning", config=parts.PLAIN, alt=alt_text(lines))
+        parts.finding(_finding(lines))
         parts.convention(CONVENTION, "○ best")
     elif not any(not job.ended for job, _ in watched):
         st.info(
@@ -184,29 +195,70 @@ def _unfinished(job: Job) -> None:
                 st.button(label, key=f"{verb} {job.id}", on_click=jobs.pressed, args=(verb, job.id))
 
 
-def _trained(table: pd.DataFrame) -> None:
-    """The rankers that there are, with what tells them apart."""
+def _trained(data: Fitting, table: pd.DataFrame) -> None:
+    """The runs table: what was trained, seeds in one row; two ticked rows can be compared."""
     st.subheader("Trained on this data set")
     if table.empty:
         st.caption("None yet.")
         return
     now = datetime.now(UTC)
-    table["age"] = [age_in_words((now - made).total_seconds()) for made in table["created"]]
-    table["took"] = [None if pd.isna(took) else duration(took) for took in table["seconds"]]
-    on_lists = table.loc[~table["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
+    frame = runs.table(table, runs.tested(data.data))
+    frame["age"] = [age_in_words((now - made).total_seconds()) for made in frame["created"]]
+    on_lists = frame.loc[~frame["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
     varying = len(set(on_lists)) > 1
+    several, tested = bool((frame["seeds"] > 1).any()), bool(frame["test"].notna().any())
+    spread = "Standard deviation over seeds (n - 1)."
     columns = (
         Column("ranker", "Ranker", NAME),
+        Column("valid", "Validation NDCG@10", VALUE, f"Mean over seeds. {CONVENTION}"),
+        *([Column("valid_sd", "± sd", VALUE, spread)] if several else []),
+        *([Column("test", "Test NDCG@10", VALUE, "From stored benchmarks.")] if tested else []),
+        *([Column("test_sd", "± sd of test", VALUE, spread)] if tested and several else []),
+        Column("seeds", "Seeds", COUNT),
+        Column("size", "Size", COUNT, "Numbers of a network; else its trees or rounds."),
+        Column("unit", "Counts"),
+        Column("seconds", "Seconds", ",.1f", "To train it, mean over seeds."),
         Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
-        Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
-        Column("epochs", "Epochs", COUNT, "Or trees, rounds, steps."),
-        Column("took", "Took"),
         *([Column("lists", "Lists", NAME, "How its lists were made.")] if varying else []),
         Column("age", "Made"),
-        Column("key", "Key"),
+        Column("key", "Key", help="Of the newest seed."),
     )
-    title = "Trained rankers: recipe, validation NDCG@10, cost and age"
-    data_frame(Table(table[keys(columns)], columns, title), "trained")
+    title = "Trained rankers: validation and test NDCG@10, seeds, size, cost and recipe"
+    shown = Table(frame[keys(columns)], columns, title)
+    data_frame(shown, "trained", on_select="rerun", selection_mode="multi-row")
+    ticked = frame.iloc[st.session_state["trained"]["selection"]["rows"]]
+    st.button(
+        "Compare", key="compare", icon=":material/compare_arrows:", on_click=address.pin,
+        args=(PAIR, *ticked["keys"]), disabled=len(ticked) != TWO,
+        help="Tick two rows: both are scored on the same test lists.",
+    )  # fmt: skip
+    _compared(data, frame)
+
+
+def _compared(data: Fitting, frame: pd.DataFrame) -> None:
+    """Two runs that the address names, query by query."""
+    asked = address.says(PAIR)
+    if not asked:
+        return
+    known = {text: row for row, text in enumerate(frame["keys"])}
+    rows = [known[text] for text in asked if text in known]
+    if len(rows) != TWO:
+        st.caption("The compared rankers are not trained here as they were. Tick two rows.")
+        return
+    found = runs.compared(data, frame.iloc[rows])
+    parts.finding(f"{found.sentence}.")
+    lists = differences.in_words(differences.from_usual_lists(found.lists))
+    count = counted(len(found.queries), "test query")
+    parts.convention(CONVENTION, f"paired t over {count}", f"lists: {named(lists)}")
+    first, second = found.names
+    columns = (
+        Column("query", "Query"),
+        Column("first", first, VALUE),
+        Column("second", second, VALUE),
+        Column("difference", "Difference", CHANGE, f"{first} - {second}."),
+    )
+    title = f"Queries by how much {first} and {second} differ, the most first"
+    data_frame(Table(found.queries, columns, title), "compared queries", height=DIFFERING)
 
 
 HISTORY = (

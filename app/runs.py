@@ -1,0 +1,123 @@
+"""The trained rankers of a data set as runs: seeds in one row, and two rows query by query."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import scoring, services, training
+from shuffleproof.core.experiment.forecast import Fitting
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import named, numbered
+from shuffleproof.core.studies.paired import paired
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.words import p_value
+
+MEASURE = "NDCG@10"
+JOINT = "+"
+"""Between the keys of a run's trainings where an address names it."""
+
+
+def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
+    """Rankers that differ in their seed alone as one row, the newest first.
+
+    Args:
+        trained: as `training.trained`.
+        tested: a value on the test part by key, where a stored benchmark has it.
+
+    Returns:
+        Beside the columns of `trained`: seeds, valid and test (means), valid_sd and test_sd
+        (n - 1; NaN for one seed), seconds (mean), and `keys`, of all trainings.
+    """
+    frame = trained.assign(test=trained["key"].map(tested).astype(float))
+    rows = []
+    for _, own in frame.groupby("alike", sort=False):
+        folded = own.iloc[0].to_dict() | {"seeds": len(own), "keys": JOINT.join(own["key"])}
+        for name in ("valid", "test", "seconds"):
+            values = own[name].astype(float)
+            folded |= {name: values.mean(), f"{name}_sd": values.std()}
+        rows.append(folded)
+    return pd.DataFrame(rows)
+
+
+def tested(data: str) -> dict[str, float]:
+    """NDCG@10 on the test part of every ranker that a stored benchmark measured, by key.
+
+    Of several benchmarks the oldest counts, which no later one replaces.
+    """
+    return _tested(data, services.now())
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _tested(data: str, stored: services.Now) -> dict[str, float]:
+    del stored  # part of the memory's key alone
+    found: dict[str, float] = {}
+    for artefact in reversed(services.studies("benchmark", data)):
+        result = StudyResult.open(artefact.path)
+        if MEASURE not in result.stored or len(artefact.facts.get("folds", ())) > 1:
+            continue
+        values = result.values[:, result.stored.index(MEASURE)]
+        for keys, own in zip(result.trials["artefacts"], values, strict=True):
+            if np.isfinite(own).any():
+                found.setdefault(str(keys), float(np.nanmean(own)))
+    return found
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two runs on the test lists.
+
+    Attributes:
+        names: of both, no two alike.
+        queries: query, first, second and difference (first - second), the most different first.
+        difference: the mean of the differences.
+        low: of its 95 % interval (paired t).
+        high: likewise.
+        p: of the paired t test, two-sided.
+        lists: how the lists were made.
+    """
+
+    names: tuple[str, str]
+    queries: pd.DataFrame
+    difference: float
+    low: float
+    high: float
+    p: float
+    lists: ListRecipe
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in words."""
+        first, second = self.names
+        interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}, {p_value(self.p)}"
+        if not self.p <= 0.05:
+            return f"{first} and {second} cannot be told apart: {self.difference:+.3f} ({interval})"
+        better, worse = (first, second) if self.difference > 0 else (second, first)
+        return f"{better} is {abs(self.difference):.3f} {MEASURE} above {worse} ({interval})"
+
+
+def compared(data: Fitting, runs: pd.DataFrame) -> Compared:
+    """Score two runs on the same test lists and test their difference, paired by query.
+
+    A run's value of a query is the mean over its seeds. The lists are those that carry the most
+    initial rankings of the ones that the two were fitted on, else the data set's usual ones.
+
+    Raises:
+        ShuffleproofError: the scoring process has no answer.
+    """
+    described = scoring.described(data.data)
+    keys = [text.split(JOINT) for text in runs["keys"]]
+    fitted = {ranker.key: ranker.lists for ranker in scoring.rankers_of(described)}
+    lists = [own for run in keys for key in run if (own := fitted.get(key)) is not None]
+    recipe = max(lists, key=lambda own: len(own.initial), default=training.usual_lists(data.data))
+    answer = scoring.values_of_queries(described, recipe, tuple(key for run in keys for key in run))
+    first, second = (np.mean([answer["values"][key] for key in run], axis=0) for run in keys)
+    test = paired(pd.DataFrame({"mean": [0.0]}), {0: (first, second)}).iloc[0]
+    frame = pd.DataFrame({"query": answer["queries"], "first": first, "second": second})
+    frame["difference"] = first - second
+    frame = frame.sort_values("difference", key=abs, ascending=False, kind="stable")
+    one, other = numbered(map(named, runs["ranker"]))
+    return Compared(
+        (one, other), frame, test["mean"], test["low"], test["high"], test["p"], recipe
+    )  # fmt: skip
