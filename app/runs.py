@@ -12,7 +12,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import named, numbered
 from shuffleproof.core.studies.paired import paired
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import p_value
+from shuffleproof.core.words import interval, number, p_value
 
 MEASURE = "NDCG@10"
 JOINT = "+"
@@ -90,11 +90,12 @@ class Compared:
     def sentence(self) -> str:
         """What was found, in words."""
         first, second = self.names
-        interval = f"95 % interval {self.low:+.3f} to {self.high:+.3f}, {p_value(self.p)}"
+        found = f"95 % interval {interval(self.low, self.high)}, {p_value(self.p)}"
         if not self.p <= 0.05:
-            return f"{first} and {second} cannot be told apart: {self.difference:+.3f} ({interval})"
+            apart = number(self.difference, "+.3f")
+            return f"{first} and {second} cannot be told apart: {apart} ({found})"
         better, worse = (first, second) if self.difference > 0 else (second, first)
-        return f"{better} is {abs(self.difference):.3f} {MEASURE} above {worse} ({interval})"
+        return f"{better} is {abs(self.difference):.3f} {MEASURE} above {worse} ({found})"
 
 
 def compared(data: Fitting, runs: pd.DataFrame) -> Compared:

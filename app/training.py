@@ -263,7 +263,8 @@ def _size(artefact: Artefact) -> tuple[int | None, str]:
     if not network.exists():
         return None, ""
     with safe_open(network, framework="numpy") as tensors:
-        shapes = [tensors.get_slice(name).get_shape() for name in tensors.keys()]  # noqa: SIM118
+        learnt = [name for name in tensors.keys() if name.startswith("network/")]  # noqa: SIM118
+        shapes = [tensors.get_slice(name).get_shape() for name in learnt]
     return sum(map(prod, shapes)), "parameters"
 
 

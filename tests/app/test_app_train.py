@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -23,7 +24,7 @@ from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import differences
-from shuffleproof.core.words import p_value
+from shuffleproof.core.words import interval, p_value
 from tests import app_disturbed
 from tests.app_jobs import desk, opened, train_script, words
 
@@ -284,7 +285,7 @@ def test_seeds_are_one_row_with_their_mean_and_spread():
 
 
 def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkeypatch):
-    _, workbench, _ = trained_sample
+    _, workbench = trained_sample
     monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
     page = opened(train_script)
     assert page.button(key="compare").disabled, "until two rows are ticked"
@@ -292,7 +293,7 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
     page.query_params["pair"] = shown["key"].tolist()
     page.run()
     said = words(page)
-    test = workbench.lists.test
+    test = workbench.prepared.test
     values = [
         evaluate(
             [Measure("NDCG", 10)], test.dataset, test.lists,
@@ -300,9 +301,9 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
         )[0]
         for key in shown["key"]
     ]  # fmt: skip
-    own_test = stats.ttest_rel(*values)
+    own_test = stats.ttest_rel(*np.float64(values))
     low, high = own_test.confidence_interval()
-    assert f"95 % interval {low:+.3f} to {high:+.3f}, {p_value(own_test.pvalue)}" in plain(said)
+    assert f"95 % interval {interval(low, high)}, {p_value(own_test.pvalue)}" in plain(said)
     (queries,) = [one.value for one in page.dataframe if "difference" in one.value]
     assert queries["difference"].abs().is_monotonic_decreasing
     expected = dict(zip(test.dataset.query_ids, values[0] - values[1], strict=True))
@@ -315,7 +316,7 @@ def plain(said):
     return said.replace("\\", "")
 
 
-def test_sizes_and_stored_test_values_are_those_of_the_sample(own):
+def test_sizes_are_those_of_the_networks(own):
     data = training.fitting("sample")
     frame = training.trained(data).set_index("key")
     for ranker in frame.itertuples():
