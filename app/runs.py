@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import scoring, services, training
+from shuffleproof.app import benchmarks, scoring, services, training
 from shuffleproof.core.experiment.forecast import Fitting
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import named, numbered
+from shuffleproof.core.studies.conventions import derivable, derived
 from shuffleproof.core.studies.paired import paired
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import interval, number, p_value
+from shuffleproof.core.words import interval, p_value
 
 MEASURE = "NDCG@10"
 JOINT = "+"
@@ -53,11 +55,11 @@ def tested(data: str) -> dict[str, float]:
 def _tested(data: str, stored: services.Now) -> dict[str, float]:
     del stored  # part of the memory's key alone
     found: dict[str, float] = {}
-    for artefact in reversed(services.studies("benchmark", data)):
+    for artefact in sorted(benchmarks.stored(data).values(), key=services.arrived):
         result = StudyResult.open(artefact.path)
-        if MEASURE not in result.stored or len(artefact.facts.get("folds", ())) > 1:
+        if not derivable(MEASURE, result.stored) or len(artefact.facts.get("folds", ())) > 1:
             continue
-        values = result.values[:, result.stored.index(MEASURE)]
+        values = derived(MEASURE, result.stored, result.values)
         for keys, own in zip(result.trials["artefacts"], values, strict=True):
             if np.isfinite(own).any():
                 found.setdefault(str(keys), float(np.nanmean(own)))
@@ -90,12 +92,14 @@ class Compared:
     def sentence(self) -> str:
         """What was found, in words."""
         first, second = self.names
-        found = f"95 % interval {interval(self.low, self.high)}, {p_value(self.p)}"
-        if not self.p <= 0.05:
-            apart = number(self.difference, "+.3f")
+        low, high = self.low, self.high
+        if self.difference < 0:  # told of the better one
+            first, second, low, high = second, first, -high, -low
+        found = f"95 % interval {interval(low, high)}, {p_value(self.p)}"
+        apart = f"{abs(self.difference):.3f} {MEASURE}"
+        if not self.p <= ALPHA:
             return f"{first} and {second} cannot be told apart: {apart} ({found})"
-        better, worse = (first, second) if self.difference > 0 else (second, first)
-        return f"{better} is {abs(self.difference):.3f} {MEASURE} above {worse} ({found})"
+        return f"{first} is {apart} above {second} ({found})"
 
 
 def compared(data: Fitting, runs: pd.DataFrame) -> Compared:

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.app import proposals, runs, scoring, training
+from shuffleproof.app import benchmarks, proposals, runs, scoring, training
 from shuffleproof.app.views.train.form import _span
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import DataError
@@ -24,6 +24,7 @@ from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import differences
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import interval, p_value
 from tests import app_disturbed
 from tests.app_jobs import desk, opened, train_script, words
@@ -301,7 +302,7 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
         )[0]
         for key in shown["key"]
     ]  # fmt: skip
-    own_test = stats.ttest_rel(*np.float64(values))
+    own_test = stats.ttest_rel(*sorted(np.float64(values), key=np.mean, reverse=True))
     low, high = own_test.confidence_interval()
     assert f"95 % interval {interval(low, high)}, {p_value(own_test.pvalue)}" in plain(said)
     (queries,) = [one.value for one in page.dataframe if "difference" in one.value]
@@ -310,6 +311,29 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
     assert dict(zip(queries["query"], queries["difference"], strict=True)) == pytest.approx(
         expected
     )
+
+
+def test_the_sentence_is_told_of_the_better_run():
+    worse = runs.Compared(("GSF", "MLP"), pd.DataFrame(), -0.2, -0.3, -0.1, 0.01, ListRecipe())
+    assert worse.sentence == (
+        "MLP is 0.200 NDCG@10 above GSF (95 % interval [+0.100, +0.300], p = 0.01)"
+    )
+    even = replace(worse, difference=0.1, low=-0.1, high=0.3, p=0.4)
+    assert even.sentence.startswith("GSF and MLP cannot be told apart: 0.100")
+
+
+def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tmp_path):
+    dashboard(tmp_path)
+    found = runs.tested("sample")
+    (study,) = benchmarks.stored("sample").values()
+    result = StudyResult.open(study.path)
+    means = result.summary(["NDCG@10"]).set_index("ranker")["mean"]
+    mine = result.trials.assign(value=result.trials["artefacts"].map(found)).dropna()
+    assert {"mart", "dlcm", "setrank-msab"} <= set(mine["ranker"])
+    own = mine.groupby("ranker")["value"].mean()
+    assert own.to_dict() == pytest.approx(means[own.index].to_dict(), abs=1e-6)
+    frame = runs.table(training.trained(training.fitting("sample")), found)
+    assert frame.loc[(frame["ranker"] == "dlcm"), "test"].notna().any()
 
 
 def plain(said):

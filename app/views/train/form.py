@@ -227,7 +227,7 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
     st.markdown("\n".join(lines))
     if not wanted:
         st.success(
-            "Nothing had to be trained: everything was in the store, and the table below has it.",
+            "Nothing had to be trained: everything was in the store, and the table above has it.",
             icon=":material/bolt:",
         )
         return

@@ -245,11 +245,13 @@ def _compared(data: Fitting, frame: pd.DataFrame) -> None:
     if len(rows) != TWO:
         st.caption("The compared rankers are not trained here as they were. Tick two rows.")
         return
-    found = runs.compared(data, frame.iloc[rows])
+    pair = frame.iloc[rows]
+    found = runs.compared(data, pair)
     parts.finding(f"{found.sentence}.")
     lists = differences.in_words(differences.from_usual_lists(found.lists))
     count = counted(len(found.queries), "test query")
-    parts.convention(CONVENTION, f"paired t over {count}", f"lists: {named(lists)}")
+    recipes = [f"{name}: {own}" for name, own in zip(found.names, pair["recipe"], strict=True)]
+    parts.convention(CONVENTION, f"paired t over {count}", f"lists: {named(lists)}", *recipes)
     first, second = found.names
     columns = (
         Column("query", "Query"),
