@@ -37,14 +37,14 @@ class UsageError(ShuffleproofError):
 class UnknownNameError(UsageError):
     """A name that no registry entry has."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], meant: str = "") -> None:
+        """Name it, and what was meant: by default the known name that is spelt most like it."""
         all_known = sorted(known)
         letters = {one.casefold(): one for one in all_known}
         near = get_close_matches(name.partition("@")[0].casefold(), letters, n=1)
-        meant = f" (did you mean {letters[near[0]]}?)" if near else ""
-        super().__init__(
-            f"no {kind} is called {quoted(name)}{meant}; known: {', '.join(all_known)}"
-        )
+        meant = meant or (letters[near[0]] if near else "")
+        hint = f" (did you mean {meant}?)" if meant else ""
+        super().__init__(f"no {kind} is called {quoted(name)}{hint}; known: {', '.join(all_known)}")
 
 
 class ParameterError(UsageError):

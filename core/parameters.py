@@ -8,13 +8,12 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
-from difflib import get_close_matches
 from functools import cache
 from math import isfinite
 from types import UnionType
 from typing import Any, Union, get_origin, get_type_hints
 
-from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.numerals import number, whole
 
 
@@ -163,7 +162,8 @@ def replaced(recipe: Any, changes: Mapping[str, Any]) -> Any:
     """A copy of a flat recipe with fields replaced; text is read as the field's type demands.
 
     Raises:
-        ParameterError: an unknown field, or a value that it does not take.
+        UnknownNameError: an unknown field.
+        ParameterError: a value that a field does not take.
     """
     texts = {name: value for name, value in changes.items() if isinstance(value, str)}
     typed = {name: value for name, value in changes.items() if name not in texts}
@@ -222,19 +222,15 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 """What other libraries call the fields of recipes."""
 
 
-def unknown_field(name: str, known: Iterable[str]) -> ParameterError:
+def unknown_field(name: str, known: Iterable[str]) -> UnknownNameError:
     """That a recipe has no such field, with the one that other libraries call so or that is near.
 
     >>> print(unknown_field("num_leaves", ["trees", "leaves"]))
-    --set is 'num_leaves'; it must be leaves, which that is here, or another of leaves, trees
+    no field is called 'num_leaves' (did you mean leaves?); known: leaves, trees
     """
-    letters = name.strip().casefold().replace("-", "_")
-    fields = sorted(known)
+    letters, fields = name.strip().casefold().replace("-", "_"), sorted(known)
     meant = [field for field in fields if letters in ELSEWHERE.get(field, ())]
-    meant = meant or get_close_matches(letters, fields, n=1)
-    listed = ", ".join(fields)
-    hint = f"{meant[0]}, which that is here, or another of {listed}" if meant else ""
-    return ParameterError("--set", name, hint or f"one of {listed}")
+    return UnknownNameError("field", name, fields, next(iter(meant), ""))
 
 
 def chosen(choices: Iterable[str], text: str) -> str:

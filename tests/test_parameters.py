@@ -5,7 +5,7 @@ from dataclasses import dataclass, is_dataclass
 
 import pytest
 
-from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import check, parameter, parameters, parsed, replaced
 from shuffleproof.core.rankers.registry import RANKERS, spec
 
@@ -87,11 +87,11 @@ def test_texts_are_read_by_the_fields_type(field, text, value):
         ("ready", "yes", "true or false"),
         ("layers", "2.5", "a whole number"),
         ("share", "much", "a number"),
-        ("other", "4", "kind, layers, most, name, rate, ready, share"),
+        ("other", "4", "known: kind, layers, most, name, rate, ready, share"),
     ],
 )
 def test_texts_that_mean_nothing_are_refused(field, text, said):
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(UsageError, match=said):
         parsed(Recipe(), {field: text})
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
 from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
@@ -205,7 +205,7 @@ def test_what_makes_no_ranker_is_wrong_usage(name, preset, changes):
 def test_errors_name_what_is_known():
     with pytest.raises(UnknownNameError, match="setrank-imsab-init"):
         registry.spec("setrank")
-    with pytest.raises(ParameterError, match="learning_rate"):
+    with pytest.raises(UnknownNameError, match="learning_rate"):
         registry.spec("dlcm", widht=3)
 
 
