@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: setup setup-dev app test check demo bench house format lock sample clean
+.PHONY: setup setup-dev app test test-cluster check demo bench house format lock sample clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -21,11 +21,25 @@ $(VENV)/.ready-dev: $(VENV)/.ready
 	$(PIP) -c constraints.txt -e '.[dev]'
 	touch $@
 
+# Ray is large: only the tests of clusters need it.
+$(VENV)/.ready-cluster: $(VENV)/.ready-dev
+	$(PIP) -c constraints.txt -e '.[cluster]'
+	touch $@
+
+# Peers that only the benchmarks need.
+$(VENV)/.ready-bench: $(VENV)/.ready-dev
+	$(PIP) -c constraints.txt -e '.[bench]'
+	touch $@
+
 app: setup
 	$(BIN)/python -m shuffleproof app
 
 test: setup-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# What `test` skips where Ray is not installed: a cluster of two nodes on this machine.
+test-cluster: $(VENV)/.ready-cluster
+	$(BIN)/python -m pytest tests/core/execution/test_execution.py tests/core/test_sharing.py -k "ray or cluster or node"
 
 check: setup-dev
 	$(BIN)/ruff format --check .
@@ -36,7 +50,7 @@ check: setup-dev
 demo: setup
 	$(BIN)/python -m shuffleproof demo
 
-bench: setup-dev
+bench: $(VENV)/.ready-bench
 	$(BIN)/python -m shuffleproof bench
 
 # How many files, lines and imports the upper floors have.

@@ -66,12 +66,31 @@ def untouched(store):
     return not [*(store.root / "shared").glob("*.*")] and not [*(store.root / "claims").iterdir()]
 
 
-@pytest.mark.parametrize("where", ["processes:2", "slurm:local"])
+@pytest.fixture
+def two_nodes(monkeypatch):
+    """A Ray cluster of two nodes with a CPU each, both processes of this machine."""
+    ray = pytest.importorskip("ray")
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    ray.shutdown()  # what other tests started
+    cluster = cluster_utils.Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.mark.parametrize("where", ["processes:2", "slurm:local", "ray"])
 def test_workers_make_each_unit_once_and_the_same_as_one_alone(
-    alone, question, data, tmp_path, where
+    alone, question, data, tmp_path, where, request
 ):
     if where.startswith("slurm"):
         pytest.importorskip("submitit")
+    if where == "ray":
+        where = f"ray:{request.getfixturevalue('two_nodes').address}"
     store = Store(tmp_path)
     reports = []
     work = sharing.shared(store, "benchmark", question, where, workers=2)
@@ -86,6 +105,26 @@ def test_workers_make_each_unit_once_and_the_same_as_one_alone(
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert result.values.tobytes() == alone[0].values.tobytes()
     assert result.recipe == alone[0].recipe
+
+
+def test_a_node_that_dies_loses_nothing_and_makes_nothing_twice(
+    alone, question, data, tmp_path, two_nodes
+):
+    store, killed = Store(tmp_path), []
+    lost = next(iter(two_nodes.worker_nodes))
+
+    def kill(_):
+        if not killed and len(contents(store)) >= 2:  # both nodes are at their units
+            two_nodes.remove_node(lost, allow_graceful=False)
+            killed.append(len(contents(store)))
+
+    work = sharing.shared(store, "benchmark", question, f"ray:{two_nodes.address}", workers=2)
+    assert finished(work, kill) == ()
+    assert killed
+    assert killed[0] < len(alone[1])
+    assert contents(store) == alone[1]
+    assert untouched(store)
+    assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
 
 
 def started(store, *flags):
