@@ -83,14 +83,19 @@ def two_nodes(monkeypatch):
     cluster.shutdown()
 
 
-@pytest.mark.parametrize("where", ["processes:2", "slurm:local", "ray"])
-def test_workers_make_each_unit_once_and_the_same_as_one_alone(
-    alone, question, data, tmp_path, where, request
-):
-    if where.startswith("slurm"):
+@pytest.fixture(params=["processes:2", "slurm:local", "ray"])
+def where(request):
+    """An executor that is there."""
+    if request.param == "ray":
+        return f"ray:{request.getfixturevalue('two_nodes').address}"
+    if request.param.startswith("slurm"):
         pytest.importorskip("submitit")
-    if where == "ray":
-        where = f"ray:{request.getfixturevalue('two_nodes').address}"
+    return request.param
+
+
+def test_workers_make_each_unit_once_and_the_same_as_one_alone(
+    alone, question, data, tmp_path, where
+):
     store = Store(tmp_path)
     reports = []
     work = sharing.shared(store, "benchmark", question, where, workers=2)
