@@ -24,6 +24,7 @@ FORMAT = "shuffleproof-dataset-1"
 LONGEST_HEADER = 1 << 24
 KINDS: dict[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
+    "I32": np.dtype("<i4"),
     "I64": np.dtype("<i8"),
     "U32": np.dtype("<u4"),
     "U8": np.dtype("u1"),
@@ -54,7 +55,7 @@ def save(dataset: RankingDataset, path: Path) -> None:
             arrays[columns[name]] = column.blob
             arrays[f"{name}.starts"], arrays[f"{name}.ends"] = column.starts, column.ends
     about = {"format": FORMAT, "fingerprint": dataset.fingerprint, "blobs": json.dumps(columns)}
-    _write(path, arrays, about)
+    write(path, arrays, about)
 
 
 def open_(path: Path) -> RankingDataset:
@@ -63,7 +64,7 @@ def open_(path: Path) -> RankingDataset:
     Raises:
         DataError: there is no such file, or it is damaged or of another kind.
     """
-    arrays, about = _mapped(path)
+    arrays, about = mapped(path)
     try:
         blobs = json.loads(about["blobs"])
         columns = {
@@ -117,7 +118,8 @@ def open_fold(directory: Path) -> Fold:
     return fold
 
 
-def _write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
+def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
+    """Write arrays and texts about them, `format` among these, to a file; whole or not at all."""
     header: dict[str, Any] = {"__metadata__": dict(about)}
     chunks: list[np.ndarray] = []
     end = 0
@@ -151,7 +153,12 @@ def _entry(kind: str, shape: tuple[int, ...], start: int, size: int) -> dict[str
     return {"dtype": kind, "shape": list(shape), "data_offsets": [start, start + size]}
 
 
-def _mapped(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them.
+
+    Raises:
+        DataError: there is no such file, it is damaged, or its `format` is another.
+    """
     try:
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -163,7 +170,7 @@ def _mapped(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
         header = json.loads(pages[8 : 8 + length])
         about = header.pop("__metadata__")
-        if about["format"] != FORMAT:
+        if about["format"] != form:
             raise _damaged(path, f"format {about['format']}")
         arrays = {
             name: _array(pages, 8 + length, entry)

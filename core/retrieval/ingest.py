@@ -1,0 +1,239 @@
+"""Collections in the store: filed under the digest of their files and of how they were read."""
+
+import hashlib
+from array import array
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import ArtefactError, DataError, LetorError
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.retrieval import collection as table
+from shuffleproof.core.retrieval import reading
+from shuffleproof.core.retrieval.collection import MISSING, Collection
+from shuffleproof.core.retrieval.folder import File, opened
+from shuffleproof.core.retrieval.reading import FORMATS, Files, Text
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
+
+KIND = "collection"
+AUTO = "auto"
+EVERY = 4096
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files become a collection."""
+
+    format: str = parameter(
+        AUTO, "what the files are (default: told by their names and first lines)",
+        choices=(AUTO, *FORMATS),
+    )  # fmt: skip
+    numbers: str = parameter(
+        AUTO,
+        "what the query numbers of judgments are: ids of queries, or their positions from 1 on "
+        "(default: ids, unless they only fit as positions, as in Cranfield)",
+        choices=(AUTO, "ids", "positions"),
+    )
+    grades: str = parameter(
+        AUTO,
+        "which grades are best: large ones, or small ones from 1 on (default: small where they "
+        "are Cleverdon's 1 to 4 and −1, else large)",
+        choices=(AUTO, "large", "small"),
+    )
+
+    def __post_init__(self) -> None:
+        """Check the choices.
+
+        Raises:
+            ParameterError: one that there is not.
+        """
+        check(self)
+
+
+def ingesting(
+    folder: Path, name: str | None, store: Store, how: Reading | None = None
+) -> Generator[Progress, None, Artefact]:
+    """Read a collection into the store and give it a name; yields how many documents are read.
+
+    Args:
+        folder: of its files, or one archive.
+        name: what to call it; None: it is found by its key.
+        store: where it is kept.
+        how: how it is read.
+
+    Raises:
+        LetorError, DataError: malformed or missing files; nothing is stored.
+    """
+    how = how or Reading()
+    with opened(folder) as files:
+        form = "" if how.format == AUTO else how.format
+        chosen, notes = reading.found(files, str(folder), form)
+        recipe = asdict(how) | {"format": chosen.format}
+        key = key_of(KIND, recipe, _digests(chosen))
+        with store.lock(key):
+            artefact = store.find(key)
+            if artefact is None:
+                space = store.workspace(key) / "texts"
+                with space.open("w+b") as spool:
+                    read = yield from _read(chosen, how, spool)
+                read = replace(read, name=name or folder.name, notes=(*notes, *read.notes))
+                read = replace(read, digest=table.digest_of(read))
+                artefact = store.add(key, recipe, lambda at: table.save(read, at), _facts(read))
+    if name is not None:
+        store.set_name(name, artefact.key)
+    return artefact
+
+
+def find(text: str, store: Store) -> Collection:
+    """The collection that a name, a key, or a folder of files means.
+
+    Raises:
+        ArtefactError: nothing of that name, or what is stored is damaged.
+        LetorError, DataError: malformed files.
+    """
+    path = Path(text)
+    if text not in store.names() and path.exists():
+        artefact = finished(ingesting(path, None, store))
+    else:
+        artefact = store.resolve(text, KIND)
+    try:
+        return table.open_(artefact.path)
+    except DataError as error:
+        raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
+
+
+def _digests(files: Files) -> list[str]:
+    """Of the files by what they hold; of an archive once."""
+    found = {}
+    for role in ("documents", "queries", "judgments"):
+        for file in getattr(files, role):
+            if (role, file.path) not in found:
+                with file.path.open("rb") as opened_file:
+                    digest = hashlib.file_digest(opened_file, "sha256").hexdigest()
+                found[role, file.path] = f"{role}:{digest}"
+    return list(found.values())
+
+
+def _facts(read: Collection) -> dict[str, object]:
+    return {
+        "name": read.name, "documents": len(read), "queries": len(read.query_ids),
+        "judgments": len(read.judged), "digest": read.digest, "notes": list(read.notes),
+    }  # fmt: skip
+
+
+def _read(files: Files, how: Reading, spool: BinaryIO) -> Generator[Progress, None, Collection]:
+    """All files together; texts of documents go to the spool, not to memory."""
+    places: dict[str, int] = {}
+    bounds = array("q", [0])
+    total = sum({file.path: file.path.stat().st_size for file in files.documents}.values())
+    written = 0
+    for file in files.documents:
+        for text in reading.texts(file, files.format):
+            if len(places) % EVERY == 0:
+                yield Progress(min(written, total), max(total, 1), "bytes")
+            _new(text, places, file)
+            for part in (text.id, text.title, text.text):
+                raw = part.encode(errors="replace")
+                spool.write(raw)
+                written += len(raw)
+                bounds.append(written)
+    spool.flush()
+    blob = np.memmap(spool, np.uint8, "r") if written else np.zeros(0, np.uint8)
+    ends = np.frombuffer(bounds, np.int64)
+    ids, titles, said = (
+        TextColumn(blob, ends[part:-1:3], ends[part + 1 :: 3]) for part in range(3)
+    )
+    queries: dict[str, str] = {}
+    for file in files.queries:
+        for query in reading.texts(file, files.format):
+            _new(query, queries, file)
+            queries[query.id] = " ".join(f"{query.title} {query.text}".split())
+    judged, notes = _judged(files, how, tuple(queries))
+    rows = [row for own in judged for row in own.items()]
+    at = [places.get(document, MISSING) for document, _ in rows]
+    empty = Collection(
+        name="", doc_ids=ids, titles=titles, texts=said,
+        query_ids=tuple(queries), queries=tuple(queries.values()),
+        judged_offsets=offsets_of(np.array([len(own) for own in judged], np.int64)),
+        judged_ids=TextColumn.of([document for document, _ in rows]),
+        judged=np.array(at, np.int32), grades=np.array([grade for _, grade in rows], np.int32),
+        notes=notes,
+    )  # fmt: skip
+    yield Progress(max(total, 1), max(total, 1), "bytes")
+    return empty
+
+
+def _new(text: Text, known: dict[str, int] | dict[str, str], file: File) -> None:
+    """Note an id that is new.
+
+    Raises:
+        LetorError: an id that is empty or was there before.
+    """
+    if not text.id or text.id in known:
+        found = f"the id {text.id!r} a second time" if text.id else "an empty id"
+        raise LetorError(str(file), text.line, text.id, found, "Give each text an id of its own.")
+    known[text.id] = len(known)  # type: ignore[assignment]
+
+
+def _judged(
+    files: Files, how: Reading, queries: Sequence[str]
+) -> tuple[list[dict[str, int]], tuple[str, ...]]:
+    """Grades by document for each query, and what was decided, in sentences."""
+    plain = reading.number_of if files.format == "smart" else str
+    grades: dict[tuple[str, str], int] = {}
+    notes = []
+    for file in files.judgments:
+        for one in reading.judgments(file):
+            pair = plain(one.query), plain(one.document)
+            if grades.setdefault(pair, one.grade) != one.grade:
+                found = f"another grade than {grades[pair]} for this document"
+                shown = f"{one.query} {one.document} {one.grade}"
+                raise LetorError(str(file), one.line, shown, found, "Keep one of the lines.")
+    at, told = _places_of([query for query, _ in grades], queries, how.numbers)
+    notes += told
+    values = set(grades.values())
+    small = how.grades == "small" or (how.grades == AUTO and values == {-1, 1, 2, 3, 4})
+    most = max(values, default=0)
+    if small:
+        notes.append(f"Grade 1 is best: turned round, 1 became {most} and {most} became 1.")
+    judged: list[dict[str, int]] = [{} for _ in queries]
+    lost = set()
+    for (query, document), grade in grades.items():
+        if query not in at:
+            lost.add(query)
+            continue
+        value = max(most + 1 - grade, 0) if small and grade > 0 else max(grade, 0)
+        judged[at[query]][document] = value
+    if grades and len(lost) == len({query for query, _ in grades}):
+        names = ", ".join(sorted(lost)[:5])
+        remedy = "Say whether query numbers are ids or positions (--numbers)."
+        place = ", ".join(map(str, files.judgments))
+        raise DataError(place, f"judgments of no query that is there ({names} …)", remedy)
+    if lost:
+        notes.append(f"Judgments of {counted(len(lost), 'unknown query')} were left out.")
+    return judged, tuple(notes)
+
+
+def _places_of(
+    judged: Iterable[str], queries: Sequence[str], numbers: str
+) -> tuple[dict[str, int], list[str]]:
+    """The query that each name in the judgments means, and what was decided."""
+    ids = {query: place for place, query in enumerate(queries)}
+    positions = {str(place): place - 1 for place in range(1, len(queries) + 1)}
+    names = set(judged)
+    if numbers == AUTO:
+        fits = names <= positions.keys() and not names <= ids.keys()
+        numbers = "positions" if fits else "ids"
+        if fits:
+            note = "Query numbers of the judgments are positions, not ids: they fit only so."
+            return positions, [note]
+    return (positions if numbers == "positions" else ids), []

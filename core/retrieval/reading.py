@@ -1,0 +1,383 @@
+"""Documents, queries and judgments out of the files that collections are published as.
+
+    smart    `.I 1`, `.T`, `.W` … (Cranfield, CACM, CISI); NPL's numbered texts that end in `/`
+    trec     <DOC><DOCNO>, one or many a file, or an HTML page a document; <top><num><title>
+    beir     corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv
+    jsonl    JSON lines or tables (id, text) or (id, title, text), and judgments of any kind
+
+Judgments: `query document grade`, TREC's `query 0 document grade`, BEIR's table, or lists of
+documents behind each query. Any file may be compressed, or lie in a tar archive.
+"""
+
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from shuffleproof.core.errors import DataError, LetorError, quoted
+from shuffleproof.core.numerals import whole
+from shuffleproof.core.retrieval.folder import File
+from shuffleproof.core.words import counted
+
+FORMATS = ("smart", "trec", "beir", "jsonl")
+MARK = re.compile(r"\.([A-Z])(?:\s+(\S.*?))?\s*$")
+TAG = re.compile(r"<[^<>]{0,200}>")
+CITATIONS = re.compile(r"\d+\t\d+\t\d+$")
+ID_NAMES = ("_id", "id", "docid", "doc_id", "docno", "qid", "query_id")
+TEXT_NAMES = ("text", "contents", "body", "abstract", "query", "segment", "passage")
+NO_DOCUMENT = "Leave the line out, or give it what the format wants."
+DIGITS = re.compile(r"\d+")
+
+
+class Text(NamedTuple):
+    """A document or a query, and the line of its file that it begins on."""
+
+    id: str
+    title: str
+    text: str
+    line: int
+
+
+class Judgment(NamedTuple):
+    """How relevant a document is to a query, as written."""
+
+    query: str
+    document: str
+    grade: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one format, by what they hold."""
+
+    format: str
+    documents: Sequence[File]
+    queries: Sequence[File]
+    judgments: Sequence[File]
+
+    @property
+    def all(self) -> tuple[File, ...]:
+        """Every file."""
+        return (*self.documents, *self.queries, *self.judgments)
+
+
+def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
+    """The files of a collection among those of a folder, and what was decided, in sentences.
+
+    Args:
+        files: those of the folder.
+        place: the folder, for errors.
+        form: one of FORMATS; empty: the first of them that there are documents and queries of.
+
+    Raises:
+        DataError: there is no collection of that form.
+    """
+    kinds: dict[str, list[File]] = {name: [] for name in FORMATS}
+    for file in files:
+        if file.role in {"documents", "queries"}:
+            kinds.setdefault(_form_of(file), []).append(file)
+    forms = [form] if form else list(FORMATS)
+    whole_ones = [name for name in forms if {"documents", "queries"} <= _roles(kinds[name])]
+    if not whole_ones:
+        seen = ", ".join(sorted(file.name for file in files)[:8]) or "nothing"
+        remedy = (
+            "Wanted: a file of documents and one of queries (its name holds `quer`, `qry` or "
+            "`topic`), best with one of judgments (`qrel`, `.rel`)."
+        )
+        raise DataError(place, f"no {form or 'text'} collection ({seen})", remedy)
+    chosen = whole_ones[0]
+    own = kinds[chosen]
+    notes = []
+    if whole_ones[1:]:
+        others = ", ".join(whole_ones[1:])
+        notes.append(f"Read as {chosen}; files of {others} are there too (--format).")
+    parts = {role: [one for one in own if one.role == role] for role in ("documents", "queries")}
+    judged = _judgments_beside([file for file in files if file.role == "judgments"], own, chosen)
+    if len(judged) > 1:
+        names = ", ".join(one.name for one in judged)
+        test = [one for one in judged if "test" in one.name] or judged[:1]
+        notes.append(f"Several files of judgments ({names}); read: {test[0].name}.")
+        judged = test[:1]
+    if not judged:
+        notes.append("No judgments: nothing can be measured.")
+    return Files(chosen, parts["documents"], parts["queries"], judged), tuple(notes)
+
+
+def _roles(files: Iterable[File]) -> set[str]:
+    return {file.role for file in files}
+
+
+def _judgments_beside(judged: list[File], own: list[File], form: str) -> list[File]:
+    """The judgments in the same archive or folder as the documents, else those of TREC for TREC."""
+    if len(judged) < 2:
+        return judged
+    beside = [one for one in judged if one.archive and one.archive is own[0].archive]
+    loose = [one for one in judged if not one.archive]
+    nearer = beside or (loose if form == "trec" else judged)
+    named = [one for one in nearer if "trec" in one.name] if form == "trec" else []
+    return named or nearer
+
+
+def _form_of(file: File) -> str:
+    """The format of a file of documents or queries, by its first line; empty: none of ours."""
+    first = file.first()
+    if MARK.match(first) and first.startswith(".I"):
+        return "smart"
+    if first.startswith("<"):
+        return "trec"
+    if first.startswith("{"):
+        return "beir" if file.name in {"corpus.jsonl", "queries.jsonl"} else "jsonl"
+    if DIGITS.fullmatch(first) and file.role:
+        return "smart"
+    return "jsonl" if "\t" in first or file.name.endswith(".csv") else ""
+
+
+def texts(file: File, form: str) -> Iterator[Text]:
+    """The documents or queries of a file, as they stand in it.
+
+    Raises:
+        LetorError: a line that is not of the form.
+        DataError: no document or query in it.
+    """
+    reader: dict[str, Callable[[File], Iterator[Text]]] = {
+        "smart": _smart, "trec": _trec, "beir": _records, "jsonl": _records,
+    }  # fmt: skip
+    one = None
+    for one in reader[form](file):
+        yield one
+    if one is None:
+        raise DataError(str(file), f"no document or query of format {form}", "Name another format.")
+
+
+def _smart(file: File) -> Iterator[Text]:
+    """`.I id` begins a text, `.T` its title, `.W` what it says; other fields are left out."""
+    if not file.first().startswith("."):
+        yield from _numbered(file)
+        return
+    lines: list[tuple[int, str]] = []
+    for number, line in file.lines():
+        if line.startswith(".I") and lines:
+            yield _marked(file, lines)
+            lines = []
+        if line.strip():
+            lines.append((number, line))
+    if lines:
+        yield _marked(file, lines)
+
+
+def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
+    """One text: its `.I` line and its fields."""
+    start, head = lines[0]
+    own = MARK.match(head)
+    if own is None or own[1] != "I" or not own[2]:
+        raise LetorError(str(file), start, head, "no number behind .I", "Write `.I 1`.")
+    field, parts = "", dict[str, list[str]]()
+    for number, line in lines[1:]:
+        mark = MARK.match(line)
+        if mark and not mark[2]:
+            field = mark[1]
+        elif field:
+            parts.setdefault(field, []).append(line)
+        else:
+            remedy = "Behind `.I 1` stands a mark as `.W`."
+            raise LetorError(str(file), number, line, "text of no field", remedy)
+    title = " ".join(" ".join(parts.get("T", ())).split())
+    said = "\n".join([*parts.get("W", ()), *parts.get("K", ())])
+    return Text(number_of(own[2]), title, said, start)
+
+
+def _numbered(file: File) -> Iterator[Text]:
+    """NPL's form: a line with the number, lines of text, a line with `/`."""
+    name, start, lines = "", 0, list[str]()
+    for number, line in file.lines():
+        said = line.strip()
+        if said == "/":
+            yield Text(name, "", "\n".join(lines), start)
+            name, lines = "", []
+        elif not name and said:
+            if not DIGITS.fullmatch(said):
+                remedy = "A text is a line with its number, its lines, and a line with `/`."
+                raise LetorError(str(file), number, line, "no number of a text", remedy)
+            name, start = number_of(said), number
+        elif said:
+            lines.append(line)
+    if name:
+        remedy = "End every text with a line `/`."
+        raise LetorError(str(file), start, name, "a text without end", remedy)
+
+
+def number_of(text: str) -> str:
+    """A number without leading zeros; another id as it is."""
+    return str(int(text)) if DIGITS.fullmatch(text) else text
+
+
+def _trec(file: File) -> Iterator[Text]:
+    """<DOC> or <top> blocks; a page without any is a document called as its file."""
+    if file.name.endswith((".html", ".htm")):
+        lines = [line for _, line in file.lines()]
+        yield _page(file.name.rpartition(".")[0], lines)
+        return
+    start, kind, lines = 0, "", list[str]()
+    for number, line in file.lines():
+        mark = line.strip()[:5].lower()
+        if mark in {"<doc>", "<top>"}:
+            if kind:
+                raise _unended(file, start, kind, number)
+            start, kind, lines = number, mark, []
+        elif kind:
+            end = line.lower().find(kind.replace("<", "</"))
+            if end < 0:
+                lines.append(line)
+                continue
+            lines.append(line[:end])
+            yield _block("\n".join(lines), kind, file, start)
+            kind = ""
+    if kind:
+        raise _unended(file, start, kind, 0)
+
+
+def _unended(file: File, start: int, kind: str, number: int) -> LetorError:
+    found = "a block that does not end" + (f" before that of line {number}" if number else "")
+    return LetorError(str(file), start, kind, found, f"End it with {kind.replace('<', '</')}.")
+
+
+def _block(text: str, kind: str, file: File, start: int) -> Text:
+    """A document or topic between its tags."""
+    if kind == "<top>":
+        told = re.search(r"<num>\s*(?:number:)?\s*([^\s<]+)", text, re.IGNORECASE)
+        asked = (_between(text, "title"), _between(text, "desc"))
+        said = next((one for one in asked if one), "")
+        title = ""
+    else:
+        told = re.search(r"<docno>\s*([^\s<]+)", text, re.IGNORECASE)
+        title = next((t for t in (_between(text, n) for n in ("title", "headline", "ti")) if t), "")
+        body = _between(text, "text")
+        rest = re.sub(r"(?is)<docno>.*?</docno>", " ", text)
+        said = body or _plain(rest)
+    if told is None:
+        tag = "<num>" if kind == "<top>" else "<DOCNO>"
+        raise LetorError(str(file), start, kind, f"no {tag} in the block", f"Write {tag} 1.")
+    return Text(told[1], " ".join(title.split()), said, start)
+
+
+def _between(text: str, tag: str) -> str:
+    """What stands behind a tag, up to its end or to the next tag of a topic; empty: no tag."""
+    shape = rf"<{tag}>(.*?)(?:</{tag}>|<(?:num|title|desc|narr)>|\Z)"
+    place = re.search(shape, text, re.IGNORECASE | re.DOTALL)
+    if place is None:
+        return ""
+    said = re.sub(r"^\s*(?:topic|description|narrative):", "", place[1], flags=re.IGNORECASE)
+    return _plain(said)
+
+
+def _plain(text: str) -> str:
+    """Text without tags and entities, its lines trimmed at the ends."""
+    return html.unescape(TAG.sub(" ", text)).strip()
+
+
+def _page(name: str, lines: Sequence[str]) -> Text:
+    """A page of HTML; its first paragraph is its title, tables of citations are left out."""
+    kept = [line for line in lines if not CITATIONS.match(line.strip())]
+    text = _plain("\n".join(kept))
+    title, _, rest = text.partition("\n\n")
+    return Text(name, " ".join(title.split()), rest.strip(), 1)
+
+
+def _records(file: File) -> Iterator[Text]:
+    """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
+    first = file.first()
+    for number, line in file.lines():
+        if not line.strip():
+            continue
+        if first.startswith("{"):
+            yield _record(file, number, line)
+            continue
+        cells = line.split("\t")
+        if len(cells) not in {2, 3}:
+            told = f"{counted(len(cells), 'column')} where 2 or 3 are due"
+            remedy = "A line reads: id, tab, text, or id, tab, title, tab, text."
+            raise LetorError(str(file), number, line, told, remedy)
+        if number == 1 and cells[0].strip().lower() in ID_NAMES:
+            continue
+        title = cells[1].strip() if len(cells) == 3 else ""
+        yield Text(cells[0].strip(), title, cells[-1], number)
+
+
+def _record(file: File, number: int, line: str) -> Text:
+    try:
+        fields = json.loads(line)
+    except ValueError as error:
+        remedy = 'A line reads: {"_id": "1", "title": "…", "text": "…"}.'
+        raise LetorError(str(file), number, line, f"no JSON ({error})", remedy) from error
+    names = fields if isinstance(fields, dict) else {}
+    own = next((name for name in ID_NAMES if name in names), None)
+    said = next((name for name in TEXT_NAMES if name in names), None)
+    if own is None or said is None:
+        remedy = f"Name the id {' or '.join(ID_NAMES[:2])} and the text {' or '.join(TEXT_NAMES)}."
+        raise LetorError(str(file), number, line, "no id or no text", remedy)
+    for name in (own, said, "title"):
+        if not isinstance(names.get(name, ""), str | int):
+            told = f"{name} is {quoted(str(names[name]))}"
+            raise LetorError(str(file), number, line, told, "Write ids and texts as text.")
+    return Text(str(names[own]), str(names.get("title") or ""), str(names[said]), number)
+
+
+def judgments(file: File) -> Iterator[Judgment]:
+    """The judgments of a file, as written.
+
+    Raises:
+        LetorError: a line of another form, or a grade that is no whole number.
+        DataError: no judgment in it.
+    """
+    rows = [(number, line) for number, line in file.lines() if line.strip()]
+    one = None
+    if any(line.strip() == "/" for _, line in rows):
+        for one in _lists(file, rows):
+            yield one
+    else:
+        for number, line in rows:
+            columns = line.split("\t") if line.count("\t") in {2, 3} else line.split()
+            if one is None and columns[0].strip().lower() in {"query-id", "query_id", "qid"}:
+                continue
+            one = _judgment(file, number, line, [column.strip() for column in columns])
+            yield one
+    if one is None:
+        raise DataError(str(file), "no judgments", "A line reads: query 0 document grade.")
+
+
+def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgment:
+    if len(columns) == 3:
+        query, document, grade = columns
+    elif len(columns) == 4 and columns[1] in {"0", "Q0"}:
+        query, _, document, grade = columns
+    elif len(columns) == 4:  # CACM's and CISI's: two columns that say nothing
+        query, document, grade = *columns[:2], "1"
+    else:
+        told = f"{counted(len(columns), 'column')} where 3 or 4 are due"
+        raise LetorError(str(file), number, line, told, "A line reads: query 0 document grade.")
+    try:
+        value = whole(grade)
+    except ValueError as error:
+        told = f"{quoted(grade)} where a whole number is due"
+        remedy = "A line reads: query 0 document grade."
+        raise LetorError(str(file), number, line, told, remedy) from error
+    return Judgment(query, document, value, number)
+
+
+def _lists(file: File, rows: Iterable[tuple[int, str]]) -> Iterator[Judgment]:
+    """NPL's form: a line with the query, lines of documents, a line with `/`."""
+    query = ""
+    for number, line in rows:
+        for word in line.split():
+            if word == "/":
+                query = ""
+            elif not DIGITS.fullmatch(word):
+                remedy = "A query's number, numbers of documents, `/`."
+                raise LetorError(str(file), number, line, f"{quoted(word)} is no number", remedy)
+            elif query:
+                yield Judgment(query, number_of(word), 1, number)
+            else:
+                query = number_of(word)

@@ -1,0 +1,113 @@
+"""The retrievers: what finds documents for a query, by name, and what makes each."""
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, cast, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float32, Int32, Int64
+
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.retrieval import text
+from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.text import Analysis, TokenisedCollection
+from shuffleproof.core.store.artefacts import Store
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Documents found for several queries, each query's best first.
+
+    Attributes:
+        documents: their places in the collection; ties by place.
+        scores: higher is better.
+        offsets: those of query q are `offsets[q] … offsets[q + 1] − 1`; none where nothing matched.
+    """
+
+    documents: Int32[np.ndarray, " found"]
+    scores: Float32[np.ndarray, " found"]
+    offsets: Int64[np.ndarray, " bounds"]
+
+    def of(self, query: int) -> tuple[Int32[np.ndarray, " own"], Float32[np.ndarray, " own"]]:
+        """(documents, scores) of one query."""
+        own = slice(self.offsets[query], self.offsets[query + 1])
+        return self.documents[own], self.scores[own]
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds documents of one collection."""
+
+    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+        """At most k documents for each query, among those that match it at all."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed:
+    """A collection, its terms, and the store that keeps what is made of it.
+
+    Attributes:
+        collection: documents, queries, judgments.
+        store: where indexes and trained networks are kept.
+        analysis: how texts become terms.
+        training: the queries whose judgments a retriever may be fitted to; None: all. Never those
+            that it is measured on.
+    """
+
+    collection: Collection
+    store: Store
+    analysis: Analysis = field(default_factory=Analysis)
+    training: tuple[int, ...] | None = None
+
+    @cached_property
+    def tokens(self) -> TokenisedCollection:
+        """The collection as terms."""
+        return text.tokenised(self.collection, self.store, self.analysis)
+
+
+@dataclass(frozen=True)
+class RetrieverEntry:
+    """What is known of a retriever without loading it.
+
+    Attributes:
+        name: as commands say it.
+        label: as people read it.
+        summary: what it does, in a sentence.
+        source: whom it is from.
+        place: `module:function` below `core.retrieval`; the function makes it of `Indexed`.
+        sparse: whether the sparsity gates are about it: it searches learnt dimensions.
+        reranks: whether it only orders what another found.
+    """
+
+    name: str
+    label: str
+    summary: str
+    source: str
+    place: str
+    sparse: bool = False
+    reranks: bool = False
+
+    def made(self, indexed: Indexed) -> Retriever:
+        """The retriever of a collection."""
+        module, _, function = self.place.partition(":")
+        found = importlib.import_module(f"shuffleproof.core.retrieval.{module}")
+        return cast("Callable[[Indexed], Retriever]", getattr(found, function))(indexed)
+
+
+_ENTRIES: tuple[RetrieverEntry, ...] = ()
+
+RETRIEVERS: Mapping[str, RetrieverEntry] = {entry.name: entry for entry in _ENTRIES}
+
+
+def named(name: str) -> RetrieverEntry:
+    """The entry of a name.
+
+    Raises:
+        UnknownNameError: no retriever is called so.
+    """
+    if name not in RETRIEVERS:
+        raise UnknownNameError("retriever", name, RETRIEVERS)
+    return RETRIEVERS[name]

@@ -1,0 +1,277 @@
+"""From text to terms: a tokeniser, stop words and a stemmer, each a declared choice."""
+
+import re
+from array import array
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.stop_words import STOP_WORDS
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+
+KIND = "tokens"
+FORMAT = "shuffleproof-tokens-1"
+FILE = "tokens.safetensors"
+UNKNOWN = -1
+"""In place of a word that the vocabulary lacks; of none that is left out as a stop word."""
+
+TOKENISERS = {
+    "words": re.compile(r"[^\W_]+"),
+    "letters": re.compile(r"[^\W\d_]+"),
+    "blanks": re.compile(r"\S+"),
+}
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """How a text becomes terms.
+
+    >>> Analysis().terms("The flows of heated gases")
+    ['flow', 'heat', 'gase']
+    """
+
+    tokeniser: str = parameter(
+        "words",
+        "words: runs of letters and digits, letters: of letters alone, blanks: what stands "
+        "between blanks; always in lower case",
+        choices=tuple(TOKENISERS),
+    )
+    stop_words: str = parameter(
+        "snowball",
+        "words that are left out: none, the 33 of Lucene, or the 174 of Snowball",
+        choices=tuple(STOP_WORDS),
+    )
+    stemmer: str = parameter(
+        "porter",
+        "none, Porter's (1980), or english: his second (Snowball)",
+        choices=("none", "porter", "english"),
+    )
+
+    def __post_init__(self) -> None:
+        """Check the choices.
+
+        Raises:
+            ParameterError: one that there is not.
+        """
+        check(self)
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text, in order, stop words left out."""
+        term = self._term_of()
+        words = TOKENISERS[self.tokeniser].findall(text.lower())
+        return [found for found in map(term, words) if found]
+
+    def _term_of(self) -> Callable[[str], str]:
+        """What makes a term of a word in lower case; of a stop word the empty text."""
+        left_out = STOP_WORDS[self.stop_words]
+        if self.stemmer == "none":
+            return lambda word: "" if word in left_out else word
+        import Stemmer  # noqa: PLC0415 (only who reads text waits for it)
+
+        stem = Stemmer.Stemmer(self.stemmer).stemWord
+        return lambda word: "" if word in left_out else stem(word)
+
+
+class _Places(dict[str, int]):
+    """The place of each word's term in a growing vocabulary, worked out once a word."""
+
+    def __init__(self, analysis: Analysis, terms: dict[str, int], *, growing: bool) -> None:
+        super().__init__()
+        self.term_of = analysis._term_of()  # noqa: SLF001 (its own other half)
+        self.terms, self.growing = terms, growing
+
+    def __missing__(self, word: str) -> int:
+        term = self.term_of(word)
+        if not term:
+            place = LEFT_OUT
+        elif self.growing:
+            place = self.terms.setdefault(term, len(self.terms))
+        else:
+            place = self.terms.get(term, UNKNOWN)
+        self[word] = place
+        return place
+
+
+LEFT_OUT = -2
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Texts as places in a vocabulary.
+
+    Attributes:
+        tokens: of all texts, one after the other; words that the vocabulary lacks are left out.
+        offsets: tokens of text t are `offsets[t] … offsets[t + 1] − 1`.
+        unknown: how many words of each text the vocabulary lacks.
+    """
+
+    tokens: Int32[np.ndarray, " total"]
+    offsets: Int64[np.ndarray, " bounds"]
+    unknown: Int32[np.ndarray, " texts"]
+
+    def __len__(self) -> int:
+        """The number of texts."""
+        return len(self.unknown)
+
+    def of(self, text: int) -> Int32[np.ndarray, " tokens"]:
+        """The tokens of one text."""
+        return self.tokens[self.offsets[text] : self.offsets[text + 1]]
+
+    @property
+    def lengths(self) -> Int64[np.ndarray, " texts"]:
+        """How many tokens each text has."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenisedCollection:
+    """A collection as terms.
+
+    Attributes:
+        analysis: how its texts became terms.
+        terms: the vocabulary, in the order of first occurrence.
+        document_frequency: in how many documents each term occurs.
+        collection_frequency: how often each term occurs.
+        documents: the documents' tokens.
+        queries: the queries' tokens.
+    """
+
+    analysis: Analysis
+    terms: tuple[str, ...]
+    document_frequency: Int32[np.ndarray, " terms"]
+    collection_frequency: Int64[np.ndarray, " terms"]
+    documents: Encoded
+    queries: Encoded
+
+    @cached_property
+    def _places(self) -> _Places:
+        terms = {term: place for place, term in enumerate(self.terms)}
+        return _Places(self.analysis, terms, growing=False)
+
+    def encode(self, texts: Iterable[str]) -> Encoded:
+        """Texts as places in this vocabulary."""
+        return finished(_encoding(texts, 0, self.analysis, self._places))
+
+
+def tokenising(
+    collection: Collection,
+    analysis: Analysis | None = None,
+    vocabulary_of: Int64[np.ndarray, " kept"] | None = None,
+) -> Generator[Progress, None, TokenisedCollection]:
+    """Make terms of a collection; yields how many documents are read.
+
+    Args:
+        collection: what is read.
+        analysis: how.
+        vocabulary_of: documents whose words are the vocabulary, in rising order; None: all. Words
+            that others alone have are unknown.
+    """
+    analysis = analysis or Analysis()
+    terms: dict[str, int] = {}
+    growing = _Places(analysis, terms, growing=True)
+    if vocabulary_of is not None:
+        kept = (collection.document(place) for place in vocabulary_of.tolist())
+        yield from _encoding(kept, len(vocabulary_of), analysis, growing)
+        growing = _Places(analysis, terms, growing=False)
+    documents = yield from _encoding(collection.documents(), len(collection), analysis, growing)
+    fixed = _Places(analysis, terms, growing=False)
+    queries = yield from _encoding(collection.queries, 0, analysis, fixed)
+    in_documents = _document_frequency(documents.tokens, documents.offsets, len(terms))
+    in_all = np.bincount(documents.tokens, minlength=len(terms)).astype(np.int64)
+    return TokenisedCollection(analysis, tuple(terms), in_documents, in_all, documents, queries)
+
+
+def tokenised(
+    collection: Collection, store: Store, analysis: Analysis | None = None
+) -> TokenisedCollection:
+    """A collection as terms, from the store or made and kept there."""
+    analysis = analysis or Analysis()
+    recipe = asdict(analysis)
+    key = key_of(KIND, recipe, [collection.digest])
+    with store.lock(key):
+        artefact = store.find(key)
+        if artefact is None:
+            made = finished(tokenising(collection, analysis))
+            facts = {"documents": len(collection), "terms": len(made.terms)}
+            artefact = store.add(key, recipe, lambda folder: save(made, folder / FILE), facts)
+    return open_(artefact.path / FILE)
+
+
+def save(tokens: TokenisedCollection, path: Path) -> None:
+    """Write a tokenised collection to a file; `open_` maps it."""
+    terms = TextColumn.of(tokens.terms)
+    arrays: dict[str, np.ndarray] = {
+        "terms.blob": terms.blob, "terms.starts": terms.starts, "terms.ends": terms.ends,
+        "document_frequency": tokens.document_frequency,
+        "collection_frequency": tokens.collection_frequency,
+    }  # fmt: skip
+    for name, one in (("documents", tokens.documents), ("queries", tokens.queries)):
+        arrays[f"{name}.tokens"], arrays[f"{name}.offsets"] = one.tokens, one.offsets
+        arrays[f"{name}.unknown"] = one.unknown
+    stored.write(path, arrays, {"format": FORMAT, **asdict(tokens.analysis)})
+
+
+def open_(path: Path) -> TokenisedCollection:
+    """What `save` wrote, memory-mapped.
+
+    Raises:
+        DataError: there is no such file, or it is damaged.
+    """
+    arrays, about = stored.mapped(path, FORMAT)
+    del about["format"]
+    terms = TextColumn(arrays["terms.blob"], arrays["terms.starts"], arrays["terms.ends"])
+    documents, queries = (
+        Encoded(*(arrays[f"{name}.{part}"] for part in ("tokens", "offsets", "unknown")))
+        for name in ("documents", "queries")
+    )
+    return TokenisedCollection(
+        Analysis(**about), tuple(terms), arrays["document_frequency"],
+        arrays["collection_frequency"], documents, queries,
+    )  # fmt: skip
+
+
+def _encoding(
+    texts: Iterable[str], total: int, analysis: Analysis, places: _Places
+) -> Generator[Progress, None, Encoded]:
+    """Texts as places; yields every 8,192 of `total`."""
+    split = TOKENISERS[analysis.tokeniser].findall
+    tokens, lengths, unknown = array("i"), array("q", [0]), array("i")
+    for done, text in enumerate(texts):
+        if total and done % 8192 == 0:
+            yield Progress(done, total, "documents")
+        found = [places[word] for word in split(text.lower())]
+        known = [place for place in found if place >= 0]
+        tokens.extend(known)
+        lengths.append(len(known))
+        unknown.append(found.count(UNKNOWN))
+    return Encoded(
+        np.frombuffer(tokens, np.int32) if tokens else np.zeros(0, np.int32),
+        np.cumsum(np.frombuffer(lengths, np.int64)),
+        np.frombuffer(unknown, np.int32) if unknown else np.zeros(0, np.int32),
+    )
+
+
+@no_type_check
+@compiled()
+def _document_frequency(tokens: np.ndarray, offsets: np.ndarray, terms: int) -> np.ndarray:
+    """In how many texts each term occurs."""
+    count = np.zeros(terms, dtype=np.int32)
+    last = np.full(terms, -1, dtype=np.int64)
+    for text in range(len(offsets) - 1):
+        for token in tokens[offsets[text] : offsets[text + 1]]:
+            if last[token] != text:
+                last[token] = text
+                count[token] += 1
+    return count

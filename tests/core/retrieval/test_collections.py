@@ -1,0 +1,196 @@
+"""Collections: every published form read alike, what is malformed told by file and line."""
+
+import gzip
+import io
+import json
+import tarfile
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.errors import DataError, LetorError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.retrieval import collection as table
+from shuffleproof.core.retrieval import text
+from shuffleproof.core.retrieval.ingest import Reading, find, ingesting
+from shuffleproof.core.retrieval.text import Analysis
+from shuffleproof.core.store.artefacts import Store
+from tests.places import DATA
+
+TEXTS = {"1": "Flow over wings", "2": "heat in slabs", "3": "no such <b>thing</b>"}
+QUERIES = {"1": "heated slabs", "2": "flows"}
+
+
+def smart(at, numbers=(1, 2)):
+    mark = "".join(
+        f".I {n}\n.T\ntitle {n}\n.A\nsomebody\n.W\n{said}\n" for n, said in TEXTS.items()
+    )
+    (at / "tiny.all").write_text(mark)
+    asked = zip(numbers, QUERIES.values(), strict=True)
+    (at / "tiny.qry").write_text("".join(f".I {n:03}\n.W\n{said}\n" for n, said in asked))
+    (at / "tinyqrel").write_text("1 2 2\n1 1 1\n2 1 1\n2 9 1\n")
+
+
+def slashes(at):
+    (at / "doc-text").write_text("".join(f"{n}\n{said}\n   /\n" for n, said in TEXTS.items()))
+    (at / "query-text").write_text("".join(f"{n}\n{said}\n/\n" for n, said in QUERIES.items()))
+    (at / "rlv-ass").write_text("1\n 2 1\n   /\n2\n 1 9 /\n")
+
+
+def trec(at):
+    said = "".join(
+        f"<DOC>\n<DOCNO> {n} </DOCNO>\n<TITLE>title {n}</TITLE>\n<TEXT>{said}</TEXT>\n</DOC>\n"
+        for n, said in TEXTS.items()
+    )
+    with gzip.open(at / "docs.trec.gz", "wt") as file:
+        file.write(said)
+    asked = "".join(
+        f"<top>\n<num> Number: {n}\n<title> {said}\n<desc> Description:\nno\n</top>\n"
+        for n, said in QUERIES.items()
+    )
+    (at / "topics.txt").write_bytes(asked.replace("\n", "\r\n").encode())
+    (at / "qrels.txt").write_text("1 0 2 2\n1 Q0 1 1\n2 0 1 1\n2 0 9 1\n")
+
+
+def pages(at):
+    with tarfile.open(at / "pages.tar.gz", "w:gz") as archive:
+        for name, said in TEXTS.items():
+            raw = f"<html><pre>\n\ntitle {name}\n\n{said}\n\n1\t5\t1\n</pre></html>\n".encode()
+            entry = tarfile.TarInfo(f"{name}.html")
+            entry.size = len(raw)
+            archive.addfile(entry, io.BytesIO(raw))
+    trec(at)
+    (at / "docs.trec.gz").unlink()
+
+
+def beir(at):
+    rows = [{"_id": n, "title": f"title {n}", "text": said} for n, said in TEXTS.items()]
+    (at / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = [{"_id": n, "text": said} for n, said in QUERIES.items()]
+    (at / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (at / "qrels").mkdir()
+    table = "query-id\tcorpus-id\tscore\n1\t2\t2\n1\t1\t1\n2\t1\t1\n2\t9\t1\n"
+    (at / "qrels" / "test.tsv").write_text(table)
+
+
+def tables(at):
+    lines = [f"{n}\ttitle {n}\t{said}" for n, said in TEXTS.items()]
+    (at / "documents.tsv").write_text("id\ttitle\ttext\n" + "\n".join(lines))
+    (at / "queries.tsv").write_text("\n".join("\t".join(pair) for pair in QUERIES.items()))
+    (at / "qrels.tsv").write_text("1\t0\t2\t2\n1\t0\t1\t1\n2\t0\t1\t1\n2\t0\t9\t1\n")
+
+
+WRITERS = (smart, slashes, trec, pages, beir, tables)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_every_form_gives_the_same_documents_queries_and_judgments(tmp_path, write):
+    source = tmp_path / "source"
+    source.mkdir()
+    write(source)
+    store = Store(tmp_path / "store")
+    finished(ingesting(source, "tiny", store))
+    read = find("tiny", store)
+    assert list(read.doc_ids) == ["1", "2", "3"]
+    assert read.query_ids == ("1", "2")
+    assert read.queries == tuple(QUERIES.values())
+    assert [text.strip() for text in read.texts][:2] == list(TEXTS.values())[:2]
+    assert [title for title in read.titles if title] in ([], ["title 1", "title 2", "title 3"])
+    graded = write is not slashes
+    assert read.judgments(0) == ({1: 2, 0: 1} if graded else {1: 1, 0: 1})
+    assert read.judgments(1) == {0: 1}
+    assert read.relevant(1) == 2
+    assert list(read.judged_ids)[-1] == "9"
+    assert read.digest == table.digest_of(read)
+    assert len(list(store.artefacts("collection"))) == 1
+
+
+def test_numbers_that_fit_as_positions_alone_are_positions(tmp_path):
+    smart(tmp_path, numbers=(4, 8))
+    read = find(str(tmp_path), Store(tmp_path / ".store"))
+    assert read.judgments(1) == {0: 1}
+    assert "positions" in " ".join(read.notes)
+    with pytest.raises(DataError, match="--numbers"):
+        finished(ingesting(tmp_path, None, Store(tmp_path / ".store"), Reading(numbers="ids")))
+
+
+MALFORMED = {
+    "text without a field": (smart, "tiny.all", ".I 1\nwords\n", "tiny.all:2"),
+    "an id twice": (smart, "tiny.all", ".I 1\n.W\na\n.I 1\n.W\nb\n", "tiny.all:4"),
+    "no end": (trec, "docs.trec.gz", "<DOC>\n<DOCNO>1</DOCNO>\n", "docs.trec.gz:1"),
+    "no number": (trec, "docs.trec.gz", "\n<DOC>\nwords\n</DOC>\n", "docs.trec.gz:2"),
+    "no JSON": (beir, "corpus.jsonl", '{"_id": "1", "text": "a"}\n{"_id"\n', "corpus.jsonl:2"),
+    "no text": (beir, "corpus.jsonl", '{"_id": "1"}\n', "corpus.jsonl:1"),
+    "columns": (tables, "documents.tsv", "1\ta\n2\n", "documents.tsv:2"),
+    "no end of a list": (slashes, "doc-text", "1\nwords\n", "doc-text:1"),
+    "a grade of words": (trec, "qrels.txt", "1 0 2 good\n", "qrels.txt:1"),
+    "grades apart": (trec, "qrels.txt", "1 0 2 1\n1 0 2 2\n", "qrels.txt:2"),
+    "a column short": (trec, "qrels.txt", "1 0 2 1\n1 2\n", "qrels.txt:2"),
+    "a lone return": (tables, "documents.tsv", "1\ta\rb\n", "documents.tsv:1"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_files_are_named_with_the_line(tmp_path, case):
+    write, name, said, place = MALFORMED[case]
+    write(tmp_path)
+    (tmp_path / name).write_bytes(said.encode())
+    with pytest.raises(LetorError) as told:
+        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+    assert f"{place}: " in str(told.value)
+    assert not list(Store(tmp_path / ".store").artefacts())
+
+
+def test_a_folder_without_documents_or_queries_says_what_is_wanted(tmp_path):
+    (tmp_path / "notes.txt").write_text("hello\n")
+    with pytest.raises(DataError, match="a file of documents and one of queries"):
+        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+
+
+def test_terms_are_those_of_the_analysis_and_unknown_words_are_counted(tmp_path):
+    smart(tmp_path)
+    store = Store(tmp_path / ".store")
+    read = find(str(tmp_path), store)
+    for analysis in (Analysis(), Analysis("letters", "none", "none"), Analysis("blanks", "lucene")):
+        tokens = text.tokenised(read, store, analysis)
+        for place in range(len(read)):
+            terms = [tokens.terms[token] for token in tokens.documents.of(place)]
+            assert terms == analysis.terms(read.document(place))
+        asked = [analysis.terms(query) for query in read.queries]
+        known = [[term for term in terms if term in tokens.terms] for terms in asked]
+        assert [[tokens.terms[t] for t in tokens.queries.of(q)] for q in range(2)] == known
+        lost = [len(a) - len(b) for a, b in zip(asked, known, strict=True)]
+        assert tokens.queries.unknown.tolist() == lost
+        counts = np.bincount(tokens.documents.tokens)
+        assert tokens.collection_frequency.tolist() == counts.tolist()
+        inside = [set(tokens.documents.of(place).tolist()) for place in range(3)]
+        df = [sum(term in own for own in inside) for term in range(len(tokens.terms))]
+        assert tokens.document_frequency.tolist() == df
+
+
+def test_a_vocabulary_of_some_documents_lacks_the_words_of_others(tmp_path):
+    smart(tmp_path)
+    read = find(str(tmp_path), Store(tmp_path / ".store"))
+    tokens = finished(text.tokenising(read, Analysis(), np.array([0, 2])))
+    assert "slab" not in tokens.terms
+    assert tokens.documents.unknown.tolist() == [0, 3, 0]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the public collections")
+@pytest.mark.parametrize(
+    ("name", "form", "sizes"),
+    [
+        ("cranfield", "auto", (1400, 225, 1837, 0)),
+        ("cranfield", "trec", (1400, 225, 1837, 0)),
+        ("cacm", "auto", (3204, 64, 796, 55)),
+        ("npl_vaswani", "auto", (11429, 93, 2083, 0)),
+    ],
+)
+def test_public_collections_have_their_published_sizes(tmp_path, name, form, sizes):
+    artefact = finished(ingesting(DATA / name, name, Store(tmp_path), Reading(form)))
+    read = find(name, Store(tmp_path))
+    lost = int((read.judged == table.MISSING).sum())
+    assert (len(read), len(read.query_ids), len(read.judged), lost) == sizes
+    if form == "auto" and name == "cranfield":  # 1 is Cleverdon's best; query 1, document 13
+        assert read.judgments(0)[12] == 1
+        assert "Grade 1 is best" in " ".join(artefact.facts["notes"])
