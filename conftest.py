@@ -1,6 +1,11 @@
 """What all of pytest's runs share: examples in docstrings never touch the user's own store."""
 
+import jaxtyping
 import pytest
+
+from tests import annotations
+
+jaxtyping.jaxtyped = annotations.checked  # what the hook of --jaxtyping-packages decorates with
 
 
 @pytest.fixture(autouse=True)

@@ -84,12 +84,11 @@ def discount(place, kind):
     return 1.0 / math.log2(place + 2)
 
 
-def dcg_of(labels, measure):
-    kept = labels if measure.cutoff is None else labels[: measure.cutoff]
+def dcg_of(labels, measure, cutoff):
     return sum(
         (2.0 ** max(y, 0) - 1 if measure.gain == "exp2" else max(y, 0))
         * discount(i, measure.discount)
-        for i, y in enumerate(kept)
+        for i, y in enumerate(labels[:cutoff])
     )
 
 
@@ -99,8 +98,8 @@ def ndcg_of(ranked, reference, measure, cutoff):
     places = [measure.cutoff]
     if measure.name == "MeanNDCG":
         places = range(1, min(cutoff, len(ranked)) + 1)
-    at = [replace(measure, cutoff=place) for place in places]
-    values = [dcg_of(ranked, one) / dcg_of(sorted(reference)[::-1], one) for one in at]
+    best = sorted(reference)[::-1]
+    values = [dcg_of(ranked, measure, at) / dcg_of(best, measure, at) for at in places]
     return sum(values) / max(len(values), 1)
 
 
@@ -131,7 +130,7 @@ def value_of(ranked, reference, measure):  # noqa: PLR0911 (a definition each)
     """One measure of labels in ranked order, written from its definition."""
     cutoff = len(ranked) if measure.cutoff is None else measure.cutoff
     if measure.name == "DCG":
-        return dcg_of(ranked, measure)
+        return dcg_of(ranked, measure, cutoff)
     if "NDCG" in measure.name:
         return ndcg_of(ranked, reference, measure, cutoff)
     if measure.name == "ERR":

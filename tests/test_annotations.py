@@ -1,0 +1,80 @@
+"""Annotations of the core are checked in test runs, whichever way they are decorated."""
+
+from dataclasses import dataclass
+
+import beartype
+import jaxtyping
+import numpy as np
+import pytest
+from beartype.roar import BeartypeCallHintViolation
+from jaxtyping import Float, TypeCheckError
+
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.metrics.significance import t_interval
+from shuffleproof.core.rankers import registry
+
+Vector = Float[np.ndarray, " docs"]
+
+
+def checked(thing):
+    return jaxtyping.jaxtyped(thing, typechecker=beartype.beartype)
+
+
+@checked
+def plain(count: int, names: tuple[str, ...] = ()) -> str:
+    return count if names else "x"
+
+
+@checked
+def shaped(scores: Vector, *, others: list[Vector] | None = None) -> Vector:
+    return scores[1:] if others else scores
+
+
+@checked
+def written(count: "int") -> int:
+    return count
+
+
+@checked
+def sized(count: int, scores: Float[np.ndarray, " {count}"]) -> None:
+    return None
+
+
+@checked
+@dataclass
+class Held:
+    count: int
+    scores: Vector
+    labels: Vector
+
+
+ONE, TWO = np.zeros(1), np.zeros(2)
+WRONG = {
+    "a parameter": lambda: plain("1"),
+    "within a parameter": lambda: plain(1, (2,)),
+    "the result": lambda: plain(1, ("a",)),
+    "a kind of numbers": lambda: shaped(np.zeros(2, int)),
+    "a number of axes": lambda: shaped(np.zeros((2, 2))),
+    "the same axis in a container": lambda: shaped(TWO, others=[ONE]),
+    "the same axis in the result": lambda: shaped(TWO, others=[TWO]),
+    "a text": lambda: written("1"),
+    "an axis by a parameter": lambda: sized(3, TWO),
+    "a field": lambda: Held("1", TWO, TWO),
+    "the same axis in two fields": lambda: Held(1, TWO, ONE),
+    "a function of the core": lambda: registry.spec(3),
+    "an array of the core": lambda: t_interval(np.zeros((2, 2))),
+    "a dataclass of the core": lambda: CandidateLists(*[None] * 5),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_keep_to_an_annotation_is_refused(case):
+    with pytest.raises((BeartypeCallHintViolation, TypeCheckError)):
+        WRONG[case]()
+
+
+def test_what_keeps_to_annotations_is_answered():
+    assert plain(1) == "x"
+    assert shaped(shaped(TWO)) is TWO
+    assert (shaped(ONE), written(1), sized(2, TWO)) == (ONE, 1, None)
+    assert Held(1, TWO, TWO).scores is TWO
