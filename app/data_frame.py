@@ -4,12 +4,14 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import terms
+from shuffleproof.app import captions, terms
 from shuffleproof.core.studies.tables import COUNT, FLAG, NAME, TEXT, Column, Table, of_people
 
 
 def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> None:
     """Draw a table under the labels, the numbers' formats and the help that its columns declare.
+
+    Documents and queries stand with what side files call them.
 
     Args:
         table: what is shown; hidden columns are left out.
@@ -19,12 +21,15 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
     """
     table = table.named
     shown = table.shown
+    frame = of_people(table.frame[[column.key for column in shown]], shown)
+    frame, texts = captions.beside(frame)
     place.dataframe(
-        of_people(table.frame[[column.key for column in shown]], shown),
+        frame,
         hide_index=True,
         key=key,
         placeholder="",
-        column_config={column.key: config(column, pinned=column is shown[0]) for column in shown},
+        column_config=texts
+        | {column.key: config(column, pinned=column is shown[0]) for column in shown},
         alt=table.title,
         **more,
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core import jobs
+from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError
@@ -103,7 +104,7 @@ class Draft:
         """The files of these parts (all by default), by part and name."""
         return [
             Spooled(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
-            for part in parts or (*PARTS, WHOLE, FOLDER, UNSORTED)
+            for part in parts or (*PARTS, WHOLE, FOLDER, UNSORTED, *SHAPES)
             for path in sorted((self.folder / part).rglob("*"))
             if path.is_file()
         ]
@@ -144,6 +145,10 @@ class Draft:
         except DataError as error:
             return str(error)
         return ""
+
+    def path(self, file: Spooled) -> Path:
+        """Where a file of the draft lies."""
+        return self._path(file.part, file.name)
 
     def keep(self) -> None:
         """Say that somebody is still choosing."""

@@ -17,6 +17,20 @@ const make = (tag, parent, classes = "", text = "") => {
 const grade = (label) => (label > 0 ? "★".repeat(Math.min(label, 4)) : "·");
 const graded = (label) => (label > 0 ? `★${label}` : "·");
 
+const called = (documents, row) => {
+  const texts = [documents.title, documents.snippet, documents.url].map((own) => own?.[row]);
+  const head = `${documents.ids[row]}, grade ${documents.labels[row]}`;
+  return [head, ...texts.filter(Boolean)].join("\n");
+};
+
+// Text as the text it is; a link where the address is one of http or https.
+const write = (place, text, url) => {
+  place.replaceChildren();
+  if (!/^https?:\/\//.test(url || "")) return place.append(text);
+  const link = make("a", place, "", text);
+  Object.assign(link, { href: url, target: "_blank", rel: "noopener noreferrer" });
+};
+
 const arrow = (from, to) => {
   if (from === to) return "";
   return from > to ? `▲${from - to}` : `▼${to - from}`;
@@ -25,7 +39,8 @@ const arrow = (from, to) => {
 // ------------------------------------------------------------------ one column of cards
 
 class Column {
-  constructor(parent) {
+  constructor(parent, links = false) {
+    this.links = links;
     this.section = make("section", parent, "column");
     this.head = make("h3", this.section);
     this.note = make("p", this.section, "note");
@@ -55,11 +70,13 @@ class Column {
     const [, stars, name, far] = card.children;
     stars.dataset.wide = grade(documents.labels[row]);
     stars.dataset.narrow = graded(documents.labels[row]);
-    name.firstChild.textContent = documents.ids[row];
+    const title = documents.title?.[row];
+    name.classList.toggle("titled", Boolean(title));
+    write(name.firstChild, title || documents.ids[row], this.links && documents.url?.[row]);
     far.textContent = change;
     card.classList.toggle("relevant", documents.labels[row] > 0);
     card.classList.toggle("moved", moved);
-    card.title = `${documents.ids[row]}, grade ${documents.labels[row]}`;
+    card.title = called(documents, row);
   }
 }
 
@@ -87,7 +104,8 @@ class Hand {
   place(except = -1) {
     this.order.forEach((row, place) => {
       const card = this.column.cards[row];
-      const what = `${this.documents.ids[row]}, grade ${this.documents.labels[row]}`;
+      const title = this.documents.title?.[row];
+      const what = `${title || this.documents.ids[row]}, grade ${this.documents.labels[row]}`;
       card.setAttribute("role", "option");
       card.setAttribute("aria-selected", String(row === this.focused));
       card.setAttribute("aria-label", `${what}, place ${place + 1} of ${this.order.length}`);
@@ -191,7 +209,8 @@ const lines = (parent, documents, shown, ranker) => {
     const drawn = line(svg, path, ranker.moved[row] ? "moved" : "stayed", ranker.color);
     if (documents.labels[row] > 0) drawn.classList.add("relevant");
     const title = document.createElementNS(SVG, "title");
-    const grades = `${id}, grade ${documents.labels[row]}`;
+    const name = documents.title?.[row] || id;
+    const grades = `${name}, grade ${documents.labels[row]}`;
     title.textContent = `${grades}: shown at ${places.get(row) + 1}, answered at ${now + 1}`;
     drawn.append(title);
   });
@@ -255,7 +274,7 @@ const draw = (state, data) => {
   });
   state.hand.show(shown, documents);
   while (state.rankers.length > rankers.length) state.rankers.pop().section.remove();
-  while (state.rankers.length < rankers.length) state.rankers.push(new Column(state.body));
+  while (state.rankers.length < rankers.length) state.rankers.push(new Column(state.body, true));
   state.graphs.replaceChildren();
   rankers.forEach((ranker, at) => {
     const column = state.rankers[at];

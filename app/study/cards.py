@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from shuffleproof.app import captions
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.core.answers.one_list import Answer, verdicts
@@ -29,7 +30,11 @@ def _component() -> Callable[..., Any]:
 
 
 def facts(
-    query: str, orders: tuple[Sequence[int], Sequence[int]], words: str, answers: Sequence[Answered]
+    query: str,
+    orders: tuple[Sequence[int], Sequence[int]],
+    words: str,
+    answers: Sequence[Answered],
+    data: str | None = None,
 ) -> dict[str, Any]:
     """What the cards are drawn from, as plain values.
 
@@ -38,12 +43,14 @@ def facts(
         orders: the document at each position, by its row: before, and as shown.
         words: how it is shown.
         answers: what the rankers answer to it.
+        data: the data set, by default the one in use.
     """
     first = answers[0][1]
+    ids = [*map(str, first["document"])]
     labels = [int(label) for label in first["label"]]
     return {
         "query": query,
-        "documents": {"ids": [*map(str, first["document"])], "labels": labels},
+        "documents": {"ids": ids, "labels": labels, **captions.documents(ids, data)},
         "before": [*map(int, orders[0])],
         "shown": [*map(int, orders[1])],
         "words": words,

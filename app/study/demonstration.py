@@ -55,7 +55,7 @@ def _moving(shown: str, said: DeltaGenerator) -> str:
         parts.finding(verdicts(frames) if shown != "initial" else "Shuffle: who follows?")
     words = ShownOrder.parse(shown).words()
     answered = [(answer, frame) for answer, (_, frame) in zip(answers, frames, strict=True)]
-    drawn = cards.facts(one.query, (start, order), words, answered)
+    drawn = cards.facts(one.query, (start, order), words, answered, SAMPLE)
     cards.draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (
         f"Query {one.query} of the sample, {counted(len(listed), 'document')}, shown {words}. "

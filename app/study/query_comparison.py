@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address
+from shuffleproof.app import address, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
@@ -195,7 +195,10 @@ def query(queries: Iterable[object], placeholder: str, place: Any = st) -> str |
         "Query", list(dict.fromkeys(map(str, queries))), index=None, key="of",
         bind="query-params", placeholder=placeholder,
     )  # fmt: skip
-    return None if found is None else str(found)
+    if found is None:
+        return None
+    captions.said(str(found), place)
+    return str(found)
 
 
 def draw(frame: pd.DataFrame, chosen: str, draws: int, place: Any) -> int:

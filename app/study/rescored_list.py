@@ -6,7 +6,7 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import answering
+from shuffleproof.app import answering, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
 from shuffleproof.app.plain import escaped
@@ -46,6 +46,7 @@ def chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEADS) -
         ranker: who answered.
         heads: what stands over the three columns.
     """
+    moves = captions.titles(moves)
     st.plotly_chart(
         bump.bump(moves, ranker, heads=heads), key=BUMP, config=parts.PLAIN,
         alt=bump.alt_text(moves, ranker),

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import address, scoring
+from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.picture import chooses, clicked
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
@@ -89,12 +89,14 @@ def show(new: ShownOrder) -> None:
 def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
     """Draw the choice of a query; what belongs to the one before is forgotten with it."""
     address.one("query", address.named(*data.queries), data.queries[data.telling])
-    return str(
+    chosen = str(
         st.selectbox(
             "Query", data.queries, key="query", on_change=forget,
             help="A query of the test part; type to search.",
         )
     )  # fmt: skip
+    captions.said(chosen)
+    return chosen
 
 
 def forget_hand() -> None:

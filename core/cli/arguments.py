@@ -210,6 +210,18 @@ def _data_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         help="what documents say, for functions that take `texts`: CSV with columns document and "
         "text, or JSON lines",
     )
+    ingest.add_argument(
+        "--documents",
+        type=Path,
+        help="what pages show of documents: CSV, JSON lines or Parquet with docid and title, url "
+        "or snippet; with --name alone: beside a data set that is there",
+    )
+    ingest.add_argument(
+        "--query-texts",
+        dest="queries",
+        type=Path,
+        help="what pages show of queries: such a file with qid, text and, for slices, tag",
+    )
     doctor = _command(
         commands, "doctor", "data:doctor_",
         "what an upload hides, or a ranker; exit status 3 where there is a problem, which spoils "

@@ -1,6 +1,7 @@
 """The commands about data: read it in, examine it."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -8,13 +9,15 @@ from typing import Any
 from shuffleproof.core.checks import rankers
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import done, one_fold, store_of, workbench_of
-from shuffleproof.core.data import advice, catalogue, doctor, examination
+from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
 
 PROBLEM = 3
 """The exit status of `doctor` where there is a problem."""
@@ -22,6 +25,11 @@ PROBLEM = 3
 
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest`: files into the store, under a name, and what in them can mislead a study."""
+    given = {"documents": arguments.documents, "queries": arguments.queries}
+    beside = [display_texts.read(path, kind) for kind, path in given.items() if path is not None]
+    parts = (arguments.path, arguments.train, arguments.valid, arguments.test)
+    if beside and not any(parts):
+        return _attached(arguments.name, beside, store_of(arguments))
     fractions = _fractions(arguments.split)
     reading = catalogue.Reading(arguments.nulls, fractions, arguments.seed, arguments.texts)
     named = Parts(
@@ -36,6 +44,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     place = arguments.path or named
     work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
     artefacts = done("ingest", work)
+    told = [_beside(artefact, store_of(arguments), beside) for artefact in artefacts]
     rows = [
         {
             "name": arguments.name if len(artefacts) == 1 else f"{arguments.name}-fold{fold}",
@@ -43,7 +52,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
             "queries": artefact.facts["queries"],
             "documents": artefact.facts["documents"],
             "features": artefact.facts["features"],
-            "notes": artefact.facts["notes"],
+            "notes": [*artefact.facts["notes"], *told[fold - 1]],
         }
         for fold, artefact in enumerate(artefacts, start=1)
     ]
@@ -60,6 +69,20 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         f"{arguments.name} means {rows[0]['name']}; --fold stores just one."
     )
     return Answer({"folds": rows, "note": note}, f"{text}\n\n{note}")
+
+
+def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
+    """Side files beside a data set that is there, or beside all folds of that name."""
+    folds = [one for one in store.names() if re.fullmatch(rf"{re.escape(name)}-fold\d+", one)]
+    rows = [
+        {"name": one, "notes": list(_beside(catalogue.find(one, store), store, beside))}
+        for one in folds or [name]
+    ]
+    return Answer({"folds": rows}, table(rows))
+
+
+def _beside(artefact: Artefact, store: Store, files: Sequence[SideFile]) -> tuple[str, ...]:
+    return display_texts.attach(artefact, store, files)[1] if files else ()
 
 
 def _listed(findings: Sequence[doctor.Finding]) -> str:

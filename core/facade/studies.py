@@ -399,7 +399,7 @@ def ingest(
     notes = [
         f"{row['name']}: {note}" if len(told["folds"]) > 1 else note
         for row in told["folds"]
-        for note in [*row["notes"], *map(_in_words, row["findings"])]
+        for note in [*row["notes"], *map(_in_words, row.get("findings", ()))]
     ]
     return replace(open(name, store=where, progress=progress), notes=tuple(notes))
 

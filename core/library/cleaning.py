@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.data import catalogue, examination
+from shuffleproof.core.data import catalogue, display_texts, examination
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
@@ -168,9 +168,11 @@ def _labels(store: Store) -> Iterator[Waste]:
 def _examinations(store: Store) -> Iterator[Waste]:
     """Of data sets that are gone."""
     kept = {one.facts.get("fingerprint") for one in store.artefacts(catalogue.KIND)}
-    for one in store.artefacts(examination.KIND):
-        if one.recipe.get("of") not in kept and one.path.parent == store.root / "artefacts":
-            yield Waste(one.path, "examinations of data sets that are gone", one.size)
+    of_data = {examination.KIND: "examinations", display_texts.KIND: "texts"}
+    for kind, what in of_data.items():
+        for one in store.artefacts(kind):
+            if one.recipe.get("of") not in kept and one.path.parent == store.root / "artefacts":
+                yield Waste(one.path, f"{what} of data sets that are gone", one.size)
 
 
 def _is_free(lock: Path) -> bool:

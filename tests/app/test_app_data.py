@@ -1,5 +1,6 @@
 """The page about data: empty, sample, uploaded and failed states; users' text stays text."""
 
+import json
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import data_sets, services
 from shuffleproof.app.plain import JOINER
 from shuffleproof.core import jobs
-from shuffleproof.core.data import catalogue
+from shuffleproof.core.data import catalogue, display_texts
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.metrics.measure import Measure
@@ -153,6 +154,47 @@ def test_names_ids_and_comments_stay_text(store, tmp_path, view):
     assert not re.search(r"(?<!\\)!\[|(?<!\\)<[bi]>", headings)
     buttons = " ".join(button.label for button in test.button)
     assert not re.search(r"(?<!\\)!\[", buttons)
+
+
+def test_texts_of_a_side_file_stand_beside_ids_and_stay_text(store, tmp_path):
+    artefact = ingested(store, tmp_path)
+    test = page("Manage", "mine")
+    keep = next(each for each in test.button if each.label == "Keep these texts")
+    assert keep.disabled
+    assert "None yet" in plain(test)
+    rows = "docid,title,url\n" + "".join(
+        f"D{row}<i>{MARKUP},{MARKUP} {row},https://e.org/{row}\n" for row in range(90)
+    )
+    for place, name, text in (
+        (0, "d.csv", rows + f"D1<i>{MARKUP},again,\n"),
+        (1, "q.jsonl", json.dumps({"qid": f"{MARKUP}1", "text": MARKUP, "tag": "web"})),
+    ):
+        test.file_uploader[place].set_value([(name, text.encode(), "text/plain")])
+        test.run()
+    next(each for each in test.button if each.label == "Keep these texts").click().run()
+    assert "d.csv:92: a second document of this id" in plain(test).replace(JOINER, "")
+    assert str(store.root) not in plain(test)
+    test.file_uploader[0].set_value([("d.csv", rows.encode(), "text/plain")]).run()
+    next(each for each in test.button if each.label == "Keep these texts").click().run()
+    assert not test.error
+    assert "texts of 90 documents and 1 query" in plain(test)
+    texts = display_texts.find(artefact.facts["fingerprint"], store)
+    assert texts.documents["url"].str.startswith("https://").all()
+    dataset = services.fold(str(artefact.key))
+    part = next(
+        p for p in ("train", "valid", "test") if f"{MARKUP}1" in getattr(dataset, p).query_ids
+    )
+    test = page("Queries", "mine", query=f"{MARKUP}1")
+    test.session_state["part"] = data_sets.WORDS[part]
+    test.run()
+    queries, documents = (each.value for each in test.dataframe[:2])
+    assert queries.set_index("query").loc[f"{MARKUP}1", ["text", "tag"]].tolist() == [MARKUP, "web"]
+    assert documents["title"].tolist() == [f"{MARKUP} {row}" for row in range(6, 12)]
+    assert json.loads(test.dataframe[1].proto.columns)["url"]["type_config"]["type"] == "link"
+    assert not re.search(r"(?<!\\)!\[|(?<!\\)<b>", words(test))
+    test = page("Manage", "mine")
+    next(each for each in test.button if each.label == "Remove texts").click().run()
+    assert display_texts.find(artefact.facts["fingerprint"], store) is None
 
 
 def test_features_are_drawn_and_marked(store, tmp_path):

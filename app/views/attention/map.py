@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import scoring
+from shuffleproof.app import captions, scoring
 from shuffleproof.app.figures.attention import Cells, Side
 from shuffleproof.app.plain import told
 from shuffleproof.app.scoring import List
@@ -293,11 +293,12 @@ def _ring(rows: Axis, columns: Axis, cell: tuple[int, int]) -> tuple[int, int] |
 
 def _side(seen: Overview, axis: Axis, what: str, does: str, view: View) -> Side:
     title, names, shares = AXES[what] + does, [], []
+    called = captions.titles(pd.DataFrame({"document": seen.documents}))["document"]
     for first, last in pairwise(axis.edges.tolist()):
         items = axis.order[first:last]
         name = f"{first + 1}"
         if what == "documents":
-            name = f"{first + 1}. {seen.documents[int(items[0])]}"
+            name = f"{first + 1}. {called[int(items[0])]}"
             shares.append(float((seen.labels[items] > 0).mean()))
         names.append(name if last - first == 1 else f"{first + 1}–{last}")
     if what == "documents":
@@ -375,7 +376,7 @@ def opened_cell(
 
 def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     """The documents of a cell as columns, so that both fit on a phone."""
-    table = documents_table(seen, list(dict.fromkeys(items)))
+    table, _ = captions.beside(documents_table(seen, list(dict.fromkeys(items))))
     if len(table) == 2:
         table.loc[1, "document"] = _apart(*table["document"])
     return table.set_index("document").map(_text).T

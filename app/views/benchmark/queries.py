@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks
+from shuffleproof.app import address, benchmarks, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.opened import computed
@@ -177,7 +177,9 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     """A query's documents from the initial ranking to both answers."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, rescored_list.features())
     alt = benchmark_query.alt_text(answers, pair)
-    chart(benchmark_query.two_answers(answers, pair), alt, BUMP, config=parts.PLAIN)
+    chart(
+        benchmark_query.two_answers(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN
+    )
     st.caption(
         told(
             f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
@@ -198,7 +200,7 @@ def _runs(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
     """What two runs from files retrieved for a topic."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, ())
     alt = benchmark_query.runs_alt_text(answers, pair)
-    chart(benchmark_query.two_runs(answers, pair), alt, BUMP, config=parts.PLAIN)
+    chart(benchmark_query.two_runs(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN)
     st.caption(
         told(
             f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "

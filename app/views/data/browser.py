@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, data_sets, services
+from shuffleproof.app import address, captions, data_sets, services
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
@@ -109,6 +109,7 @@ def _queries_found(
 
 def _row(shown: pd.DataFrame, key: str) -> int | None:
     """Draw a table; the row chosen in it."""
+    shown, texts = captions.beside(shown.copy())
     chosen = st.dataframe(
         shown,
         key=key,
@@ -116,7 +117,7 @@ def _row(shown: pd.DataFrame, key: str) -> int | None:
         selection_mode="single-row",
         hide_index=True,
         height=TABLE if len(shown) > 7 else "auto",
-        column_config=SETTINGS,
+        column_config=texts | SETTINGS,
     )
     return next(iter(chosen.selection.rows), None)
 
@@ -166,6 +167,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
         return
     line = frame.loc[query]
     st.subheader(escaped(f"Query {line['query']}"), anchor=False)
+    captions.said(str(line["query"]))
     st.caption(
         f"{counted(int(str(line.documents)), 'document')}, {line.relevant:,} of them relevant; in "
         "the order of the file. A click on a column's head sorts by it."
@@ -177,8 +179,12 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     rows = browse.rows_of(dataset, query).tolist()
     shown = data_sets.document_frame(dataset, rows, features)
     shown["row"] = range(1, len(rows) + 1)
+    shown, texts = captions.beside(shown)
     st.dataframe(
-        shown, hide_index=True, height=480 if len(shown) > 12 else "auto", column_config=SETTINGS
+        shown,
+        hide_index=True,
+        height=480 if len(shown) > 12 else "auto",
+        column_config=texts | SETTINGS,
     )
 
 

@@ -13,9 +13,10 @@ from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
+from shuffleproof.app.views.data import texts as data_texts
 from shuffleproof.app.views.data import upload as data_upload
 from shuffleproof.core.answers.trained import studied_on, trained_on
-from shuffleproof.core.data import advice, examination, trec
+from shuffleproof.core.data import advice, display_texts, examination, trec
 from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.dataset import RankingDataset
@@ -204,6 +205,7 @@ def _manage(name: str, artefact: Artefact) -> None:
         st.error(escaped(error))
     if name == SAMPLE:
         st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
+        data_texts.section(name, artefact)
         return
     st.subheader("Rename", anchor=False)
     with st.form("rename", border=False):
@@ -213,6 +215,7 @@ def _manage(name: str, artefact: Artefact) -> None:
         )
         if st.form_submit_button("Rename"):
             _renamed(name, new.strip(), artefact)
+    data_texts.section(name, artefact)
     st.subheader("Delete", anchor=False)
     if st.button("Delete …", icon=":material/delete:"):
         _ask(name, artefact)
@@ -319,6 +322,7 @@ def _delete(artefact: Artefact) -> None:
     try:
         store.remove(artefact.key)
         examination.forget(str(artefact.facts["fingerprint"]), store)
+        display_texts.forget(str(artefact.facts["fingerprint"]), store)
     except ShuffleproofError as error:
         st.session_state["manage errors"] = [str(error)]
     else:

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import (
     address,
+    captions,
     exports,
     opened,
     proposals,
@@ -70,7 +71,7 @@ class Answered:
     @property
     def bump(self) -> go.Figure:
         """Where documents are shown and answered."""
-        return drawn(bump.bump, self.moves, self.label, chosen=self.chosen)
+        return drawn(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
 
 
 def _asked(one: List, rankers: Sequence[TrainedRanker], shown: Shown) -> list[Answered]:
@@ -270,7 +271,7 @@ def _scatters(answers: Sequence[Answered]) -> None:
     for column, answer in _beside(answers, min(3, max(2, len(answers)))):
         column.markdown(f"**{told(answer.label)}**")
         column.plotly_chart(
-            drawn(scatter, answer.moves, answer.label),
+            drawn(scatter, captions.titles(answer.moves), answer.label),
             key=f"scatter {answer.label}",
             config=parts.PLAIN,
             alt=scatter_words(answer.moves, answer.label),

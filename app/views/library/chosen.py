@@ -12,7 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
-from shuffleproof.core.data import examination
+from shuffleproof.core.data import display_texts, examination
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.jobs import exported
@@ -229,6 +229,7 @@ def _delete(gone: Sequence[Entry]) -> None:
         for entry in gone:
             if entry.key.kind == "data" and "fingerprint" in entry.artefact.facts:
                 examination.forget(str(entry.artefact.facts["fingerprint"]), store)
+                display_texts.forget(str(entry.artefact.facts["fingerprint"]), store)
     st.session_state["chosen"] = []
     if state.data() not in state.data_sets():
         st.session_state["data"] = SAMPLE

@@ -1,0 +1,100 @@
+"""What documents and queries are called on every page, where side files say it: texts alone."""
+
+from textwrap import shorten
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import services, state
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.data import display_texts
+from shuffleproof.core.data.display_texts import DisplayTexts
+from shuffleproof.core.errors import ArtefactError
+
+LONGEST = 60
+"""Letters of a title in a picture."""
+
+OF = {"documents": "document", "queries": "query"}
+"""The columns of tables that hold their ids."""
+
+CONFIG = {
+    "title": st.column_config.TextColumn("Title", width="medium"),
+    "url": st.column_config.LinkColumn("Address", validate="^https?://", width="small"),
+    "snippet": st.column_config.TextColumn("Snippet", width="medium"),
+    "text": st.column_config.TextColumn("Query text", width="medium"),
+    "tag": st.column_config.TextColumn("Tag", width="small"),
+}
+"""How the columns of side files are drawn."""
+
+
+def of(data: str | None = None) -> DisplayTexts | None:
+    """What is kept beside a data set, by default the one in use; None: nothing."""
+    try:
+        fingerprint = str(services.data_set(data or state.data()).facts["fingerprint"])
+    except ArtefactError:  # deleted meanwhile
+        return None
+    kept = services.artefacts(display_texts.KIND)
+    keys = tuple(str(one.key) for one in kept if one.recipe.get("of") == fingerprint)
+    return _opened(fingerprint, keys) if keys else None
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _opened(fingerprint: str, keys: tuple[str, ...]) -> DisplayTexts | None:
+    del keys  # part of the memory's key alone
+    return display_texts.find(fingerprint, services.store())
+
+
+def beside(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A table with what its documents and queries are called, and how those columns are drawn.
+
+    Args:
+        frame: of any shape; a column document or query holds ids.
+    """
+    texts = of()
+    for kind, column in OF.items():
+        if texts is None or column not in frame:
+            continue
+        told = getattr(texts, kind).reindex(frame[column].astype(str))
+        at = frame.columns.get_loc(column)
+        for name in reversed([*told]):
+            if name not in frame and told[name].fillna("").ne("").any():
+                frame.insert(int(str(at)) + 1, name, told[name].to_numpy())
+    return frame, {name: config for name, config in CONFIG.items() if name in frame}
+
+
+def titles(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose documents are called by their titles behind their ids: for pictures alone."""
+    texts = of()
+    if texts is None:
+        return frame
+    found = texts.documents["title"].reindex(frame["document"].astype(str)).fillna("").to_numpy()
+    named = [
+        f"{name} · {shorten(title, LONGEST, placeholder=' …')}" if title else name
+        for name, title in zip(frame["document"], found, strict=True)
+    ]
+    return frame.assign(document=named)
+
+
+def documents(ids: list[str], data: str | None = None) -> dict[str, list[str]]:
+    """Title, url and snippet of documents, one each; nothing where no side file says them."""
+    texts = of(data)
+    if texts is None:
+        return {}
+    told = texts.documents.reindex(ids).fillna("")
+    return {str(name): told[name].astype(str).tolist() for name in told}
+
+
+def text_of(query: str) -> str:
+    """The text of a query, empty where no side file says it."""
+    texts = of()
+    if texts is None or query not in texts.queries.index:
+        return ""
+    return str(texts.queries.loc[query, "text"] or "")
+
+
+def said(query: str, place: Any = st) -> None:
+    """Draw the text of a query, where there is one."""
+    text = text_of(query)
+    if text:
+        place.markdown(f":material/search: {escaped(text)}")

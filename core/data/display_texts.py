@@ -1,0 +1,412 @@
+"""What documents and queries are called on pages: side files of titles, addresses and texts.
+
+They belong to a data set by its fingerprint and to no key: no ranker reads them and no study
+changes by them. A file is CSV, tab-separated or JSON lines, plain or compressed, or Parquet.
+"""
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.letor.stream import Limits, blocks
+from shuffleproof.core.errors import BadLinesError, DataError, LetorError, quoted
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
+
+KIND = "display-texts"
+LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 30)
+MOST_TOLD = 20
+"""Bad rows that are named."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a side file of one kind holds.
+
+    Attributes:
+        of: what its rows are about, in the singular.
+        columns: the id, then what is said of it.
+        needed: the columns without which there is nothing to show; one of them at least.
+        others: other names of columns that mean one of these.
+    """
+
+    of: str
+    columns: tuple[str, ...]
+    needed: tuple[str, ...]
+    others: Mapping[str, str]
+
+    @property
+    def remedy(self) -> str:
+        """What such a file looks like."""
+        first, *more = self.columns
+        return f"The first line names the columns: {first}, and {', '.join(more)} as far as known."
+
+
+DOCUMENTS = Shape(
+    "document", ("docid", "title", "url", "snippet"), ("title", "url", "snippet"),
+    {"document": "docid", "docno": "docid", "doc_id": "docid", "text": "snippet"},
+)  # fmt: skip
+QUERIES = Shape(
+    "query", ("qid", "text", "tag"), ("text", "tag"), {"query": "qid", "query_id": "qid"}
+)
+SHAPES = {"documents": DOCUMENTS, "queries": QUERIES}
+
+
+@dataclass(frozen=True, eq=False)
+class SideFile:
+    """A side file that was read and not yet compared with a data set.
+
+    Attributes:
+        path: of the file, for messages.
+        shape: what it holds.
+        rows: the columns of its shape, all texts, and `line`.
+        digest: SHA-256 of its bytes.
+    """
+
+    path: Path
+    shape: Shape
+    rows: pd.DataFrame
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class DisplayTexts:
+    """What the documents and queries of a data set are called.
+
+    Attributes:
+        documents: title, url and snippet by document id; urls are of http or https, or empty.
+        queries: text and tag by query id.
+        notes: what in the files does not fit, in sentences.
+    """
+
+    documents: pd.DataFrame
+    queries: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def read(path: Path, kind: str) -> SideFile:
+    """Read a side file.
+
+    Args:
+        path: CSV, tab-separated, JSON lines (also compressed) or Parquet, by its content.
+        kind: `documents` or `queries`.
+
+    Raises:
+        DataError: no such file, none of these formats, or a column is missing.
+        LetorError: rows without an id, of another width, or two that say different things of one
+            id, by file and line.
+    """
+    shape = SHAPES[kind]
+    if not path.is_file():
+        raise DataError(str(path), "no such file", "Check the path.")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        parquet = file.read(4) == b"PAR1"
+    rows = _parquet(path, shape) if parquet else _text(path, shape)
+    rows = rows.fillna("").reindex(columns=[*shape.columns, "line"], fill_value="")
+    rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
+    return SideFile(path, shape, _checked(path, rows, shape), digest)
+
+
+def attach(
+    data: Artefact, store: Store, files: Sequence[SideFile]
+) -> tuple[Artefact, tuple[str, ...]]:
+    """Keep side files beside a data set; what it had of the other kind stays.
+
+    Args:
+        data: a stored data set.
+        store: where it is kept.
+        files: of documents, of queries, or both.
+
+    Returns:
+        What is kept, and what did not fit, in sentences.
+
+    Raises:
+        DataError: the documents have no ids, or a file knows none of the ids.
+    """
+    fold, fingerprint = stored.open_fold(data.path), str(data.facts["fingerprint"])
+    before = _artefact(fingerprint, store)
+    held = DisplayTexts(_empty(DOCUMENTS), _empty(QUERIES))
+    recipe: dict[str, object] = {"of": fingerprint}
+    notes: dict[str, list[str]] = {}
+    if before is not None:
+        held, recipe = _opened(before), dict(before.recipe)
+        notes = {kind: list(told) for kind, told in before.facts["notes"].items()}
+    for side in files:
+        kind = next(name for name, shape in SHAPES.items() if shape is side.shape)
+        known: set[str] = set()
+        for part in (fold.train, fold.valid, fold.test):
+            column = part.doc_ids if side.shape is DOCUMENTS else part.query_ids
+            known |= {one for one in column or () if one}
+        fitting, notes[kind] = _fitting(side, known, str(data.facts.get("name", data.key)))
+        if side.shape is DOCUMENTS:
+            held = replace(held, documents=fitting)
+        else:
+            held = replace(held, queries=fitting)
+        recipe[kind] = side.digest
+    key = key_of(KIND, recipe)
+
+    def write(folder: Path) -> None:
+        for kind in SHAPES:
+            table = pa.Table.from_pandas(getattr(held, kind).reset_index(), preserve_index=False)
+            pq.write_table(table, folder / f"{kind}.parquet")
+
+    with store.lock(key):
+        kept = store.add(key, recipe, write, {"fingerprint": fingerprint, "notes": notes})
+    for other in _all_of(fingerprint, store):
+        if other.key != key:
+            store.remove(other.key)
+    return kept, tuple(note for side in notes.values() for note in side)
+
+
+def find(fingerprint: str, store: Store) -> DisplayTexts | None:
+    """What is kept beside the data set of a fingerprint; None: nothing."""
+    artefact = _artefact(fingerprint, store)
+    return None if artefact is None else _opened(artefact)
+
+
+def forget(fingerprint: str, store: Store) -> None:
+    """Remove what is kept beside the data set of a fingerprint, if anything."""
+    for artefact in _all_of(fingerprint, store):
+        store.remove(artefact.key)
+
+
+def _all_of(fingerprint: str, store: Store) -> list[Artefact]:
+    return [one for one in store.artefacts(KIND) if one.recipe.get("of") == fingerprint]
+
+
+def _artefact(fingerprint: str, store: Store) -> Artefact | None:
+    return max(_all_of(fingerprint, store), key=lambda one: one.created, default=None)
+
+
+def _opened(artefact: Artefact) -> DisplayTexts:
+    documents, queries = (
+        pq.read_table(artefact.path / f"{kind}.parquet").to_pandas().set_index(shape.columns[0])
+        for kind, shape in SHAPES.items()
+    )
+    notes = (note for told in artefact.facts["notes"].values() for note in told)
+    return DisplayTexts(documents, queries, tuple(notes))
+
+
+def _empty(shape: Shape) -> pd.DataFrame:
+    return pd.DataFrame(dict.fromkeys(shape.columns, pd.Series(dtype="str"))).set_index(
+        shape.columns[0]
+    )
+
+
+def _parquet(path: Path, shape: Shape) -> pd.DataFrame:
+    """The columns that are asked for, as texts, with the numbers of the rows."""
+    taken, batches = 0, []
+    try:
+        with pq.ParquetFile(path) as file:
+            names = _names(path, file.schema_arrow.names, shape)
+            for batch in file.iter_batches(columns=list(names)):
+                batches.append(batch)
+                taken += batch.nbytes
+                if taken > LIMITS.decoded_bytes:
+                    found = f"more than {LIMITS.decoded_bytes >> 20} MiB of texts"
+                    raise DataError(str(path), found, "Leave only the rows of this data set.")
+            table = pa.Table.from_batches(batches, None if batches else file.schema_arrow)
+        frame = pd.DataFrame(
+            {mine: table[name].cast(pa.string()).to_pandas() for name, mine in names.items()}
+        )
+    except (pa.ArrowException, OSError) as error:
+        first = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(str(path), f"no Parquet file of texts ({first})", shape.remedy) from error
+    return frame.assign(line=range(1, len(frame) + 1))
+
+
+def _text(path: Path, shape: Shape) -> pd.DataFrame:
+    """CSV, tabs or JSON lines as texts, with the line on which each row begins."""
+    pieces = [one.buffer[: one.end].tobytes() for one in blocks(path, str(path), LIMITS)]
+    text = b"".join(pieces).decode(errors="replace").removeprefix("\ufeff")
+    if not text.strip():
+        raise DataError(str(path), "it is empty", shape.remedy)
+    if text.lstrip().startswith("{"):
+        return _json(path, text, shape)
+    body = text.lstrip("\r\n")
+    first = 1 + text[: len(text) - len(body)].count("\n")
+    tabs = "\t" in body.partition("\n")[0]
+    try:
+        cells = pd.read_csv(
+            io.StringIO(body), sep="\t" if tabs else ",", dtype="str", header=None,
+            keep_default_na=False, skip_blank_lines=False, index_col=False, engine="c",
+        ).fillna("")  # fmt: skip
+    except pd.errors.ParserError as error:
+        raise _broken(path, str(error), first, body) from error
+    breaks = sum((cells[name].str.count("\n") for name in cells), start=pd.Series(1, cells.index))
+    cells["line"] = first + breaks.cumsum() - breaks
+    head = [str(name).strip() for name in cells.iloc[0, :-1]]
+    names = _names(path, head, shape)
+    rows = pd.DataFrame({mine: cells[head.index(name)] for name, mine in names.items()})
+    filled = (rows != "").any(axis=1) & (cells.index > 0)
+    return rows.assign(line=cells["line"])[filled]
+
+
+def _broken(path: Path, said: str, first: int, body: str) -> LetorError:
+    """What pandas says of CSV that it cannot read, by the line that it names."""
+    quote = re.search(r"EOF inside string starting at row (\d+)", said)
+    wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", said)
+    at, found, remedy = 0, said.strip(), "Save it as CSV in UTF-8."
+    if quote:
+        at, found, remedy = int(quote[1]), "a quote that is never closed", "Close each quote."
+    elif wide:
+        at = int(wide[2]) - 1
+        found, remedy = f"{wide[3]} columns instead of {wide[1]}", "Quote cells that hold commas."
+    line = "".join(body.split("\n")[at : at + 1])
+    return LetorError(path, first + at, line, found, remedy)
+
+
+def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
+    rows: list[dict[str, object]] = []
+    faults: list[LetorError] = []
+    for line, entry in enumerate(text.split("\n"), start=1):
+        if not entry.strip() or len(faults) > MOST_TOLD:
+            continue
+        try:
+            said = json.loads(entry)
+            cells = {str(name): _cell(value) for name, value in said.items()}
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
+            why = "no JSON object" if isinstance(error, ValueError | AttributeError) else str(error)
+            faults.append(
+                LetorError(path, line, entry.strip(), why, f"One object a line. {shape.remedy}")
+            )
+            continue
+        rows.append({**cells, "line": line})
+    _refused(faults)
+    frame = pd.DataFrame(rows, dtype="str")
+    names = _names(path, [str(name) for name in frame if name != "line"], shape)
+    return frame[[*names, "line"]].rename(columns=names).astype({"line": int})
+
+
+def _cell(value: object) -> str:
+    """The text of a value of JSON.
+
+    Raises:
+        TypeError: it is a list or an object.
+    """
+    if isinstance(value, list | dict):
+        raise TypeError("a list or an object where a text belongs")
+    return "" if value is None else str(value)
+
+
+def _names(path: Path, here: Sequence[str], shape: Shape) -> dict[str, str]:
+    """The columns of a file that are read, and what they are called here.
+
+    Raises:
+        DataError: the id is missing, or everything that could be shown.
+    """
+    others = ((name, mine) for name, mine in shape.others.items() if mine not in here)
+    names = {name: name for name in shape.columns if name in here}
+    names |= {name: mine for name, mine in others if name in here}
+    first, known = shape.columns[0], set(names.values())
+    missing = [first] if first not in known else []
+    if not known & set(shape.needed):
+        missing = missing or list(shape.needed)
+    if missing:
+        letters = {name.casefold(): name for name in here}
+        near = [
+            f" (did you mean {name}? it is called {quoted(letters[match])})"
+            for name in missing
+            for match in get_close_matches(name, letters, n=1)
+        ]
+        listed = ", ".join(map(quoted, here[:MOST_TOLD])) or "none"
+        found = f"no column {' nor '.join(missing)}; its columns are {listed}{''.join(near[:1])}"
+        raise DataError(str(path), found, shape.remedy)
+    return names
+
+
+def _checked(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
+    """The rows, each id once; refused where one is missing or said twice otherwise."""
+    first, *more = shape.columns
+    same = rows.drop_duplicates([first, *more])
+    bad = same[(same[first] == "") | same[first].duplicated()]
+    original = same.drop_duplicates(first).set_index(first)["line"]
+    faults = []
+    for row in bad.head(MOST_TOLD + 1).to_dict("records"):
+        name, line = str(row[first]), int(row["line"])
+        found = f"no {first}"
+        if name:
+            found = f"a second {shape.of} of this id, the first is in line {original[name]}"
+        quoted = ",".join(str(row[column]) for column in shape.columns)
+        faults.append(LetorError(path, line, quoted, found, "Leave one row for each id."))
+    _refused(faults)
+    return same
+
+
+def _refused(faults: Sequence[LetorError]) -> None:
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        raise BadLinesError(faults[:MOST_TOLD], more=len(faults) > MOST_TOLD)
+
+
+def _fitting(side: SideFile, known: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
+    """What a file says of the ids that a data set has, and what does not fit."""
+    first, rows = side.shape.columns[0], side.rows
+    of, name = side.shape.of, side.path.name
+    if not known:
+        raise DataError(
+            data,
+            f"its {of}s have no ids, so that nothing in {name} can be told to be theirs",
+            "Name each document at the end of its line of LETOR text (`#docid = …`), read that in, "
+            f"then {name}.",
+        )  # fmt: skip
+    inside = rows[first].isin(known)
+    if not inside.any():
+        example = ", ".join(sorted(known)[:3])
+        raise DataError(
+            str(side.path),
+            f"it knows none of the {counted(len(known), of)} of {data}",
+            f"Write the ids as the data set has them: {example} …",
+        )
+    told = [f"{name}: {int(inside.sum()):,} of {counted(len(known), of)} have a text."]
+    if not inside.all():
+        others = rows[~inside]
+        lines = ", ".join(
+            f"{row[first]} (line {row['line']})"
+            for row in others.head(MOST_TOLD).to_dict("records")
+        )
+        more = " …" if len(others) > MOST_TOLD else ""
+        told.append(
+            f"{name}: {counted(len(others), 'row')} of ids that the data does not have, passed "
+            f"over: {lines}{more}. Remove them, or write their ids as the data has them."
+        )  # fmt: skip
+    fitting = rows[inside].set_index(first)
+    if "url" in fitting:
+        foreign = fitting[(fitting["url"] != "") & ~fitting["url"].map(is_web)]
+        if len(foreign):
+            lines = ", ".join(f"line {line}" for line in foreign["line"].head(MOST_TOLD))
+            told.append(
+                f"{name}: {counted(len(foreign), 'address')} not of http or https, left out: "
+                f"{lines}. Write them as https://…"
+            )  # fmt: skip
+            fitting = fitting.assign(url=fitting["url"].where(fitting["url"].map(is_web), ""))
+    return fitting.drop(columns="line"), told
+
+
+def is_web(url: str) -> bool:
+    """Whether an address is one of http or https, and has a host.
+
+    >>> is_web("https://example.org/a"), is_web("javascript:alert(1)"), is_web("//a")
+    (True, False, False)
+    """
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc) and url.isprintable()

@@ -1,0 +1,158 @@
+"""Side files of what documents and queries are called: read, refused by line, kept by content."""
+
+import json
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import catalogue, display_texts
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.facade import studies
+from shuffleproof.core.library import cleaning
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+
+ROWS = [
+    {"docid": "d0", "title": 'two\nlines, "quoted"', "url": "https://e.org/0", "snippet": "NA"},
+    {"docid": "d1", "title": "<b>grün</b>", "url": "javascript:alert(1)", "snippet": ""},
+    {"docid": "else", "title": "x", "url": "", "snippet": ""},
+]
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Six queries of two documents, d0 to d11."""
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{n % 2} qid:{n // 2} 1:{n} # docid = d{n}" for n in range(12)]
+    (tmp_path / "own.txt").write_text("\n".join(lines))
+    store = Store(tmp_path / "store")
+    (artefact,) = finished(catalogue.ingest(tmp_path / "own.txt", "mine", store))
+    return store, artefact
+
+
+def written(path, rows, how):
+    frame = pd.DataFrame(rows)
+    if how == "parquet":
+        frame.to_parquet(path)
+    elif how == "jsonl":
+        path.write_text("\n\n".join(json.dumps(row) for row in rows))
+    else:
+        text = "\n" + frame.to_csv(index=False, sep="\t" if how == "tabs" else ",") + "\n\n"
+        if how == "gzip":
+            frame.to_csv(path, index=False, compression="gzip")
+        else:
+            path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("how", ["csv", "tabs", "gzip", "jsonl", "parquet"])
+def test_every_format_says_the_same_and_what_does_not_fit_is_named(data, tmp_path, how):
+    store, artefact = data
+    side = display_texts.read(written(tmp_path / "side", ROWS, how), "documents")
+    _, notes = display_texts.attach(artefact, store, [side])
+    texts = display_texts.find(artefact.facts["fingerprint"], store)
+    assert texts.documents.to_dict("index") == {
+        "d0": {key: value for key, value in ROWS[0].items() if key != "docid"},
+        "d1": {"title": "<b>grün</b>", "url": "", "snippet": ""},
+    }
+    assert "2 of 12 documents have a text" in notes[0]
+    at = {
+        row["docid"]: line
+        for row, line in zip(side.rows.to_dict("records"), side.rows["line"], strict=True)
+    }
+    assert f"else (line {at['else']})" in notes[1]
+    assert f"line {at['d1']}. Write them as https" in notes[2]
+    if how == "csv":
+        assert at == {"d0": 3, "d1": 5, "else": 6}, "as an editor counts, from 1"
+
+
+def test_texts_are_kept_by_content_and_no_key_of_the_data_changes(data, tmp_path):
+    store, artefact = data
+    fingerprint, before = artefact.facts["fingerprint"], catalogue.find("mine", store).key
+    queries = [{"qid": "0", "text": "find it", "tag": "web"}]
+    keys = []
+    for rows, kind in (
+        (ROWS, "documents"),
+        (queries, "queries"),
+        (ROWS[:1], "documents"),
+        (ROWS, "documents"),
+    ):
+        path = written(tmp_path / f"{kind}.csv", rows, "csv")
+        kept, _ = display_texts.attach(artefact, store, [display_texts.read(path, kind)])
+        keys.append(kept.key)
+        assert [one.key for one in store.artefacts(display_texts.KIND)] == [kept.key]
+    assert keys[1] == keys[3] != keys[2]
+    texts = display_texts.find(fingerprint, store)
+    assert texts.queries.to_dict("index") == {"0": {"text": "find it", "tag": "web"}}
+    assert len(texts.documents) == 2
+    assert catalogue.find("mine", store).key == before
+    store.remove(artefact.key)
+    assert "texts of data sets that are gone" in {one.what for one in cleaning.waste(store)}
+    display_texts.forget(fingerprint, store)
+    assert display_texts.find(fingerprint, store) is None
+
+
+FEW = "docid,title\nd1,a\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "side: it is empty"),
+        ("docd,title\nd1,a\n", r"no column docid; .*did you mean docid\? it is called 'docd'"),
+        ("docid,titel\nd1,a\n", "no column title nor url nor snippet; .*did you mean title"),
+        ("docid,words\n1,a\n", "nor snippet; its columns are 'docid', 'words'"),
+        ("docid,title\nd1,a,b\n", "side:2: 3 columns instead of 2 in 'd1,a,b'. Quote"),
+        (FEW + 'd2,"b\n', "side:3: a quote that is never closed"),
+        (FEW + "d1,b\nd2,c\nd2,d\n", r"side:3: a second document[^§]*line 5: a second"),
+        (FEW + " ,b\n", "side:3: no docid in ',b,,'. Leave one row"),
+        ('{"docid": "d1", "title": "a"}\n[]\n', r"side:2: no JSON object in '\[\]'"),
+        ('{"docid": "d1", "title": ["a"]}\n', "side:1: a list or an object where"),
+        ("PAR1 nothing", "no Parquet file of texts"),
+        ("docid,title\nother,a\n", "knows none of the 12 documents of own.*: d0, d1"),
+    ],
+)
+def test_bad_side_files_are_told_by_line_with_a_remedy(data, tmp_path, content, words):
+    store, artefact = data
+    (tmp_path / "side").write_text(content)
+    with pytest.raises(DataError, match=words) as refused:
+        display_texts.attach(artefact, store, [display_texts.read(tmp_path / "side", "documents")])
+    assert refused.value.remedy
+    assert not list(store.artefacts(display_texts.KIND))
+
+
+def test_data_without_document_ids_says_so(tmp_path):
+    (tmp_path / "own.txt").write_text("\n".join(f"{n % 2} qid:{n // 2} 1:{n}" for n in range(12)))
+    store = Store(tmp_path / "store")
+    (artefact,) = finished(catalogue.ingest(tmp_path / "own.txt", "mine", store))
+    side = display_texts.read(written(tmp_path / "side.csv", ROWS, "csv"), "documents")
+    with pytest.raises(DataError, match=r"its documents have no ids.*#docid = …"):
+        display_texts.attach(artefact, store, [side])
+
+
+def test_shell_and_python_take_side_files_with_the_data_or_later(data, tmp_path, capsys):
+    store, artefact = data
+    documents = written(tmp_path / "docs.csv", ROWS, "csv")
+    queries = written(tmp_path / "q.jsonl", [{"qid": "1", "text": "a b"}], "jsonl")
+    flags = ["--store", str(store.root)]
+    assert main(["ingest", "--name", "mine", "--documents", str(documents), *flags]) == 0
+    assert "2 of 12 documents have a text" in capsys.readouterr().out
+    assert main(["ingest", "own.txt", "--name", "x", "--query-texts", "nowhere", *flags]) == 1
+    assert "x" not in store.names(), "side files are read before anything is stored"
+    opened = studies.ingest(
+        "own.txt", "again", store=store.root, progress=False, documents=documents, queries=queries
+    )
+    assert any("1 of 6 queries have a text" in note for note in opened.notes)
+    texts = display_texts.find(artefact.facts["fingerprint"], store)
+    assert (len(texts.documents), len(texts.queries)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host"),
+    [*product(["http", "https", "HTTPS", "ftp", "data", ""], ["e.org/a", ""])],
+)
+def test_only_addresses_of_the_web_are_kept(scheme, host):
+    expected = scheme.lower() in {"http", "https"} and bool(host)
+    assert display_texts.is_web(f"{scheme}://{host}") is expected
