@@ -111,6 +111,10 @@ LambdaMARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_docume
 MARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_documents 1..2147483647,
   truncation 1..2147483647, bins 2..65535, feature_share 0.01..1, l2 0.., patience 1..,
   least_trees 1.., seed 0..2147483647
+PairNetSpec: pairs 1..1000000, seed 0..2147483647, hidden 2..4096, epochs 1..10000,
+  batch_pairs 1..1000000, learning_rate 1e-07..1, decay 0..10
+PairTreesSpec: pairs 1..1000000, seed 0..2147483647, trees 1.., leaves 2..131072,
+  learning_rate 1e-06..1, leaf_pairs 1..2147483647
 RankSVMSpec: cost 1e-09..1000000000, tried 1..12, tolerance 1e-12..0.1, steps 1..
 IRSVMSpec: cost 1e-09..1000000000, tried 1..12, tolerance 1e-12..0.1, steps 1.., cutoff 1..
 RankBoostSpec: rounds 1.., bins 2..256, learning_rate 0.001..1, patience 1..

@@ -6,7 +6,7 @@ import streamlit as st
 
 from shuffleproof.app.plain import told
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.combining import ORDERS, Fusion, Pairwise, Shuffling
 from shuffleproof.core.rankers.name import RankerName, named
 
 WAYS = {
@@ -14,6 +14,7 @@ WAYS = {
     "mean-rank": "Mean of the ranks of several",
     "shuffled": "One ranker, asked in many orders: mean of its scores",
     "shuffled-borda": "One ranker, asked in many orders: Borda count",
+    "pairwise": "One ranker, pair by pair: an aggregator makes the order",
     "shuffled-kemeny": "One ranker, asked in many orders: Kemeny, by local search",
 }
 """What a name begins with, and what it means."""
@@ -28,6 +29,8 @@ def drawn(offered: Sequence[str], key: str) -> RankerName | None:
     """
     way = st.selectbox("How", list(WAYS), format_func=WAYS.__getitem__, key=f"{key}.way")
     kind, _, aggregate = (way or "rrf").partition("-")
+    if way == Pairwise.kind:
+        return _pairwise(offered, key)
     if kind == "shuffled":
         return _shuffled(offered, aggregate or Shuffling.aggregate, key)
     members = st.multiselect(
@@ -59,6 +62,17 @@ def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | 
     return RankerName.made_of([str(member)], Shuffling(shuffles, aggregate))
 
 
+def _pairwise(offered: Sequence[str], key: str) -> RankerName | None:
+    member = st.selectbox(
+        "Preferences of", list(offered), key=f"{key}.function", format_func=named,
+        help="Of a ranker that scores documents one by one they cannot contradict each other.",
+    )  # fmt: skip
+    aggregator = st.selectbox("Aggregator", ORDERS, key=f"{key}.aggregator")
+    if member is None or aggregator is None:
+        return None
+    return RankerName.made_of([str(member)], Pairwise(aggregator))
+
+
 def follows_the_order(name: str) -> bool:
     """Whether a ranker's answer depends on the order in which documents are shown.
 
@@ -79,4 +93,6 @@ def cost(made: RankerName) -> str:
         times = made.options.shuffles
         plural = "s" if times != 1 else ""
         return f"{times} scoring{plural} of every list for one answer, instead of 1"
+    if isinstance(made.options, Pairwise):
+        return "the preferences of every two documents of a list for one answer"
     return f"{len(made.parts)} scorings of every list for one answer, one a member"

@@ -21,6 +21,8 @@ from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostS
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
 from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
+from shuffleproof.core.rankers.pairs import recipes as pair_recipes
+from shuffleproof.core.rankers.pairs.recipes import PairNetSpec, PairSpec, PairTreesSpec
 from shuffleproof.core.store.artefacts import Store
 
 KINDS: dict[str, type[RankSVMSpec | RankBoostSpec]] = {
@@ -95,12 +97,17 @@ CELL_SECONDS, TREE_SECONDS = 2e-9, 0.002
 SPLIT_SECONDS = 4e-9
 """Of a row at one split of a tree when it is scored."""
 
-START_SECONDS = {"setrank": 4.0, "dlcm": 4.0, "groups": 4.0, "univariate": 4.0} | dict.fromkeys(
-    ("trees", "linear", "boosting"), 1.0
-)
+START_SECONDS = dict.fromkeys(
+    ("setrank", "dlcm", "groups", "univariate", PairNetSpec.name), 4.0
+) | dict.fromkeys(("trees", "linear", "boosting", PairTreesSpec.name), 1.0)
 """A process, its libraries and the data, before the first epoch or tree."""
 
-UNITS = {"trees": "trees", "linear": "steps", "boosting": "rounds"}
+UNITS = {
+    "trees": "trees",
+    PairTreesSpec.name: "trees",
+    "linear": "steps",
+    "boosting": "rounds",
+}
 """What the fits of these families count; the others count epochs."""
 
 ALIKE = 8.0
@@ -232,6 +239,8 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
         levels = max(1, (spec.leaves - 1).bit_length())
         cells = sizes.rows * sizes.features * spec.feature_share * levels
         return TREE_SECONDS + cells * CELL_SECONDS
+    if isinstance(spec, PairSpec):
+        return _pair_seconds(spec, sizes)
     if classical_family(spec) is not None:
         return step_seconds(spec, sizes.rows, sizes.lists, sizes.features)
     if not isinstance(spec, NeuralSpec):
@@ -241,6 +250,17 @@ def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
     if isinstance(spec.model, DLCMConfig):
         a_step += size.layers(spec.model) * POSITION_SECONDS * sizes.rows / max(1, sizes.lists)
     return _epoch_flops(spec, sizes) / rate + _batches(spec, sizes) * a_step
+
+
+def _pair_seconds(spec: PairSpec, sizes: Sizes) -> float:
+    """Of an epoch or tree: pairs of a list are those drawn, half of all at most, both ways."""
+    length = sizes.rows / max(1, sizes.lists)
+    pairs = sizes.lists * min(length * length / 2, 2.0 * (spec.pairs or 10**6))
+    if isinstance(spec, PairNetSpec):
+        weights = spec.hidden * (2 * sizes.features + spec.hidden / 2)
+        steps = ceil(pairs / spec.batch_pairs)
+        return 6 * pairs * weights / CPU_RATE + steps * STEP_SECONDS
+    return TREE_SECONDS + 3 * sizes.features * pairs * CELL_SECONDS
 
 
 def scoring_seconds(spec: RankerSpec, lists: int, rows: int, features: int) -> float:
@@ -254,6 +274,11 @@ def scoring_seconds(spec: RankerSpec, lists: int, rows: int, features: int) -> f
     """
     if isinstance(spec, LambdaMARTSpec):
         return spec.trees * rows * (spec.leaves - 1).bit_length() * SPLIT_SECONDS
+    if isinstance(spec, PairTreesSpec):
+        splits = spec.trees * (spec.leaves - 1).bit_length()
+        return rows * rows / max(1, lists) * splits * SPLIT_SECONDS
+    if isinstance(spec, PairNetSpec):
+        return rows * rows / max(1, lists) * spec.hidden * spec.hidden / CPU_RATE
     if not isinstance(spec, NeuralSpec):
         return 0.0
     rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
@@ -271,6 +296,8 @@ def family(spec: RankerSpec) -> str | None:
             case GroupConfig():
                 return "groups"
         return "univariate"
+    if isinstance(spec, PairSpec):
+        return spec.name
     return "trees" if isinstance(spec, LambdaMARTSpec) else classical_family(spec)
 
 
@@ -306,6 +333,10 @@ def _steps(spec: RankerSpec) -> tuple[int, int]:
         most, patience = spec.training.epochs, spec.training.patience
     elif isinstance(spec, LambdaMARTSpec):
         most, patience, first = spec.trees, spec.patience, spec.least_trees
+    elif isinstance(spec, PairNetSpec):
+        return spec.epochs, spec.epochs
+    elif isinstance(spec, PairTreesSpec):
+        return spec.trees, spec.trees
     else:
         return steps(spec)
     return most, most if patience is None else min(most, first + patience)
@@ -318,7 +349,7 @@ def _spec(recipe: Mapping[str, Any]) -> RankerSpec | None:
         if "training" in values:
             return NeuralSpec.of_recipe(values)
         name = values.pop("name", None)
-        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec, **KINDS}
+        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec, **KINDS, **pair_recipes.KINDS}
         return kinds[name](**values) if name in kinds else None
     except (TypeError, KeyError, ShuffleproofError):
         return None

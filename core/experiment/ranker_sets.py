@@ -9,11 +9,12 @@ ALONE = ("ranksvm", "rankboost", "mart", "lambdamart")
 SETS = ("dlcm-without-init", "gsf", "setrank-msab", "setrank-imsab")
 INITIALS = ("dlcm", "setrank-msab-init", "setrank-imsab-init", "setrank-imsab-multi-init")
 PAIRWISE = ("irsvm", "ranknet", "lambdarank", "frank", "frank-additive", "listnet")
+PAIRS = ("pair-net", "pair-trees")
 
 NAMED: Mapping[str, tuple[str, ...]] = {
     "table2": (*ALONE, *SETS, *INITIALS),
     "pairwise": ("ranksvm", *PAIRWISE, "rankboost"),
-    "all": (*ALONE, *PAIRWISE, *SETS, *INITIALS, "dlcm-listmle", "dlcm-softrank"),
+    "all": (*ALONE, *PAIRWISE, *SETS, *INITIALS, "dlcm-listmle", "dlcm-softrank", *PAIRS),
 }
 """The three groups of the paper's Table 2, the pairwise rankers, and everything."""
 

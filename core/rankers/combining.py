@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from shuffleproof.core.parameters import check, parameter
 
@@ -12,6 +12,12 @@ AGGREGATES: Mapping[str, str] = {
     "kemeny": "the order that disagrees least with the answers, by local search",
 }
 """How several answers become one, and what the score then is."""
+
+ORDERS = (
+    "goa", "gain", "sop", "quicksort", "multi-quicksort", "fuzzy-merge", "borda", "copeland",
+    "kemeny", "mc4", "bradley-terry", "rrf", "scc-greedy", "heap-top-k", "sliding-window",
+)  # fmt: skip
+"""Names of `core.aggregate.registry.AGGREGATORS`, which names of rankers hold without NumPy."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +72,36 @@ class Shuffling:
     def at(self, seed: int) -> "Shuffling":
         """The same with its shuffles drawn from this seed."""
         return replace(self, seed=seed)
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """How the preferences between the documents of a list are made an order."""
+
+    kind: ClassVar[str] = "pairwise"
+
+    aggregator: str = parameter(
+        "goa", "what makes an order of preferences that may contradict each other", choices=ORDERS
+    )
+    seed: int = parameter(0, "seed of pivots and of what else is drawn", low=0)
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check(self)
+
+    @property
+    def prefix(self) -> str:
+        """What its name begins with."""
+        return f"{self.kind}-{self.aggregator}" + (f"-{self.seed}" if self.seed else "")
+
+    def at(self, seed: int) -> "Pairwise":
+        """The same with its pivots drawn from this seed."""
+        return replace(self, seed=seed)
+
+
+Combining: TypeAlias = Fusion | Shuffling | Pairwise
+"""How rankers are made one."""
+
+KINDS: Mapping[str, type[Combining]] = {kind.kind: kind for kind in (Fusion, Shuffling, Pairwise)}
+BEGINNINGS = ("rrf", "mean-rank", Shuffling.kind, Pairwise.kind)
+"""What names of rankers made of rankers begin with."""

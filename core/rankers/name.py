@@ -13,7 +13,15 @@ from pathlib import PurePath
 
 from shuffleproof.core.errors import UsageError, quoted
 from shuffleproof.core.numerals import is_count
-from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
+from shuffleproof.core.rankers.combining import (
+    AGGREGATES,
+    BEGINNINGS,
+    ORDERS,
+    Combining,
+    Fusion,
+    Pairwise,
+    Shuffling,
+)
 
 INITIAL = "initial ranking"
 """The initial ranking of the lists among the rankers of a study."""
@@ -49,6 +57,8 @@ SPOKEN = {
     "mlp": "MLP",
     "lambdamart": "LambdaMART",
     "mart": "MART",
+    "pair-net": "Pair net",
+    "pair-trees": "Pair trees",
 }
 """What the literature calls the rankers of the registry that are trained."""
 
@@ -58,6 +68,15 @@ _COMBINED = re.compile(
     rf"(?P<method>rrf|mean-rank|shuffled)(?:-(?P<way>{'|'.join(AGGREGATES)}))?"
     r"(?:-(?P<number>[0-9]{1,9}))?:(?P<parts>.+)"
 )
+_PAIRWISE = re.compile(
+    rf"pairwise-(?P<way>{'|'.join(sorted(ORDERS, key=len, reverse=True))})"
+    r"(?:-(?P<number>[0-9]{1,9}))?:(?P<parts>.+)"
+)
+_PAIRWISE_CALL = re.compile(
+    r"pairwise\(\s*(?P<parts>.+?)\s*,\s*(?P<way>[\w–-]+)\s*(?:,\s*(?P<number>[0-9]{1,9})\s*)?\)",
+    re.IGNORECASE,
+)
+"""The name of preferences and aggregator as papers write it: `pairwise(pair-net, goa)`."""
 _PRESET = re.compile(r"@\w+")
 _STORED = re.compile(r"(?P<base>[^@#~ ]+)(?:#(?P<digits>[0-9a-f]+)| (?P<shown>[0-9a-f]{6,}))")
 _REGISTERED = re.compile(r"(?P<base>[^@~]+)(?:@(?P<preset>[^~\s@]+))?(?:~(?P<revision>.+))?")
@@ -102,7 +121,7 @@ class RankerName:
     digits: str = ""
     path: str = ""
     parts: tuple["RankerName", ...] = ()
-    options: Fusion | Shuffling | None = None
+    options: Combining | None = None
 
     @classmethod
     def parse(cls, text: str) -> "RankerName":
@@ -110,15 +129,17 @@ class RankerName:
 
         >>> [str(RankerName.parse(text)) for text in ("dlcm 3f2a91", "shuffled-mean-8:rrf:a+b")]
         ['dlcm#3f2a91', 'shuffled-8:rrf:a+b']
+        >>> str(RankerName.parse("pairwise(pair-net, goa)"))
+        'pairwise-goa:pair-net'
 
         Raises:
             UsageError: no name, or a combination of nothing, of one twice, of a fusion.
             ParameterError: a number that a combination does not take.
         """
-        return _parsed(text)
+        return _parsed(_pairwise_call(text))
 
     @classmethod
-    def made_of(cls, texts: Iterable[str], options: Fusion | Shuffling) -> "RankerName":
+    def made_of(cls, texts: Iterable[str], options: Combining) -> "RankerName":
         """The name of a combination of rankers."""
         parts = tuple(map(_parsed, texts))
         return cls(Kind.COMBINATION, parts=parts, options=options)
@@ -158,6 +179,9 @@ class RankerName:
         >>> [RankerName.parse(text).display for text in ("scores:my/a.txt", "my/rank.py:score")]
         ['a.txt', 'rank.py:score']
         """
+        if isinstance(self.options, Pairwise):
+            drawn = f", {self.options.seed}" if self.options.seed else ""
+            return f"Pairwise({self.parts[0].display}, {self.options.aggregator}{drawn})"
         if self.options is not None:
             made = self.options.prefix.replace("rrf", "RRF")
             return f"{made[:1].upper()}{made[1:]}({', '.join(part.display for part in self.parts)})"
@@ -298,20 +322,35 @@ def forgiven(text: str) -> str:
     'shuffled-8:rrf:dlcm+setrank-imsab-init'
     """
     text = text.strip()
+    if _PAIRWISE_CALL.fullmatch(text):
+        return _pairwise_call(text)
     prefix, colon, rest = text.partition(":")
     small = prefix.strip().casefold()
     combined = _SHOWN_COMBINED.fullmatch(text)
-    if combined or (colon and small.startswith(("rrf", "mean-rank", "shuffled"))):
-        shuffled = small.startswith("shuffled") and not rest.strip().casefold().startswith("rrf")
-        parts = [rest] if shuffled else _PLUS.split(rest)
+    if combined or (colon and small.startswith(BEGINNINGS)):
+        single = small.startswith((Shuffling.kind, Pairwise.kind))
+        single = single and not rest.strip().casefold().startswith("rrf")
+        parts = [rest] if single else _PLUS.split(rest)
         if combined:
             small, parts = combined["prefix"].casefold(), _COMMA.split(combined["parts"])
         return f"{small}:{'+'.join(forgiven(part) for part in parts)}"
     if colon:
         known = small == _FEATURE or small in FILES
         return f"{small}:{rest.strip()}" if known else text
-    if small == INITIAL:
-        return INITIAL
+    return INITIAL if small == INITIAL else _forgiven_single(text)
+
+
+def _pairwise_call(text: str) -> str:
+    """`pairwise(pair-net, goa, 7)` as `pairwise-goa-7:pair-net`."""
+    call = _PAIRWISE_CALL.fullmatch(text)
+    if call is None:
+        return text
+    number = f"-{call['number']}" if call["number"] else ""
+    return f"pairwise-{call['way'].casefold()}{number}:{forgiven(call['parts'])}"
+
+
+def _forgiven_single(text: str) -> str:
+    """The name of one ranker, without what others are made of."""
     found = _SAID.fullmatch(text)
     if found is None:
         return text
@@ -338,7 +377,7 @@ _SAID = re.compile(
 )
 _IN_SENTENCES = re.compile(
     r"(?<![\w@#:+./~-])(?:"
-    rf"(?:(?:rrf|mean-rank|shuffled)[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
+    rf"(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
     rf"|(?:{'|'.join(sorted(SPOKEN, key=len, reverse=True))})(?:@\w+)?(?:~\w+)?(?:#[0-9a-f]+)?"
     r")(?![\w@#:+/~-]|\.\w)"
 )
@@ -360,7 +399,7 @@ def _parsed(text: str) -> RankerName:
         return RankerName(Kind.INITIAL, INITIAL, parts=whose)
     if colon and prefix in FILES:
         return RankerName(Kind.FILE, prefix, path=rest)
-    if colon and prefix.startswith(("rrf", "mean-rank", "shuffled")):
+    if colon and prefix.startswith(BEGINNINGS):
         return _combined(text)
     if colon and prefix == OBJECT and not _STORED.fullmatch(text):
         return RankerName(Kind.OBJECT, text)
@@ -383,7 +422,20 @@ def _single(text: str) -> RankerName:
     )
 
 
+def _pairwise(text: str) -> RankerName:
+    found = _PAIRWISE.fullmatch(text)
+    if found is None:
+        known = ", ".join(ORDERS)
+        raise UsageError(
+            f"{text}: write pairwise-goa:pair-net or pairwise(pair-net, goa); aggregators: {known}"
+        )
+    options = Pairwise(found["way"], int(found["number"] or 0))
+    return RankerName.made_of([found["parts"]], options)
+
+
 def _combined(text: str) -> RankerName:
+    if text.startswith(Pairwise.kind):
+        return _pairwise(text)
     found = _COMBINED.fullmatch(text)
     if found is None:
         raise UsageError(f"{text}: name what it is made of, as in rrf:dlcm+mart, shuffled:dlcm")

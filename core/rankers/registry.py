@@ -70,6 +70,8 @@ class RankerEntry:
 
 _SETRANK = "Pang et al., SIGIR 2020"
 _DLCM = "Ai et al., SIGIR 2018"
+_AILON = "Ailon & Mohri, Machine Learning 2010"
+_PAIRS = "shuffleproof.core.rankers.pairs.recipes"
 _NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING = (
     f"shuffleproof.core.rankers.{name}"
     for name in ("neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit")
@@ -228,6 +230,22 @@ RANKERS: dict[str, RankerEntry] = {
             PRESETS,
             _PAIRWISE,
         ),
+        RankerEntry(
+            "pair-net",
+            "a small net on two documents side by side; scores sum its preferences",
+            _AILON,
+            _PAIRS,
+            PRESETS,
+            _PAIRWISE,
+        ),
+        RankerEntry(
+            "pair-trees",
+            "boosted trees on two documents and their difference; scores sum its preferences",
+            _AILON,
+            _PAIRS,
+            PRESETS,
+            _PAIRWISE,
+        ),
         RankerEntry(FEATURE, "one feature, the larger the better", "–", _PLAIN, ("paper",), _GIVEN),
         RankerEntry(
             "file-order", "the order of the rows in the file", "–", _PLAIN, ("paper",), _GIVEN
@@ -242,6 +260,7 @@ FAMILIES: Mapping[str, str] = {
     "ensemble": "shuffleproof.core.rankers.ensemble.rankers",
     "linear": _LINEAR,
     "neural": "shuffleproof.core.rankers.neural.ranker",
+    "pairs": _PAIRS,
     "outside": "shuffleproof.core.rankers.outside.file_ranker",
     "trees": _TREES,
     "univariate": _PLAIN,

@@ -65,6 +65,10 @@ def theorem_of(ranker: Ranker) -> Theorem | None:
     family = module.split(".")[3]
     if family in ALONE:
         return _alone(("each score is computed from one row of features",))
+    if family == "pairs":
+        return _over_pairs(
+            "by construction", ("each preference is computed from two rows of features",)
+        )
     return _of_network(ranker) if family == "neural" else None  # type: ignore[arg-type]
 
 
@@ -76,13 +80,8 @@ def _of_network(ranker: "NeuralRanker") -> Theorem | None:
         case UnivariateConfig() | GroupConfig(group=1):
             return _alone(checked)
         case GroupConfig():
-            return Theorem(
-                "a mean over all pairs",
-                "A document's score is the mean (or sum) of what it scores beside each of the "
-                "others, and neither depends on the order of its terms.",
-                "Ai et al., ICTIR 2019, section 4, with all groups of two",
-                checked,
-            )
+            source = "Ai et al., ICTIR 2019, section 4, with all groups of two"
+            return _over_pairs(source, checked)
         case SetRankConfig():
             return _setrank(model, checked)
     return None
@@ -94,6 +93,16 @@ def _alone(checked: tuple[str, ...]) -> Theorem:
         "A score is a function of the document's own features; neither another document nor an "
         "order enters it.",
         "by construction",
+        checked,
+    )
+
+
+def _over_pairs(source: str, checked: tuple[str, ...]) -> Theorem:
+    return Theorem(
+        "a mean over all pairs",
+        "A document's score is the mean (or sum) of what it scores beside each of the others, and "
+        "neither depends on the order of its terms.",
+        source,
         checked,
     )
 

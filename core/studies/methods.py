@@ -30,6 +30,8 @@ WORKS: Mapping[str, str] = {
     "SetRank: Learning a permutation-invariant ranking model for information retrieval. SIGIR.",
     "DLCM|Ai et al., SIGIR 2018": "Ai, Q., Bi, K., Guo, J. & Croft, W. B. (2018). Learning a deep "
     "listwise context model for ranking refinement. SIGIR.",
+    "Ailon & Mohri, Machine Learning 2010": "Ailon, N. & Mohri, M. (2010). Preference-based "
+    "learning to rank. Machine Learning 80.",
     "Ai et al., ICTIR 2019": "Ai, Q., Wang, X., Bruch, S., Golbandi, N., Bendersky, M. & Najork, "
     "M. (2019). Learning groupwise multivariate scoring functions using deep neural networks. "
     "ICTIR.",

@@ -25,7 +25,7 @@ from shuffleproof.core.experiment.cost import Cost, Measured
 from shuffleproof.core.experiment.forecast import Fitting, Forecast
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
-from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.combining import Combining
 from shuffleproof.core.rankers.ensemble.fit_cache import Trained, recipe_of
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.fit_cache import CachedRanker
@@ -172,7 +172,7 @@ class Rehearsal(Workbench):
         return CachedRanker(made, planned.there, Untrained.of(spec))
 
     def combined(
-        self, parts: Sequence[RankerName], options: Fusion | Shuffling, trained: Trained
+        self, parts: Sequence[RankerName], options: Combining, trained: Trained
     ) -> Generator[Progress, None, CachedRanker]:
         """The combination of rehearsed members."""
         members: list[CachedRanker] = []

@@ -22,7 +22,7 @@ from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import Progress, finished, saying
 from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.combining import Combining
 from shuffleproof.core.rankers.ensemble.fit_cache import Trained, combination, options_of
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
@@ -165,7 +165,7 @@ class Workbench:
         return (yield from fit_or_load(spec, train, valid, made, self.store))
 
     def combined(
-        self, parts: Sequence[RankerName], options: Fusion | Shuffling, trained: Trained
+        self, parts: Sequence[RankerName], options: Combining, trained: Trained
     ) -> Generator[Progress, None, CachedRanker]:
         """The combination of rankers that `trained` gives by name, or find it."""
         return (yield from combination(parts, options, trained, self.prepared.valid, self.store))

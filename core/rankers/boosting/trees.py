@@ -231,21 +231,29 @@ class LambdaMART:
         Raises:
             ValueError: other features, or trees that reach outside of themselves.
         """
-        if self._booster.num_feature() != len(self.feature_ids):
-            raise ValueError(f"trees over {counted(self._booster.num_feature(), 'feature')}")
-        for tree in self._booster.dump_model()["tree_info"]:
-            splits, leaves = _parts(tree["tree_structure"])
-            if sorted(leaves) != list(range(tree["num_leaves"])):
-                raise ValueError(f"tree {tree['tree_index']} does not reach each leaf once")
-            if not all(kind == "<=" and 0 <= feature < len(self.feature_ids)
-                       for kind, feature in splits):  # fmt: skip
-                raise ValueError(f"tree {tree['tree_index']} asks for what is no feature")
+        check_trees(self._booster, len(self.feature_ids))
 
     @cached_property
     def _booster(self) -> "Booster":
         from lightgbm import Booster  # noqa: PLC0415 (recipes load without it)
 
         return Booster(model_str=self.text)
+
+
+def check_trees(booster: "Booster", features: int) -> None:
+    """Walk all trees; LightGBM ends the process where some of them are not sound.
+
+    Raises:
+        ValueError: other features, or trees that reach outside of themselves.
+    """
+    if booster.num_feature() != features:
+        raise ValueError(f"trees over {counted(booster.num_feature(), 'feature')}")
+    for tree in booster.dump_model()["tree_info"]:
+        splits, leaves = _parts(tree["tree_structure"])
+        if sorted(leaves) != list(range(tree["num_leaves"])):
+            raise ValueError(f"tree {tree['tree_index']} does not reach each leaf once")
+        if not all(kind == "<=" and 0 <= feature < features for kind, feature in splits):
+            raise ValueError(f"tree {tree['tree_index']} asks for what is no feature")
 
 
 def _parts(root: dict[str, Any]) -> tuple[list[tuple[str, int]], list[int]]:

@@ -9,7 +9,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.combining import Combining
 from shuffleproof.core.rankers.ensemble.rankers import combined
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
 from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
@@ -22,7 +22,7 @@ Trained = Callable[[str], Generator[Progress, None, CachedRanker]]
 
 def options_of(
     name: RankerName, store: Store, changes: Mapping[str, str] | None = None
-) -> Fusion | Shuffling | None:
+) -> Combining | None:
     """How a combination's parts are made one; None: no combination, or one stored as a whole.
 
     Digits at the end mean the whole where they are a combination's, else the last member.
@@ -41,7 +41,7 @@ def options_of(
     return None if stored.recipe.get("family") == FAMILY else name.options
 
 
-def recipe_of(ranker: Ranker, options: Fusion | Shuffling) -> dict[str, Any]:
+def recipe_of(ranker: Ranker, options: Combining) -> dict[str, Any]:
     """The recipe that a combination is filed under, beside its members' digests."""
     return {
         "ranker": {"name": ranker.name, "kind": options.kind, **asdict(options)},
@@ -51,7 +51,7 @@ def recipe_of(ranker: Ranker, options: Fusion | Shuffling) -> dict[str, Any]:
 
 def combination(
     parts: Sequence[RankerName],
-    options: Fusion | Shuffling,
+    options: Combining,
     trained: Trained,
     valid: JudgedLists,
     store: Store,

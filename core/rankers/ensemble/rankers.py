@@ -1,8 +1,8 @@
 """Rankers made of trained rankers: fusion of several, and shuffle-and-aggregate around one.
 
 Their names say what they are made of: `rrf:dlcm+lambdamart@tuned`, `mean-rank:mart+ranksvm`,
-`shuffled:dlcm`, `shuffled-kemeny-32:dlcm`. A number is the constant k of reciprocal rank fusion or
-the number of shuffles.
+`shuffled:dlcm`, `shuffled-kemeny-32:dlcm`, `pairwise-goa:pair-net`. A number is the constant k of
+reciprocal rank fusion, the number of shuffles or the seed of an aggregator.
 """
 
 from collections.abc import Sequence
@@ -17,23 +17,26 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.base import Input, Ranker, described
-from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.combining import KINDS, Combining, Fusion, Pairwise, Shuffling
+from shuffleproof.core.rankers.ensemble.pairwise import PairwiseRanker
 from shuffleproof.core.rankers.ensemble.saved import load_members, save
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 
 
-def combined(members: Sequence[Ranker], options: Fusion | Shuffling) -> Ranker:
-    """The ranker made of trained ones: a fusion, or one of them shuffled.
+def combined(members: Sequence[Ranker], options: Combining) -> Ranker:
+    """The ranker made of trained ones: a fusion, one of them shuffled, or its pairs aggregated.
 
     Raises:
-        ParameterError: too few members for a fusion, or several to be shuffled.
+        ParameterError: too few members for a fusion, or several where one is meant.
     """
     if isinstance(options, Fusion) and len(members) > 1:
         return FusedRanker(tuple(members), options)
     if isinstance(options, Shuffling) and len(members) == 1:
         return ShuffledRanker(members[0], options)
+    if isinstance(options, Pairwise) and len(members) == 1:
+        return PairwiseRanker(members[0], options)
     found = f"{options.kind} of {len(members)}"
-    raise ParameterError("combination", found, "a fusion of several, or one ranker shuffled")
+    raise ParameterError("combination", found, "a fusion of several, or one ranker")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,4 +93,4 @@ class FusedRanker:
 def load(directory: Path) -> Ranker:
     """The combination that was saved."""
     kind, members, options = load_members(directory)
-    return combined(members, (Fusion if kind == Fusion.kind else Shuffling)(**options))
+    return combined(members, KINDS[kind](**options))

@@ -1,0 +1,191 @@
+"""A small net on two documents side by side; nothing makes it antisymmetric or transitive."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float32
+from safetensors.numpy import load_file, save_file
+
+from shuffleproof.core.rankers.pairs.function import Matrix
+from shuffleproof.core.rankers.pairs.lessons import Lessons
+from shuffleproof.core.seeds import generator
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from shuffleproof.core.rankers.pairs.recipes import PairNetSpec
+
+WEIGHTS, UNDER_WAY = "weights.safetensors", "pair-net.safetensors"
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class PairNet:
+    """f(x, z) = sigmoid(w · relu(V relu(A x + B z + b) + c) + d).
+
+    Attributes:
+        arrays: A, B, b, V, c, w and d by these names.
+    """
+
+    arrays: Arrays
+
+    def probabilities(self, features: Float32[np.ndarray, "docs features"]) -> Matrix:
+        """f(row, column); A x and B z are made once a document."""
+        own = self.arrays
+        first = (features @ own["A"])[:, None, :] + (features @ own["B"])[None, :, :] + own["b"]
+        hidden = np.maximum(np.maximum(first, 0.0) @ own["V"] + own["c"], 0.0)
+        logits = (hidden @ own["w"] + own["d"])[..., 0].astype(np.float64)
+        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * logits)))
+
+    def save(self, directory: Path) -> None:
+        """Write `weights.safetensors`."""
+        save_file(self.arrays, directory / WEIGHTS)
+
+    def check(self, features: int) -> None:
+        """Look at the shapes.
+
+        Raises:
+            ValueError: they are not those of so many features.
+        """
+        first, second = self.arrays["V"].shape
+        shapes = {"A": (features, first), "B": (features, first), "b": (first,)}
+        shapes |= {"V": (first, second), "c": (second,), "w": (second, 1), "d": (1,)}
+        if {name: array.shape for name, array in self.arrays.items()} != shapes:
+            raise ValueError(f"a net that is not one over {features} features")
+
+    @classmethod
+    def load(cls, directory: Path) -> "PairNet":
+        """What `save` wrote."""
+        return cls(load_file(directory / WEIGHTS))
+
+
+def started(features: int, spec: "PairNetSpec") -> Arrays:
+    """First weights, N(0, 2 / inputs) as He et al. (ICCV 2015) draw them, and no offsets."""
+    draws = generator(spec.seed, "pair-net", "weights")
+    first, second = spec.hidden, max(1, spec.hidden // 2)
+
+    def drawn(inputs: int, rows: int, columns: int) -> np.ndarray:
+        return (draws.standard_normal((rows, columns)) * np.sqrt(2.0 / inputs)).astype(np.float32)
+
+    return {
+        "A": drawn(2 * features, features, first),
+        "B": drawn(2 * features, features, first),
+        "b": np.zeros(first, np.float32),
+        "V": drawn(first, first, second),
+        "c": np.zeros(second, np.float32),
+        "w": drawn(second, second, 1),
+        "d": np.zeros(1, np.float32),
+    }
+
+
+@dataclass
+class Fitting:
+    """A net that learns.
+
+    Attributes:
+        spec: the recipe.
+        state: its arrays and, under `m.` and `v.` before their names, Adam's two moments.
+        done: whole epochs.
+        kept: the file that holds the state after each epoch; None: none does.
+    """
+
+    spec: "PairNetSpec"
+    state: Arrays
+    done: int
+    kept: Path | None
+
+    @classmethod
+    def begun(
+        cls,
+        spec: "PairNetSpec",
+        features: Float32[np.ndarray, "docs features"],
+        workspace: Path | None,
+    ) -> "Fitting":
+        """Before the first epoch, or after the last one that a workspace holds."""
+        kept = None if workspace is None else workspace / UNDER_WAY
+        if kept is not None and kept.is_file():
+            state = load_file(kept)
+            return cls(spec, state, int(state.pop("done")[0]), kept)
+        state = started(features.shape[1], spec)
+        moments = {f"{of}.{name}": np.zeros_like(own) for name, own in state.items() for of in "mv"}
+        return cls(spec, state | moments, 0, kept)
+
+    @property
+    def net(self) -> PairNet:
+        """The net as it stands."""
+        return PairNet({name: own for name, own in self.state.items() if "." not in name})
+
+    def epochs(
+        self, features: Float32[np.ndarray, "docs features"], lessons: Lessons
+    ) -> Iterator[float]:
+        """Adam on the cross entropy of the pairs; the mean loss of each epoch.
+
+        Args:
+            features: normalised.
+            lessons: pairs of rows of the features.
+        """
+        import torch  # noqa: PLC0415 (recipes load without it)
+
+        spec, names = self.spec, tuple(self.net.arrays)
+        tensors = {name: torch.from_numpy(own.copy()) for name, own in self.state.items()}
+        inputs, better, weights = map(
+            torch.from_numpy, (features.copy(), lessons.better, lessons.weights)
+        )
+        one, other = torch.from_numpy(lessons.one), torch.from_numpy(lessons.other)
+        batches = -(-len(better) // spec.batch_pairs)
+        for epoch in range(self.done, spec.epochs):
+            drawn = generator(spec.seed, "pair-net", epoch).permutation(len(better))
+            order, total = torch.from_numpy(drawn), 0.0
+            for batch, rows in enumerate(torch.split(order, spec.batch_pairs), start=1):
+                sides = inputs[one[rows]], inputs[other[rows]]
+                step = epoch * batches + batch
+                loss = _step(tensors, names, sides, (better[rows], weights[rows]), spec, step)
+                total += loss * len(rows)
+            self.state = {name: tensor.numpy().copy() for name, tensor in tensors.items()}
+            self.done = epoch + 1
+            self._keep()
+            yield total / len(better)
+
+    def _keep(self) -> None:
+        """Write the state, by rename."""
+        if self.kept is not None:
+            self.kept.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self.kept.with_suffix(".new")
+            save_file(self.state | {"done": np.array([self.done])}, fresh)
+            fresh.replace(self.kept)
+
+
+def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)
+    tensors: "dict[str, Tensor]",
+    names: tuple[str, ...],
+    sides: "tuple[Tensor, Tensor]",
+    judged: "tuple[Tensor, Tensor]",
+    spec: "PairNetSpec",
+    step: int,
+) -> float:
+    """One step of Adam (Kingma & Ba 2015) on a batch; the loss before it."""
+    import torch  # noqa: PLC0415 (likewise)
+    from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: PLC0415 (likewise)
+
+    own = {name: tensors[name].requires_grad_(True) for name in names}  # noqa: FBT003
+    hidden = (sides[0] @ own["A"] + sides[1] @ own["B"] + own["b"]).relu()
+    logits = ((hidden @ own["V"] + own["c"]).relu() @ own["w"] + own["d"])[:, 0]
+    better, weights = judged
+    loss = binary_cross_entropy_with_logits(logits, better, weight=weights)
+    torch.autograd.backward(loss)
+    for name, tensor in own.items():
+        gradient = tensor.grad
+        tensors[name] = value = tensor.detach()
+        if gradient is None:
+            continue
+        gradient = gradient + spec.decay * value
+        mean, square = tensors[f"m.{name}"], tensors[f"v.{name}"]
+        mean.mul_(0.9).add_(gradient, alpha=0.1)
+        square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        scale = (square / (1.0 - 0.999**step)).sqrt().add_(1e-8)
+        value.addcdiv_(mean / (1.0 - 0.9**step), scale, value=-spec.learning_rate)
+        value.grad = None
+    return float(loss.detach())

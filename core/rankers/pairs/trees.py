@@ -1,0 +1,102 @@
+"""Boosted trees on [x, z, x − z], asked in both directions; nothing makes them antisymmetric."""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.rankers.boosting.trees import MODEL, check_trees, threads
+from shuffleproof.core.rankers.pairs.function import Matrix
+from shuffleproof.core.rankers.pairs.lessons import Lessons
+
+if TYPE_CHECKING:
+    from lightgbm import Booster
+
+    from shuffleproof.core.rankers.pairs.recipes import PairTreesSpec
+
+BLOCK = 1 << 16
+"""Pairs that are asked together."""
+
+
+@dataclass(frozen=True)
+class PairTrees:
+    """Fitted trees.
+
+    Attributes:
+        text: LightGBM's own text of the model.
+    """
+
+    text: str
+
+    def probabilities(self, features: Float32[np.ndarray, "docs features"]) -> Matrix:
+        """f(row, column)."""
+        docs = len(features)
+        one, other = np.divmod(np.arange(docs * docs), max(1, docs))
+        found = np.empty(docs * docs)
+        for start in range(0, len(found), BLOCK):
+            rows = slice(start, start + BLOCK)
+            joined = side_by_side(features[one[rows]], features[other[rows]])
+            answers = self._booster.predict(joined, num_threads=threads(joined))
+            found[rows] = np.asarray(answers)
+        return found.reshape(docs, docs)
+
+    def save(self, directory: Path) -> None:
+        """Write LightGBM's `model.txt`."""
+        (directory / MODEL).write_text(self.text, encoding="utf-8")
+
+    @classmethod
+    def load(cls, directory: Path) -> "PairTrees":
+        """What `save` wrote."""
+        return cls((directory / MODEL).read_text(encoding="utf-8"))
+
+    def check(self, features: int) -> None:
+        """Walk all trees.
+
+        Raises:
+            ValueError: other features, or trees that reach outside of themselves.
+        """
+        check_trees(self._booster, 3 * features)
+
+    @cached_property
+    def _booster(self) -> "Booster":
+        from lightgbm import Booster  # noqa: PLC0415 (recipes load without it)
+
+        return Booster(model_str=self.text)
+
+
+def side_by_side(
+    one: Float32[np.ndarray, "pairs features"], other: Float32[np.ndarray, "pairs features"]
+) -> Float32[np.ndarray, "pairs tripled"]:
+    """[x, z, x − z] of every pair."""
+    return np.concatenate([one, other, one - other], axis=1)
+
+
+def begun(
+    spec: "PairTreesSpec", features: Float32[np.ndarray, "docs features"], lessons: Lessons
+) -> "Booster":
+    """LightGBM before its first tree."""
+    from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
+
+    joined = side_by_side(features[lessons.one], features[lessons.other])
+    settings = {
+        "objective": "binary",
+        "num_leaves": spec.leaves,
+        "learning_rate": spec.learning_rate,
+        "min_data_in_leaf": spec.leaf_pairs,
+        "seed": spec.seed,
+        "deterministic": True,
+        "force_col_wise": True,
+        "verbosity": -1,
+        "num_threads": threads(joined),
+    }
+    learnt = Dataset(joined, lessons.better, weight=lessons.weights, params=settings)
+    return Booster(settings, learnt)
+
+
+def text_of(booster: "Booster") -> str:
+    """LightGBM's text of the trees, the same on every machine."""
+    return re.sub(r"(?m)^\[num_threads: \d+\]$", "[num_threads: 1]", booster.model_to_string())
