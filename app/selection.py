@@ -32,6 +32,7 @@ GLYPHS = {
     "star-diamond": "✧", "diamond-tall": "♦", "diamond-wide": "⬥", "hourglass": "⧗",
     "bowtie": "⧓", "star-triangle-up": "▴", "triangle-ne": "◥", "triangle-sw": "◣",
     "triangle-nw": "◤", "triangle-se": "◢", "star-triangle-down": "▾", "hexagon2": "⬣",
+    "arrow-up": "⬆", "arrow-down": "⬇",
 }  # fmt: skip
 """The marks of pictures as letters."""
 

@@ -51,8 +51,8 @@ KNOWN = {
     "frank": (3, "dashdot", "hourglass"),
     "mlp": (10, "dashdot", "bowtie"),
     "frank-additive": (5, "dashdot", "star-triangle-up"),
-    "pair-net": (6, "dashdot", "hash"),
-    "pair-trees": (8, "dashdot", "asterisk"),
+    "pair-net": (6, "dashdot", "arrow-up"),
+    "pair-trees": (8, "dashdot", "arrow-down"),
 }
 """The place in the palette, the dash and the mark of rankers: colours of their own for the paper's
 Table 2 and DLCM's other losses; those with a colour again differ in dash and mark."""
