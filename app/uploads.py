@@ -110,6 +110,12 @@ class Draft:
         ]
 
     @property
+    def alone(self) -> Spooled | None:
+        """The only file of data among those of parts, which is split by query; None: several."""
+        data = [file for file in self.files(*PARTS, UNSORTED) if not is_group(file.name)]
+        return data[0] if len(data) == 1 else None
+
+    @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.bytes for file in self.files())
@@ -172,13 +178,16 @@ class Draft:
             DataError: the name is taken, or files are missing.
         """
         check_name(name, self.store)
-        chosen = self.files(*how)
-        _check_files(how, chosen)
-        upload = self.spooled(*how, apart=how == PARTS)
+        whole = WHOLE in how or (how == PARTS and self.alone is not None)
+        sources = (*PARTS, UNSORTED) if how == PARTS and whole else how
+        chosen = self.files(*sources)
+        _check_files((WHOLE,) if whole else how, chosen)
+        apart = how == PARTS and not whole
+        upload = self.spooled(*sources, apart=apart)
         parameters: dict[str, Any] = {"upload": upload, "name": name, "missing": reading.missing}
-        if how == PARTS:
+        if apart:
             parameters["files"] = _by_part(chosen)
-        if WHOLE in how:
+        if whole:
             parameters |= {"fractions": list(reading.fractions), "seed": reading.seed}
         job = jobs.submit(self.store, "ingest", parameters)
         if job.ended:  # its name may mean something else by now: the files are known, it is quick

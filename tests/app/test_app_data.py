@@ -288,16 +288,40 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
 
 
-def test_wrong_names_and_missing_parts_are_sentences(store):
+def test_wrong_names_and_missing_parts_are_sentences(store, tmp_path):
+    ingested(store, tmp_path, "taken")
     test = page("Add data")
-    test.text_input(key="upload name").set_value("../x").run()
-    chosen(test, [("train.txt", LETOR)])
-    read = next(button for button in test.button if button.label == "Import")
-    read.click().run()
-    assert "1 to 60 letters" in test.error[0].value
+    chosen(test, [("train.txt", LETOR), ("vali.txt", LETOR)])
+    for name, told in (("../x", "1 to 60 letters"), ("taken", "the name is taken")):
+        test.text_input(key="upload name").set_value(name).run()
+        assert told in test.error[0].value, "as soon as it is typed"
+        assert next(each for each in test.button if each.label == "Import").disabled
     test.text_input(key="upload name").set_value("mine").run()
+    assert not test.error
     next(button for button in test.button if button.label == "Import").click().run()
     assert "none for test" in test.error[0].value
+
+
+@pytest.mark.parametrize("name", ["clicks.txt", "train.txt", "test.txt"])
+def test_a_single_file_is_split_by_query_until_another_comes(store, name):
+    test = page("Add data")
+    test.text_input(key="upload name").set_value("mine").run()
+    chosen(test, [(name, LETOR)])
+    assert "One file: it is split by query" in plain(test)
+    assert test.number_input(key="upload train").value == 60
+    next(button for button in test.button if button.label == "Import").click().run()
+    (job,) = jobs.jobs_of(store).list("waiting")
+    assert job.parameters["files"] is None
+    worked(store)
+    (artefact,) = store.artefacts("data")
+    assert [artefact.facts["parts"][part]["queries"] for part in ("train", "valid", "test")] == [
+        9,
+        3,
+        3,
+    ]
+    test = page("Add data")
+    chosen(test, [("train.txt", LETOR), ("test.txt", LETOR)])
+    assert "One file" not in plain(test)
 
 
 def test_renaming_and_deleting(store, tmp_path):

@@ -173,7 +173,7 @@ def test_a_taken_name_is_refused(store, draft):
     ("how", "files", "words"),
     [
         (PARTS, [], "none chosen"),
-        (PARTS, [("train", "a")], "none for test"),
+        (PARTS, [("train", "a"), ("valid", "b")], "none for test"),
         (PARTS, [("test", "a"), ("valid", "b")], "none for train"),
         ((WHOLE,), [(WHOLE, "a"), (WHOLE, "b")], "Only one file can be split"),
         ((WHOLE,), [(WHOLE, "a.query")], "none chosen"),

@@ -45,24 +45,40 @@ def section() -> None:
         f"Up to {received.limit()} MB a file here; `shuffleproof ingest` reads files of any size."
     )
     name = st.text_input(
-        "Name", key="upload name", max_chars=60, persist_state="session",
+        "Name", key="upload name", max_chars=60, persist_state="session", live=True,
         help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
     )  # fmt: skip
+    below = st.container()
     way = st.segmented_control(
         "How it comes", list(WAYS), default="Files of each part", required=True,
         key="upload way", persist_state="session",
     )  # fmt: skip
+    fault = _name_fault(name.strip())
+    if fault:
+        below.error(escaped(fault))
     how = WAYS[way or "Files of each part"]
     _choose(how)
-    reading = _reading(how)
-    unsorted = how == PARTS and bool(received.chosen(DRAFT, UNSORTED))
-    ready = bool(name.strip() and received.chosen(DRAFT, *how)) and not unsorted
-    words = "" if ready else "A name and files are needed first."
+    draft = received.draft(DRAFT)
+    alone = draft.alone if draft and how == PARTS else None
+    reading = _reading((WHOLE,) if alone else how)
+    unsorted = how == PARTS and not alone and bool(received.chosen(DRAFT, UNSORTED))
+    here = alone or received.chosen(DRAFT, *how)
+    ready = bool(name.strip() and here) and not unsorted and not fault
+    words = "" if ready else fault or "A name and files are needed first."
     words = "Choose the part of each file first." if unsorted else words
     pressed = st.button("Import", type="primary", disabled=not ready, help=words)
-    draft = received.draft(DRAFT)
     if pressed and draft:
         _submit(draft, how, name.strip(), reading)
+
+
+def _name_fault(name: str) -> str:
+    """Why no data set can be called so; empty: it can, or nothing was typed yet."""
+    try:
+        if name:
+            uploads.check_name(name, services.store())
+    except ShuffleproofError as error:
+        return str(error)
+    return ""
 
 
 def _choose(how: tuple[str, ...]) -> None:
@@ -72,6 +88,12 @@ def _choose(how: tuple[str, ...]) -> None:
         received.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
         for file in received.chosen(DRAFT, *PARTS, UNSORTED):
             _sorted_file(file)
+        held = received.draft(DRAFT)
+        if held and held.alone:
+            st.info(
+                "One file: it is split by query, as below. Add the files of the other parts, and "
+                "each file is taken as its part."
+            )
     elif how == (WHOLE,):
         received.uploader(DRAFT, WHOLE, "The file, and its group file if it has one")
     else:
