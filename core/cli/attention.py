@@ -11,6 +11,7 @@ from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import asked, done, rankers_in, studied
 from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
@@ -19,8 +20,8 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
+from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.table_text import records, terminal
-from shuffleproof.core.studies.workbench import Workbench
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -34,29 +35,30 @@ def study(arguments: argparse.Namespace) -> Answer:
             raise UsageError(
                 "--query looks at one list: leave --queries and --max-seconds out, or --query"
             )
-        return _list(done("lists", scope.opened()), rankers_in(question), arguments)
+        return _list(scope, rankers_in(question), arguments)
     return answered(studied(question, scope, arguments), arguments)
 
 
-def _list(workbench: Workbench, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
-    test = workbench.prepared.test
-    ids = [test.dataset.query_ids[query] for query in test.lists.queries]
+def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
+    ids = resolve(scope.pinned or scope.data, scope.store).test.query_ids
     if arguments.query not in ids:
         known = (
             f"name one of its {len(ids)}, such as {ids[0]}"
             if ids
             else "it has none: choose another"
         )
-        raise UsageError(
-            f"the test part of {workbench.name} has no query {arguments.query}; {known}"
-        )
-    lists = test.lists.select(np.array([ids.index(arguments.query)]))
-    one, change = JudgedLists(test.dataset, lists), ListEdit.parse(arguments.change)
-    documents = document_names(test.dataset.doc_ids, lists.rows)
-    answers, parts = [], []
+        raise UsageError(f"the test part of {scope.data} has no query {arguments.query}; {known}")
+    change = ListEdit.parse(arguments.change)
     for name in names:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
+    workbench = done("lists", scope.opened())
+    test = workbench.prepared.test
+    lists = test.lists.select(np.array([ids.index(arguments.query)]))
+    one = JudgedLists(test.dataset, lists)
+    documents = document_names(test.dataset.doc_ids, lists.rows)
+    answers, parts = [], []
+    for name in names:
         ranker = done(f"train {name}", workbench.trained(name)).ranker
         before = looked(ranker, one, ListEdit.parse(NO_CHANGE))
         after = looked(ranker, one, change)

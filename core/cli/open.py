@@ -72,7 +72,10 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
 
 
 def done(
-    title: str, work: Generator[Progress, None, Value], rehearse: Callable[[], "Dry"] | None = None
+    title: str,
+    work: Generator[Progress, None, Value],
+    rehearse: Callable[[], "Dry"] | None = None,
+    stored: Callable[["Dry"], Value | None] | None = None,
 ) -> Value:
     """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says.
 
@@ -80,10 +83,11 @@ def done(
         title: before the progress.
         work: what is done.
         rehearse: what that will make; said before the first report, so not of what is stored.
+        stored: the value, where what it would make is there though what it is made from is not.
     """
     line = (SHOWN_BY.get() or ProgressLine)(title)
     if rehearse is not None:
-        work = _announced(work, rehearse)
+        work = _announced(work, rehearse, stored)
     try:
         return finished(work, line)
     finally:
@@ -91,7 +95,9 @@ def done(
 
 
 def _announced(
-    work: Generator[Progress, None, Value], rehearse: Callable[[], "Dry"]
+    work: Generator[Progress, None, Value],
+    rehearse: Callable[[], "Dry"],
+    stored: Callable[["Dry"], Value | None] | None,
 ) -> Generator[Progress, None, Value]:
     """The work, which lists are made for it said first, and what takes long."""
     try:
@@ -99,7 +105,12 @@ def _announced(
     except StopIteration as stop:
         return stop.value
     try:
-        for text in rehearse().notes():
+        dry = rehearse()
+        found = stored and stored(dry)
+        if found:
+            work.close()
+            return found
+        for text in dry.notes():
             warn(f"shuffleproof: {text}")
     except ShuffleproofError:  # data that is read on the way, or what the work itself will say
         pass
@@ -145,11 +156,12 @@ def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
         refuse_unknown("rankers", [arguments.ranker], preset)
     from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
 
-    recipe = scope_of(arguments).recipe()
+    store = store_of(arguments)
     named = [arguments.ranker] if "ranker" in arguments else []
     changes = fields_of(arguments.set) if "set" in arguments else {}
-    asked = names.Names(named, changes, recipe.initial, from_outside=True)
-    names.check(asked, preset, store_of(arguments))
+    names.check(names.Names(named, changes, from_outside=True), preset, store)
+    recipe = scope_of(arguments).recipe()
+    names.check(names.Names(initial=recipe.initial), preset, store)
     return recipe, preset
 
 
@@ -212,7 +224,12 @@ def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> 
         values = {one.name: getattr(question, one.name) for one in parameters(question)}
         share(question.kind, values, scope, arguments)
     work = question.answered(scope, arguments.max_seconds)
-    return done(question.kind.replace("-", " "), work, lambda: rehearsed(question, scope))
+    return done(
+        question.kind.replace("-", " "),
+        work,
+        lambda: rehearsed(question, scope),
+        lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
+    )
 
 
 def share(

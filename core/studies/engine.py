@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeGuard
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution import claims
@@ -66,7 +66,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
         raise claims.Shared
     with store.lock(key):
         stored = store.find(key)
-        if stored is not None and not stored.facts.get(FAILED):
+        if is_whole(stored):
             return stored
         known = dict(facts())
         register(store, key, plan, query_ids, known)
@@ -101,6 +101,11 @@ which names them too: whoever asks again for the whole does not find it, and the
 
 PARTIAL = "partial"
 """The kind of key, and the folder in the workspace, of what a stopped study has found."""
+
+
+def is_whole(stored: Artefact | None) -> TypeGuard[Artefact]:
+    """Whether a study is stored with all its rows, so that nothing is to be done."""
+    return stored is not None and not stored.facts.get(FAILED)
 
 
 def _stopped(

@@ -10,11 +10,8 @@ from pathlib import Path
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.initial import initial_spec
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside import user_rankers
 from shuffleproof.core.rankers.preset_digests import marked
 from shuffleproof.core.store.artefacts import Store
 
@@ -64,18 +61,29 @@ def check(names: Names, preset: str, store: Store) -> None:
     """
     for measure in names.measures:
         Measure.parse(measure)
+    families = [*names.families, *(family for family, _ in names.perturbations)]
+    named = [*expanded(names.rankers), *(_attacked(names) if families else ())]
+    for leaf in [leaf for name in named for leaf in RankerName.parse(name).leaves]:
+        _check_ranker(leaf, preset, names, store)
+    if names.initial:
+        from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (which loads NumPy)
+
+        for text in names.initial:
+            initial_spec(marked(text))
+    for text in names.swaps:
+        swap_named(text, preset)
+
+
+def _attacked(names: Names) -> Iterable[str]:
+    """The rankers that are attacked; refuses families and levels that there are not."""
+    from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation  # noqa: PLC0415 (only who names one pays for it)
+
     for family in names.families:
         entry_of(family)
     for family, level in names.perturbations:
         perturbation(family, level)
-    attacks = [*names.families, *(family for family, _ in names.perturbations)]
-    named = [*expanded(names.rankers), *filter(None, map(attacked, attacks))]
-    for leaf in [leaf for name in named for leaf in RankerName.parse(name).leaves]:
-        _check_ranker(leaf, preset, names, store)
-    for text in names.initial:
-        initial_spec(marked(text))
-    for text in names.swaps:
-        swap_named(text, preset)
+    families = [*names.families, *(family for family, _ in names.perturbations)]
+    return filter(None, map(attacked, families))
 
 
 def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> None:
@@ -86,6 +94,8 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
     elif name.digits:
         store.resolve(f"ranker-{name.digits}", "ranker")
     elif names.from_outside and name.kind is Kind.OBJECT:
+        from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
+
         user_rankers.found(str(name))
     elif not (names.from_outside and name.kind is Kind.FUNCTION):
         registry.spec(name, preset, **names.changes)
@@ -107,6 +117,8 @@ def swap_named(name: str, preset: str) -> str:
     if named.options is not None:
         parts = [RankerName.parse(swap_named(str(part), preset)) for part in named.parts]
         return str(replace(named, parts=tuple(parts)))
+    from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (likewise)
+
     full = str(registry.at(named, preset))
     initial_spec(marked(full))
     return full

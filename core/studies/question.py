@@ -24,6 +24,7 @@ from shuffleproof.core.parameters import (
     text_of,
     value_of,
 )
+from shuffleproof.core.perturb.names import refuse_unknown
 from shuffleproof.core.progress import Progress, within
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.name import INITIAL
@@ -446,10 +447,11 @@ class Levels:
         Raises:
             UnknownNameError: no such family.
         """
-        from shuffleproof.core.perturb.levels import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
-
         del field, preset
         families = parts_of(given.get("families", self.families or ""))
+        refuse_unknown(families)
+        from shuffleproof.core.perturb.levels import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
+
         return pairs_of(families, given.get("levels"))
 
     def words(self, field: Parameter, value: Sequence[tuple[str, float]], preset: str) -> list[str]:

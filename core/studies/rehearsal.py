@@ -223,7 +223,7 @@ class Rehearsal(Workbench):
         stored, kept = self.store.find(key), self.store.records if records is None else records
         digests = plan.digests(len(query_ids))
         there = [digest for digest in digests if kept.get(digest) is not None]
-        if stored is None:
+        if not engine.is_whole(stored):
             self.listed()
             for one in trains:
                 try:
@@ -235,7 +235,7 @@ class Rehearsal(Workbench):
         each = (
             (min(known), max(known)) if known else self._pace(plan.recipe()["kind"], len(query_ids))
         )
-        self.ledger.study = (key, stored is not None, len(digests), len(there), each)
+        self.ledger.study = (key, engine.is_whole(stored), len(digests), len(there), each)
         return _noted(key)
 
     def listed(self) -> None:

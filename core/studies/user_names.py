@@ -13,6 +13,7 @@ from shuffleproof.core.experiment.ranker_sets import NAMED as SETS
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import chosen
+from shuffleproof.core.perturb.names import refuse_unknown as refuse_families
 from shuffleproof.core.rankers.name import RankerName, forgiven
 from shuffleproof.core.rankers.registry import refuse_unknown as refuse_ranker
 
@@ -52,7 +53,7 @@ def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
 
 
 def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
-    """Refuse rankers and measures that nothing is called, before anything is loaded.
+    """Refuse rankers, measures and families that nothing is called, before anything is loaded.
 
     Args:
         names: what is named: `Parameter.names`.
@@ -60,11 +61,13 @@ def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
         preset: of rankers named without one.
 
     Raises:
-        UnknownNameError: no such ranker, preset or measure.
+        UnknownNameError: no such ranker, preset, measure or family.
     """
     if names == "measures":
         for one in given:
             Measure.parse(one)
+    if names == "families":
+        refuse_families(given)
     if names == "rankers":
         for one in expanded(list(given)):
             for leaf in RankerName.parse(one).leaves:

@@ -24,6 +24,7 @@ from shuffleproof.core.perturb.base import (
 )
 from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.levels import levels_of
+from shuffleproof.core.perturb.names import FAMILIES as NAMES
 from shuffleproof.core.perturb.registry import (
     PERTURBATIONS,
     PerturbationEntry,
@@ -45,6 +46,10 @@ CHAINS = (
 FAMILIES = [*PERTURBATIONS, *CHAINS]
 LENGTHS = [0, 1, 2, 40, 7, 3, 0, 12]
 MOVING_CELLS = {"gradient-sign", "column-shuffled"}
+
+
+def test_names_are_known_without_the_registry():
+    assert tuple(PERTURBATIONS) == NAMES
 
 
 def judged_of(lengths=LENGTHS, *, rankings=2, ids=True, seed=0):

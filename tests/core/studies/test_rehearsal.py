@@ -1,6 +1,7 @@
 """What would be made is said before it is made, and is what is made then."""
 
 import json
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
@@ -73,6 +74,11 @@ def test_what_is_said_to_be_trained_is_what_is_trained(kind, tmp_path):
     assert made > named
     assert len(made) == len(named) + PARTS + len(dry.ledger.again)
     assert rehearsed(question, scope).study == str(artefact.key)
+    for one in [*store.artefacts("ranker"), *store.artefacts("scores")]:
+        store.remove(one.key)
+    again = opening.studied(question, scope, Namespace(executor=None, max_seconds=None))
+    assert again.key == artefact.key, "found without what it was made from"
+    assert not [*store.artefacts("ranker"), *store.artefacts("scores")]
 
 
 def test_a_folder_is_not_read_in(tmp_path):
