@@ -245,6 +245,56 @@ def heap_top(
 
 @compiled()
 @no_type_check
+def _match(weights: np.ndarray, asked: np.ndarray, read: np.ndarray, one: int, other: int) -> int:
+    """Who wins: −1 stands for nobody, −2 for one who is not known yet."""
+    if one == -2 or other == -2:
+        return -2
+    if one == -1 or other == -1:
+        return max(one, other)
+    read[min(one, other), max(one, other)] = True
+    if not asked[one, other]:
+        return -2
+    return one if above(weights, one, other) else other
+
+
+@compiled()
+@no_type_check
+def tournament_top(
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
+) -> np.ndarray:
+    """The first `top` items by a knock-out; after each its winner's matches are played again.
+
+    Those left keep the order given.
+    """
+    items, leaves = len(start), 1
+    while leaves < items:
+        leaves *= 2
+    tree, leaf = np.full(2 * leaves, -1), np.empty(items, np.int64)
+    for at in range(items):
+        tree[leaves + at] = start[at]
+        leaf[start[at]] = leaves + at
+    for node in range(leaves - 1, 0, -1):
+        tree[node] = _match(weights, asked, read, tree[2 * node], tree[2 * node + 1])
+    order, done, taken = np.empty(items, np.int64), 0, np.zeros(items, np.bool_)
+    while done < min(top, items) and tree[1] >= 0:
+        winner = tree[1]
+        order[done] = winner
+        taken[winner] = True
+        done += 1
+        node = leaf[winner]
+        tree[node] = -1
+        while node > 1 and done < top:
+            node //= 2
+            tree[node] = _match(weights, asked, read, tree[2 * node], tree[2 * node + 1])
+    for at in range(items):
+        if not taken[start[at]]:
+            order[done] = start[at]
+            done += 1
+    return order
+
+
+@compiled()
+@no_type_check
 def sliding(
     weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
 ) -> np.ndarray:

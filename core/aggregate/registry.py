@@ -365,6 +365,13 @@ _ENTRIES = (
         order=_given(kernels.heap_top, lambda task: task.top),
     ),
     Aggregator(
+        "tournament-top-k", "Tournament", "the top k by a knock-out, the others as given",
+        "O(n + k log n)", "Davidson, Khanna, Milo & Roy: Top-k and clustering with noisy "
+        "comparisons. TODS 39, 2014", "", "n − 1 + k log₂ n at most", _ROW,
+        random=False, equivariant=False, adaptive=True,
+        order=_given(kernels.tournament_top, lambda task: task.top),
+    ),
+    Aggregator(
         "sliding-window", "Sliding window", "k passes from the bottom up that exchange neighbours",
         "O(k n)", "Qin et al.: Large language models are effective text rankers with pairwise "
         "ranking prompting. NAACL findings 2024", "", "k n at most, each pair once",

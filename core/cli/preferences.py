@@ -15,9 +15,16 @@ from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import check_name
 from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.progress import Progress
+
+RELEVANCE = "NDCG@10"
+"""What is told of orders where items have labels."""
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -63,7 +70,7 @@ def aggregated(arguments: argparse.Namespace) -> Answer:
     terms = Terms(arguments.calls, arguments.seed, arguments.top)
     preferences = stored.find(arguments.preferences, store_of(arguments))
     rows = done("aggregate", _orders(preferences, names, terms))
-    summary = [
+    summary: list[dict[str, Any]] = [
         {
             "aggregator": name,
             "agreement": _mean([row["agreement"] for row in rows if row["aggregator"] == name]),
@@ -71,6 +78,10 @@ def aggregated(arguments: argparse.Namespace) -> Answer:
         }
         for name in names
     ]
+    if preferences.labels:
+        for name, own in zip(names, summary, strict=True):
+            values = [row[RELEVANCE] for row in rows if row["aggregator"] == name]
+            own[RELEVANCE] = _mean(values)
     most = _mean([row["agreement_bound"] for row in rows if row["aggregator"] == names[0]])
     text = f"{table(summary)}\n\nNo order agrees with more than {most:.3f} on average."
     return Answer({"summary": summary, "rows": rows}, text)
@@ -94,9 +105,22 @@ def _orders(
                 "calls": found.calls, "unanswered": found.unanswered, "complete": found.complete,
                 "order": [items[item] for item in found.order.tolist()],
             }  # fmt: skip
+            if preferences.labels:
+                row[RELEVANCE] = _relevance(preferences.labels[query], found.order)
             rows.append(row | _bounds(pairs.weights, best, agreement))
     yield Progress(preferences.queries, preferences.queries, "queries")
     return rows
+
+
+def _relevance(labels: np.ndarray, order: np.ndarray) -> float:
+    """NDCG@10 of an order; an item without a label counts as not relevant."""
+    grades = np.nan_to_num(labels).astype(np.float32)
+    bounds, row = np.array([0, len(grades)]), np.empty((len(grades), 0), np.float32)
+    scores = np.empty(len(grades), np.float32)
+    scores[order] = np.arange(len(grades))[::-1]
+    dataset = RankingDataset(row, grades, bounds, ("0",), ())
+    lists = CandidateLists.everything(dataset)
+    return float(evaluate([Measure.parse(RELEVANCE)], dataset, lists, scores)[0, 0])
 
 
 def _bounds(weights: np.ndarray, best: Kemeny, agreement: float | None) -> dict[str, Any]:

@@ -15,7 +15,8 @@ AGGREGATES: Mapping[str, str] = {
 
 ORDERS = (
     "goa", "gain", "sop", "quicksort", "multi-quicksort", "fuzzy-merge", "borda", "copeland",
-    "kemeny", "mc4", "bradley-terry", "rrf", "scc-greedy", "heap-top-k", "sliding-window",
+    "kemeny", "mc4", "bradley-terry", "rrf", "scc-greedy", "heap-top-k",
+    "tournament-top-k", "sliding-window",
 )  # fmt: skip
 """Names of `core.aggregate.registry.AGGREGATORS`, which names of rankers hold without NumPy."""
 

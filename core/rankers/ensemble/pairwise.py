@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.ensemble.saved import save
 from shuffleproof.core.rankers.pairs.function import preferences_of
 
 TOP = 10
-"""Ranks that heap and sliding window put right."""
+"""Ranks that heap, tournament and sliding window put right."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class PairwiseRanker:
 
     @property
     def _is_cut(self) -> bool:
-        return self.options.aggregator in {"heap-top-k", "sliding-window"}
+        return self.options.aggregator in {"heap-top-k", "tournament-top-k", "sliding-window"}
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json`, and the member into a folder of its own."""

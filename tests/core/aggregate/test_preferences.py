@@ -170,3 +170,22 @@ def test_preferences_travel_in_archives_and_damaged_ones_are_refused(tmp_path, c
     save(replace(found, a=found.a + 7), tmp_path)
     with pytest.raises(ShuffleproofError, match="Ingest the preferences again"):
         open_(tmp_path)
+
+
+def test_orders_of_labelled_items_are_told_with_their_ndcg(tmp_path, capsys):
+    path, here = tmp_path / "votes.txt", ["--store", str(tmp_path / "store")]
+    lines = [
+        "2 qid:7 1:3 2:3 #docid = x",
+        "0 qid:7 1:1 2:1 #docid = y",
+        "1 qid:7 1:2 2:2 #docid = z",
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    ingest = ["ingest-preferences", str(path), "--format", "rankings", "--direction", "small"]
+    assert main([*ingest, "--name", "votes", *here]) == 0
+    capsys.readouterr()
+    assert main(["aggregate", "votes", "--with", "goa", "--json", *here]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"][0]["order"] == ["y", "z", "x"]
+    expected = (1 / np.log2(3) + 3 / 2) / (3 + 1 / np.log2(3))  # gains 0, 1, 3 at ranks 1, 2, 3
+    assert found["rows"][0]["NDCG@10"] == pytest.approx(expected)
+    assert found["summary"][0]["NDCG@10"] == pytest.approx(expected)
