@@ -11,7 +11,7 @@ import pytest
 
 from shuffleproof.core.cli import answer, arguments, examples, library
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import ALIASES, MEASURES
 from shuffleproof.core.parameters import ELSEWHERE, parameters
@@ -136,7 +136,7 @@ def table_text_of(value):
     ],
 )
 def test_a_field_of_other_libraries_hints_at_ours(ranker, theirs, ours):
-    with pytest.raises(ParameterError, match=f"'{theirs}'; it must be {ours}, which"):
+    with pytest.raises(UnknownNameError, match=rf"'{theirs}' \(did you mean {ours}\?\)"):
         registry.spec(ranker, "paper", **{theirs: "3"})
 
 
