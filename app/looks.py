@@ -21,7 +21,12 @@ DARK = "\n".join(
 """Colours of rankers that the dark page would dim."""
 
 LOOKS = """<style>
+/* The answer and its picture are in view at 1280 x 720. */
 .stApp .stMainBlockContainer { padding-top: 2.5rem; max-width: none; }
+.stApp .stMainBlockContainer h1 { font-size: 2rem; padding: .5rem 0; }
+@media (min-width: 768px) {
+  .stApp .stMainBlockContainer { padding: 1.25rem 3rem 5rem; }
+}
 .stApp .st-key-of_the_sample { opacity: .6; filter: grayscale(.7); }
 
 /* Text that can be read: 4.5 : 1 on its ground. */

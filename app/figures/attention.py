@@ -23,7 +23,7 @@ CHANGES = [
     [1.0, "#003a5c"],
 ]
 RELEVANT, RING = "#E69F00", "#D55E00"
-HEIGHT, PLOT = 560, 470
+HEIGHT, PLOT = 500, 410
 MOST_TICKS = 8
 LEAST_MARK = 5
 MISSING = "not in both lists"

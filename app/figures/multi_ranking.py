@@ -20,7 +20,7 @@ from shuffleproof.app.figures.text import in_words, label_of, plain_text
 from shuffleproof.core.rankers.name import named, without_presets
 from shuffleproof.core.words import signed
 
-ROW, FRAME = 26, 96
+ROW, FRAME = 21, 96
 """Pixels of a condition, and of axis and margins."""
 
 SIGNIFICANT = 0.05

@@ -14,7 +14,7 @@ from shuffleproof.core.perturb.registry import attacked
 from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.words import counted, signed
 
-ROW, FRAME = 27, 20
+ROW, FRAME = 20, 16
 """Pixels of a row, and of the margins."""
 
 SLANT, LETTER = -45, 5.2

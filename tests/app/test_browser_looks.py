@@ -21,6 +21,14 @@ FADED = """scheme => getComputedStyle(document.querySelector(".stApp")).colorSch
     && !document.getAnimations().some(one => one instanceof CSSTransition)"""
 """The page has the colours of a scheme, and none is on its way."""
 
+FOLD = 720
+"""Height of the screen on which a study's answer and its picture are read without scrolling."""
+
+LOWEST = """() => Math.max(...["h1", "[data-testid=stPlotlyChart]"].map(
+    one => document.querySelector(`[data-testid=stMain] ${one}`).getBoundingClientRect().bottom
+))"""
+"""Where the first picture ends."""
+
 GRAVE = {"serious", "critical"}
 STEADY = 0.05
 """The largest cumulative layout shift of the first page."""
@@ -49,7 +57,7 @@ PALE = """() => {
 
 
 def test_every_page_can_be_read_by_all(chromium, server):
-    found = []
+    found, low = [], []
     with browser.fresh(chromium, server) as visitor:
         page = visitor.page
         page.set_default_timeout(browser.PATIENCE)
@@ -57,6 +65,8 @@ def test_every_page_can_be_read_by_all(chromium, server):
             page.emulate_media(color_scheme="light", reduced_motion="reduce")
             page.goto(f"{server.url}/{path}", wait_until="commit")
             page.wait_for_function(browser.STILL, polling=100)
+            if "study" in PAGES[path].pins:
+                low += [(path, own) for own in [page.evaluate(LOWEST)] if own > FOLD]
             page.evaluate(AXE.read_text(encoding="utf-8"))
             for scheme, rules in RULES.items():
                 page.emulate_media(color_scheme=scheme)
@@ -70,6 +80,7 @@ def test_every_page_can_be_read_by_all(chromium, server):
                 ]
                 found += [(path, scheme, "pale", *pale) for pale in page.evaluate(PALE)]
     assert not found
+    assert not low
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 800)])
