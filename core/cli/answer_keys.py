@@ -57,6 +57,21 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "it wanted was asked), loss (weight against the order), lower_bound (no order loses less), "
         "exact (an order loses just that), agreement_bound, NDCG@10 where items have labels",
     },
+    "ingest-collection": {
+        "name": "given", "key": "of what is stored", "format": "smart, trec, beir or jsonl",
+        "documents": "read", "queries": "read", "judgments": "read",
+        "notes": "what was decided on the way, in words",
+        "findings": "code, severity, message and action of each",
+    },
+    "doctor-collection": {
+        "documents": "of the collection", "queries": "of it", "judgments": "of it",
+        "findings": "code, severity, message and action of each",
+    },
+    "search": {
+        "collection": "as named", "query": "as given",
+        "unknown": "words of it that the collection lacks",
+        "rows": "retriever, rank, document (its id), score, title, text (its beginning)",
+    },
     "doctor": {
         "queries": "of the parts examined", "documents": "likewise", "features": "columns",
         "labels": "documents of each grade",

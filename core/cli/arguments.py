@@ -151,6 +151,7 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     _data_commands(commands)
     _preference_commands(commands)
+    _collection_commands(commands)
     _ranker_commands(commands)
     _outside_commands(commands)
     _study_commands(commands)
@@ -304,13 +305,51 @@ def _preference_commands(
     aggregate.add_argument("--seed", type=whole, default=0, help="of pivots and of pairs bought")
 
 
+def _collection_commands(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+) -> None:
+    ingest = _command(
+        commands, "ingest-collection", "retrieval:ingest",
+        "read a text collection into the store: documents, queries, judgments of SMART, TREC, "
+        "BEIR, JSON lines or tables",
+    )  # fmt: skip
+    ingest.add_argument("path", type=Path, help="a folder of its files, or one archive")
+    ingest.add_argument("--name", required=True, help="the name to find it by")
+    ingest.add_argument(
+        "--format", choices=("auto", "smart", "trec", "beir", "jsonl"), default="auto",
+        help="what the files are (default: told by their names and first lines)",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--numbers", choices=("auto", "ids", "positions"), default="auto",
+        help="what the query numbers of judgments are (default: ids, unless they fit as positions "
+        "alone, as in Cranfield)",
+    )  # fmt: skip
+    ingest.add_argument(
+        "--grades", choices=("auto", "large", "small"), default="auto",
+        help="which grades are best (default: small where they are 1 to 4 and −1, else large)",
+    )  # fmt: skip
+    doctor = _command(
+        commands, "doctor-collection", "retrieval:doctor",
+        "what a text collection hides; exit status 3 where there is a problem",
+    )  # fmt: skip
+    doctor.add_argument("collection", help="a stored name, a key, or a folder")
+    search = _command(commands, "search", "retrieval:search", "what retrievers find for a text")
+    search.add_argument("collection", help="a stored name, a key, or a folder")
+    search.add_argument("query", help="the text")
+    search.add_argument(
+        "--by", default="bm25", metavar="NAMES",
+        help="comma-separated, of `list retrievers` (default bm25)",
+    )  # fmt: skip
+    search.add_argument("-k", type=_count, default=10, help="documents of each (default 10)")
+
+
 def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     names = _command(commands, "list", "rankers:names", "what can be chosen")
     names.add_argument(
         "kind",
         choices=(
             "rankers", "recipe", "losses", "measures", "conventions", "perturbations", "studies",
-            "aggregators", "answers", "stored",
+            "aggregators", "retrievers", "answers", "stored",
         ),
     )  # fmt: skip
     names.add_argument(
@@ -449,7 +488,9 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     doings = library.add_subparsers(required=True, metavar="DOING")
     listing = _command(doings, "list", "library:listing", "everything that is stored")
     listing.add_argument("--tag", help="only what carries this tag")
-    listing.add_argument("--kind", choices=("data", "ranker", "study", "scores", "preferences"))
+    listing.add_argument(
+        "--kind", choices=("data", "ranker", "study", "scores", "preferences", "collection")
+    )
     show = _command(doings, "show", "library:show", "one entry: recipe, needs, command, Python")
     show.add_argument("what", help="a name or key")
     compare = _command(doings, "compare", "library:compare", "side by side, only what differs")

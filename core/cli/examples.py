@@ -24,6 +24,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "aggregate judged --with goa,quicksort,kemeny",
         "aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json",
     ),
+    "ingest-collection": (
+        "ingest-collection cranfield --name cranfield",
+        "ingest-collection scifact --name scifact --format beir",
+    ),
+    "doctor-collection": ("doctor-collection cranfield", "doctor-collection cranfield --json"),
+    "search": ('search cranfield "heated slabs"', 'search cranfield "flow" --by bm25,lsi -k 5'),
     "doctor": ("doctor sample", "doctor clicks.txt --part train --json"),
     "list": ("list rankers", "list recipe dlcm@paper", "list stored --all --json"),
     "train": (

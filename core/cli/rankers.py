@@ -33,6 +33,7 @@ from shuffleproof.core.progress import within
 from shuffleproof.core.rankers import recipe_fields
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.retrieval.registry import RETRIEVERS
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
@@ -63,6 +64,7 @@ def names(arguments: argparse.Namespace) -> Answer:
         "perturbations": PERTURBATIONS,
         "studies": STUDIES,
         "aggregators": AGGREGATORS,
+        "retrievers": RETRIEVERS,
     }
     if arguments.kind == "answers":
         return Answer([{"command": name, "keys": dict(keys)} for name, keys in ANSWERS.items()])

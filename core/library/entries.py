@@ -27,9 +27,18 @@ from shuffleproof.core.words import counted
 
 KINDS = {
     "data": "data set", "ranker": "ranker", "study": "study", "scores": "scores",
-    "preferences": "preferences",
+    "preferences": "preferences", "collection": "text collection",
 }  # fmt: skip
 """The kinds of artefacts that a person has to do with, in words."""
+
+COUNTED = {
+    "data": {"queries": "query", "documents": "document", "features": "feature"},
+    "preferences": {
+        "queries": "query", "items": "item", "judgments": "judgment", "rankers": "ranker",
+    },
+    "collection": {"documents": "document", "queries": "query", "judgments": "judgment"},
+}  # fmt: skip
+"""What the summary of a kind counts, in words; of data sets also what there is none of."""
 
 
 @dataclass(frozen=True)
@@ -183,12 +192,10 @@ def rename(store: Store, entry: Entry, name: str) -> None:
 def summary_of(artefact: Artefact) -> str:
     """What an artefact is, in one line."""
     facts, recipe = artefact.facts, artefact.recipe
-    if artefact.key.kind == "data":
-        kinds = {"queries": "query", "documents": "document", "features": "feature"}
-        return ", ".join(counted(facts.get(name, 0), one) for name, one in kinds.items())
-    if artefact.key.kind == "preferences":
-        kinds = {"queries": "query", "items": "item", "judgments": "judgment", "rankers": "ranker"}
-        return ", ".join(counted(facts[name], one) for name, one in kinds.items() if facts[name])
+    if kinds := COUNTED.get(artefact.key.kind):
+        sizes = {one: facts.get(name, 0) for name, one in kinds.items()}
+        kept = {one: size for one, size in sizes.items() if size or "features" in kinds}
+        return ", ".join(counted(size, one) for one, size in kept.items())
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
         if recipe["ranker"]["name"] in FILES:

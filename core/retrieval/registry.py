@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
@@ -14,6 +14,9 @@ from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.text import Analysis, TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
+
+if TYPE_CHECKING:
+    from shuffleproof.core.retrieval.word_index import WordIndex
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +56,8 @@ class Indexed:
         collection: documents, queries, judgments.
         store: where indexes and trained networks are kept.
         analysis: how texts become terms.
-        training: the queries whose judgments a retriever may be fitted to; None: all. Never those
-            that it is measured on.
+        training: the queries whose judgments a retriever may be fitted to; None: none. Never
+            those that it is measured on.
     """
 
     collection: Collection
@@ -66,6 +69,13 @@ class Indexed:
     def tokens(self) -> TokenisedCollection:
         """The collection as terms."""
         return text.tokenised(self.collection, self.store, self.analysis)
+
+    @cached_property
+    def words(self) -> "WordIndex":
+        """Where each term occurs."""
+        from shuffleproof.core.retrieval.word_index import WordIndex  # noqa: PLC0415 (names a cycle)
+
+        return WordIndex.of(self.tokens)
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,29 @@ class RetrieverEntry:
         return cast("Callable[[Indexed], Retriever]", getattr(found, function))(indexed)
 
 
-_ENTRIES: tuple[RetrieverEntry, ...] = ()
+_ENTRIES: tuple[RetrieverEntry, ...] = (
+    RetrieverEntry(
+        "ql", "Query likelihood",
+        "How likely a document's words, smoothed by the collection's, are to make the query.",
+        "Zhai & Lafferty, SIGIR 2001", "words:likelihood",
+    ),
+    RetrieverEntry(
+        "bm25", "BM25", "Matching words, rare ones more, repeated ones and long documents less.",
+        "Robertson & Zaragoza, 2009 (Lucene's form)", "words:bm25",
+    ),
+    RetrieverEntry(
+        "lsi", "LSI", "Cosines in the 200 leading singular vectors of the documents' words.",
+        "Deerwester et al., JASIS 1990", "lsi:lsi",
+    ),
+    RetrieverEntry(
+        "sdm", "SDM", "Query likelihood of words, of neighbours in order, and within a window.",
+        "Metzler & Croft, SIGIR 2005", "words:dependence",
+    ),
+    RetrieverEntry(
+        "rm3", "RM3", "Query likelihood with the words of the documents first found.",
+        "Abdul-Jaleel et al., TREC 2004", "words:feedback",
+    ),
+)  # fmt: skip
 
 RETRIEVERS: Mapping[str, RetrieverEntry] = {entry.name: entry for entry in _ENTRIES}
 

@@ -271,6 +271,9 @@ FACTS: Mapping[str, Any] = {
         "name?": str, "valid?": {"*": NUMBER}, "test?": {"*": NUMBER}, "seconds?": NUMBER,
         "members?": [str], "file?": str, "epochs?": int, "machine?": str,
     },
+    "collection": {
+        "name": str, "documents": int, "queries": int, "judgments": int, "notes?": [str],
+    },
     "preferences": {
         "queries": int, "items": int, "judgments": int, "rankers": int, "notes?": [str],
     },

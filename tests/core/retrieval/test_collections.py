@@ -8,11 +8,14 @@ import tarfile
 import numpy as np
 import pytest
 
+from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval import collection as table
 from shuffleproof.core.retrieval import text
+from shuffleproof.core.retrieval.doctor import examined
 from shuffleproof.core.retrieval.ingest import Reading, find, ingesting
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
 from shuffleproof.core.retrieval.text import Analysis
 from shuffleproof.core.store.artefacts import Store
 from tests.places import DATA
@@ -194,3 +197,70 @@ def test_public_collections_have_their_published_sizes(tmp_path, name, form, siz
     if form == "auto" and name == "cranfield":  # 1 is Cleverdon's best; query 1, document 13
         assert read.judgments(0)[12] == 1
         assert "Grade 1 is best" in " ".join(artefact.facts["notes"])
+
+
+def judged(at, *, shift=0, turned=False):
+    """40 queries of a word each, and of each word three documents with more and more of it."""
+    words = [f"word{number}" for number in range(40)]
+    told = [(q, d, " ".join([words[q]] * (2 * d + 1))) for q in range(40) for d in range(3)]
+    rows = [{"_id": f"d-{q}-0{d}", "text": f"{said} text {q} {d}"} for q, d, said in told]
+    (at / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rows = [{"_id": str(q), "text": word} for q, word in enumerate(words)]
+    (at / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    lines = [f"{(q + shift) % 40} 0 d-{q}-0{d} {3 - d if turned else d + 1}" for q, d, _ in told]
+    (at / "qrels.txt").write_text("\n".join(lines))
+
+
+def codes(at, store=".store"):
+    store = Store(at / store)
+    return {one.code: one for one in examined(Indexed(find(str(at), store), store))}
+
+
+def test_the_doctor_names_what_misleads(tmp_path):
+    for name in ("right", "shifted", "turned", "soiled"):
+        (tmp_path / name).mkdir()
+    judged(tmp_path / "right")
+    assert codes(tmp_path / "right") == {}
+    judged(tmp_path / "shifted", shift=1)
+    assert codes(tmp_path / "shifted")["query-numbers"].severity == "problem"
+    judged(tmp_path / "turned", turned=True)
+    assert "--grades small" in codes(tmp_path / "turned")["grades-reversed"].action
+    soiled = tmp_path / "soiled"
+    judged(soiled)
+    with (soiled / "corpus.jsonl").open("a") as file:
+        file.write('\n{"_id": "copy", "text": "word0 text 0 0"}\n{"_id": "empty", "text": "the"}\n')
+    with (soiled / "qrels.txt").open("a") as file:
+        file.write("\n3 0 d-3-1 1\n")
+    found = codes(soiled)
+    assert set(found) == {"duplicates", "empty-text", "judged-missing"}
+    assert "copy = d-0-00" in found["duplicates"].message
+    assert "empty" in found["empty-text"].message
+    assert "is it d-3-01?" in found["judged-missing"].message
+
+
+def told(capsys, *words):
+    capsys.readouterr()
+    code = main([*words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
+    judged(tmp_path)
+    store = ("--store", str(tmp_path / ".store"))
+    code, read = told(capsys, "ingest-collection", str(tmp_path), "--name", "mine", *store)
+    assert (code, read["schema"]) == (0, "shuffleproof ingest-collection")
+    assert (read["documents"], read["queries"], read["judgments"]) == (120, 40, 120)
+    names = ",".join(RETRIEVERS)
+    question = ("search", "mine", "word7 never", "--by", names, "-k", "2")
+    code, found = told(capsys, *question, *store)
+    assert (code, found["version"], found["unknown"]) == (0, 1, 1)
+    first = {row["retriever"]: row["document"] for row in found["rows"] if row["rank"] == 1}
+    assert set(first) == set(RETRIEVERS)
+    assert all(document.startswith("d-7-") for document in first.values())
+    code, row = told(capsys, "list", "retrievers")
+    assert {one["name"] for one in row["rows"]} == set(RETRIEVERS)
+    assert told(capsys, "doctor-collection", "mine", *store)[0] == 0
+    code, listed = told(capsys, "library", "list", "--kind", "collection", *store)
+    assert [one["name"] for one in listed["rows"]] == ["mine"]
+    assert main(["search", "mine", "a", "--by", "bm52", *store]) == 2
+    assert "did you mean bm25" in capsys.readouterr().err

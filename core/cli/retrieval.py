@@ -1,0 +1,81 @@
+"""The commands about text collections: read in, examined, searched."""
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from shuffleproof.core.cli.answer import Answer, table
+from shuffleproof.core.cli.data import PROBLEM, check_name
+from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.retrieval import ingest as collections
+from shuffleproof.core.retrieval.doctor import Finding, examined
+from shuffleproof.core.retrieval.ingest import Reading
+from shuffleproof.core.retrieval.registry import Indexed, named
+
+SNIPPET = 160
+
+
+def ingest(arguments: argparse.Namespace) -> Answer:
+    """`ingest-collection`: documents, queries and judgments into the store, and what they hide."""
+    store = store_of(arguments)
+    check_name(arguments.name, store)
+    how = Reading(arguments.format, arguments.numbers, arguments.grades)
+    work = collections.ingesting(arguments.path, arguments.name, store, how)
+    artefact = done("ingest", work)
+    findings = examined(Indexed(collections.find(arguments.name, store), store))
+    facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
+    facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}
+    told = {"notes": artefact.facts["notes"], "findings": [asdict(one) for one in findings]}
+    return Answer(facts | told, f"{table(facts)}\n\n{_listed(findings)}".rstrip())
+
+
+def doctor(arguments: argparse.Namespace) -> Answer:
+    """`doctor-collection`: what a collection hides; 3 where it spoils what is measured on it."""
+    store = store_of(arguments)
+    collection = collections.find(arguments.collection, store)
+    findings = examined(Indexed(collection, store))
+    facts = {
+        "documents": len(collection), "queries": len(collection.query_ids),
+        "judgments": len(collection.judged),
+    }  # fmt: skip
+    text = f"{table(facts)}\n\n{_listed(findings) or 'Nothing that could mislead a study.'}"
+    spoilt = any(one.severity == "problem" for one in findings)
+    told = facts | {"findings": [asdict(one) for one in findings]}
+    return Answer(told, text, PROBLEM if spoilt else 0)
+
+
+def _listed(findings: list[Finding]) -> str:
+    return "\n".join(
+        f"{one.severity:<8} {one.message}" + (f"\n         → {one.action}" if one.action else "")
+        for one in findings
+    )
+
+
+def search(arguments: argparse.Namespace) -> Answer:
+    """`search`: what each retriever finds for a text."""
+    names = parts_of(arguments.by)
+    if not names:
+        raise UsageError("--by names no retriever; `list retrievers` shows them")
+    entries = [named(name) for name in names]
+    store = store_of(arguments)
+    collection = collections.find(arguments.collection, store)
+    indexed = Indexed(collection, store)
+    unknown = int(indexed.tokens.encode([arguments.query]).unknown[0])
+    rows: list[dict[str, Any]] = []
+    for entry in entries:
+        documents, scores = entry.made(indexed).search([arguments.query], arguments.k).of(0)
+        for rank, (place, score) in enumerate(
+            zip(documents.tolist(), scores.tolist(), strict=True), start=1
+        ):
+            said = " ".join(collection.texts[place].split())
+            rows.append(
+                {"retriever": entry.name, "rank": rank, "document": collection.doc_ids[place],
+                 "score": score, "title": collection.titles[place], "text": said[:SNIPPET]}
+            )  # fmt: skip
+    lines = [row | {"title": str(row["title"] or row["text"])[:60]} for row in rows]
+    shown = [{name: line[name] for name in line if name != "text"} for line in lines]
+    note = f"\n\nWords that the collection lacks: {unknown}." if unknown else ""
+    answer = {"collection": arguments.collection, "query": arguments.query, "unknown": unknown}
+    return Answer(answer | {"rows": rows}, table(shown) + note)

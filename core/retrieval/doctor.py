@@ -1,0 +1,161 @@
+"""What a text collection hides: query numbers, duplicates, empty texts, judgments that mislead."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shuffleproof.core.retrieval.collection import MISSING
+from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.words import Bm25
+from shuffleproof.core.words import counted
+
+SHOWN = 5
+LEAST_PAIRS = 100
+"""Pairs of grades of one query before their direction is told."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that spoils what is measured on a collection, or only is good to know.
+
+    Attributes:
+        code: what kind of thing.
+        severity: problem, warning or info.
+        message: what was found, with the first few ids.
+        action: what to do about it.
+    """
+
+    code: str
+    severity: str
+    message: str
+    action: str = ""
+
+
+def examined(indexed: Indexed) -> list[Finding]:
+    """All that is found, problems first."""
+    order = ("problem", "warning", "info")
+    found = [
+        *(Finding("reading", "info", note) for note in indexed.collection.notes),
+        *_judgments(indexed), *_queries(indexed), *_documents(indexed), *_direction(indexed),
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: order.index(one.severity))
+
+
+def _judgments(indexed: Indexed) -> Iterator[Finding]:
+    collection = indexed.collection
+    lost = np.flatnonzero(collection.judged == MISSING)
+    if len(lost):
+        names = {_bare(name): name for name in collection.doc_ids}
+        ids = [collection.judged_ids[place] for place in lost.tolist()]
+        near = [f"{one} (is it {names[_bare(one)]}?)" for one in ids if _bare(one) in names]
+        yield Finding(
+            "judged-missing", "warning",
+            f"{counted(len(lost), 'judgment')} of documents that are not there: "
+            f"{_few(near or ids)}",
+            "Mend the ids, or know that recall has them in its denominator.",
+        )  # fmt: skip
+    if len(collection.judged) == 0:
+        message = "no judgments: nothing can be measured"
+        yield Finding("no-judgments", "warning", message, "Put a file of judgments beside.")
+
+
+def _queries(indexed: Indexed) -> Iterator[Finding]:
+    collection = indexed.collection
+    places = range(len(collection.query_ids))
+    if len(collection.judged):
+        none = [collection.query_ids[at] for at in places if not collection.relevant(at)]
+        if none:
+            message = f"{counted(len(none), 'query')} without a relevant document: {_few(none)}"
+            yield Finding("no-relevant", "info", message, "They are left out of the measures.")
+    lengths = indexed.tokens.queries.lengths
+    empty = [collection.query_ids[at] for at in places if lengths[at] == 0]
+    if empty:
+        message = f"{counted(len(empty), 'query')} without a word of the collection: {_few(empty)}"
+        yield Finding("empty-query", "warning", message, "They find nothing; look at the files.")
+    unlike = _not_their_words(indexed)
+    if unlike:
+        yield unlike
+
+
+def _not_their_words(indexed: Indexed) -> Finding | None:
+    """Whether relevant documents share fewer words with their query than with its neighbour.
+
+    As where judgments name queries by position and were read as ids, or the other way round.
+    """
+    collection = indexed.collection
+    if len(collection.query_ids) < 4 or not len(collection.judged):
+        return None
+    found = Bm25(indexed.words).search(collection.queries, 50)
+    tops = [set(found.of(query)[0].tolist()) for query in range(len(collection.queries))]
+    relevant = [
+        {document for document, grade in collection.judgments(query).items() if grade > 0}
+        for query in range(len(collection.queries))
+    ]
+    own = sum(len(top & good) for top, good in zip(tops, relevant, strict=True))
+    others = {
+        shift: sum(len(tops[(at - shift) % len(tops)] & good) for at, good in enumerate(relevant))
+        for shift in (-2, -1, 1, 2)
+    }
+    largest = max(others, key=lambda shift: others[shift])
+    expected = sum(min(50, len(collection)) * len(good) for good in relevant) / len(collection)
+    if own >= max(2 * expected, others[largest]):
+        return None
+    return Finding(
+        "query-numbers", "problem",
+        f"BM25's first 50 of a query hold {own:,} of its relevant documents, {expected:,.0f} by "
+        f"chance, {others[largest]:,} of those {abs(largest)} queries away",
+        "The query numbers of the judgments mean other queries: try --numbers ids or positions.",
+    )  # fmt: skip
+
+
+def _documents(indexed: Indexed) -> Iterator[Finding]:
+    collection, encoded = indexed.collection, indexed.tokens.documents
+    empty = np.flatnonzero(encoded.lengths == 0)
+    if len(empty):
+        ids = [collection.doc_ids[place] for place in empty[:SHOWN].tolist()]
+        message = f"{counted(len(empty), 'document')} without a word: {_few(ids, len(empty))}"
+        yield Finding("empty-text", "warning", message, "No retriever finds them.")
+    first: dict[bytes, int] = {}
+    copies = []
+    for place in range(len(encoded)):
+        tokens = encoded.of(place).tobytes()
+        if tokens and first.setdefault(tokens, place) != place:
+            copies.append(f"{collection.doc_ids[place]} = {collection.doc_ids[first[tokens]]}")
+    if copies:
+        message = f"{counted(len(copies), 'document')} with the words of another: {_few(copies)}"
+        yield Finding("duplicates", "warning", message, "Ties between them are broken by place.")
+
+
+def _direction(indexed: Indexed) -> Iterator[Finding]:
+    """Whether better grades go with fewer of the query's words."""
+    collection = indexed.collection
+    found = Bm25(indexed.words).search(collection.queries, len(collection))
+    agree = against = 0
+    for query in range(len(collection.queries)):
+        scores = dict(zip(*(part.tolist() for part in found.of(query)), strict=True))
+        graded = collection.judgments(query).items()
+        rows = [(grade, scores.get(document, 0.0)) for document, grade in graded if grade > 0]
+        table = np.array(rows).reshape(-1, 2)
+        steps = np.sign(np.subtract.outer(table[:, 0], table[:, 0]))
+        sides = steps * np.sign(np.subtract.outer(table[:, 1], table[:, 1]))
+        agree, against = agree + int((sides > 0).sum()) // 2, against + int((sides < 0).sum()) // 2
+    pairs = agree + against
+    if pairs >= LEAST_PAIRS and against - agree > 2 * pairs**0.5:
+        yield Finding(
+            "grades-reversed", "problem",
+            f"of {pairs:,} pairs of relevant documents BM25 puts the lower grade first in "
+            f"{against:,}",
+            "A small number may be the best grade: ingest with --grades small.",
+        )  # fmt: skip
+
+
+def _bare(name: str) -> str:
+    """An id without the zeros that fill its numbers, in small letters."""
+    parts = name.lower().split("-")
+    return "-".join(part.lstrip("0") if part.isdigit() else part for part in parts)
+
+
+def _few(names: list[str], total: int = 0) -> str:
+    more = (total or len(names)) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,88 @@
+"""Latent semantic indexing: documents and queries in the leading singular vectors of tf·idf.
+
+Literature: Deerwester et al., JASIS 1990; weights (1 + ln tf) · ln(N / df), documents of length 1.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float32
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+
+from shuffleproof.core.data import stored
+from shuffleproof.core.retrieval.registry import Indexed, Ranked
+from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
+from shuffleproof.core.retrieval.words import joined
+from shuffleproof.core.store.keys import key_of
+
+KIND = "lsi"
+FORMAT = "shuffleproof-lsi-1"
+FILE = "lsi.safetensors"
+DIMENSIONS = 200
+
+
+class LatentSemanticIndex:
+    """Cosines between a query and the documents, in as many dimensions as there are directions."""
+
+    def __init__(
+        self,
+        tokens: TokenisedCollection,
+        directions: Float32[np.ndarray, "terms dimensions"],
+        documents: Float32[np.ndarray, "documents dimensions"],
+    ) -> None:
+        """Keep the directions of terms, and documents of length 1."""
+        self._tokens, self._directions, self._documents = tokens, directions, documents
+
+    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+        """At most k documents for each query that has a known word."""
+        asked = self._tokens.encode(query_texts)
+        places = _of_length_one(weighted(asked, self._tokens) @ self._directions)
+        return joined([self._one(place, k) for place in places])
+
+    def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if not query.any():
+            return np.zeros(0, np.int32), np.zeros(0, np.float32)
+        scores = self._documents @ query
+        order = np.argsort(-scores, kind="stable")[:k]
+        return order.astype(np.int32), scores[order]
+
+
+def weighted(encoded: Encoded, tokens: TokenisedCollection) -> csr_array:
+    """Texts × terms: (1 + ln tf) · ln(N / df)."""
+    shape = (len(encoded), len(tokens.terms))
+    ones = np.ones(len(encoded.tokens))
+    counts = csr_array((ones, encoded.tokens.copy(), encoded.offsets.copy()), shape=shape)
+    counts.sum_duplicates()
+    idf = np.log(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
+    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
+    return counts
+
+
+def _of_length_one(rows: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def lsi(indexed: Indexed) -> LatentSemanticIndex:
+    """The index of a collection, from the store or made and kept there."""
+    tokens = indexed.tokens
+    rank = max(1, min(DIMENSIONS, len(tokens.documents) - 1, len(tokens.terms) - 1))
+    recipe = {"dimensions": rank, "analysis": repr(indexed.analysis)}
+    key = key_of(KIND, recipe, [indexed.collection.digest])
+    with indexed.store.lock(key):
+        artefact = indexed.store.find(key)
+        if artefact is None:
+            table = weighted(tokens.documents, tokens)
+            norms = np.sqrt(table.multiply(table).sum(axis=1))
+            table.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(table.indptr))
+            start = np.ones(min(table.shape))
+            _, _, directions = svds(table, k=rank, v0=start, solver="arpack")
+            arrays = {
+                "directions": np.ascontiguousarray(directions.T, np.float32),
+                "documents": _of_length_one(table @ directions.T),
+            }
+            write = lambda at: stored.write(at / FILE, arrays, {"format": FORMAT})  # noqa: E731
+            artefact = indexed.store.add(key, recipe, write, {"dimensions": rank})
+    arrays, _ = stored.mapped(artefact.path / FILE, FORMAT)
+    return LatentSemanticIndex(tokens, arrays["directions"], arrays["documents"])

@@ -1,0 +1,280 @@
+"""An inverted index of words, and the kernels that sum postings and keep the best documents."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int32, Int64
+
+from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data.ragged import offsets_of, segment_ids
+from shuffleproof.core.retrieval.registry import Ranked
+from shuffleproof.core.retrieval.text import TokenisedCollection
+
+
+@dataclass(frozen=True, eq=False)
+class WordIndex:
+    """Which documents each term occurs in, how often, and where.
+
+    Attributes:
+        tokens: the collection as terms.
+        starts: postings of term t are `starts[t] … starts[t + 1] − 1`.
+        documents: of each posting, rising within a term.
+        counts: how often the term occurs in that document.
+        places: where every occurrence stands among all tokens, by term, then by place.
+        first: the first occurrence of each posting, and how many there are in all.
+    """
+
+    tokens: TokenisedCollection
+    starts: Int64[np.ndarray, " bounds"]
+    documents: Int32[np.ndarray, " postings"]
+    counts: Int32[np.ndarray, " postings"]
+    places: Int64[np.ndarray, " total"]
+    first: Int64[np.ndarray, " postings_and_one"]
+
+    @classmethod
+    def of(cls, tokens: TokenisedCollection) -> "WordIndex":
+        """The index of a collection's terms."""
+        encoded = tokens.documents
+        places = np.argsort(encoded.tokens, kind="stable").astype(np.int64)
+        terms = encoded.tokens[places]
+        owners = segment_ids(encoded.offsets)[places].astype(np.int32)
+        new = np.ones(len(places), dtype=bool)
+        new[1:] = (terms[1:] != terms[:-1]) | (owners[1:] != owners[:-1])
+        first = np.append(np.flatnonzero(new), len(places)).astype(np.int64)
+        starts = offsets_of(tokens.document_frequency.astype(np.int64))
+        counts = np.diff(first).astype(np.int32)
+        return cls(tokens, starts, owners[first[:-1]], counts, places, first)
+
+    @cached_property
+    def lengths(self) -> Int64[np.ndarray, " documents"]:
+        """How many terms each document has."""
+        return self.tokens.documents.lengths
+
+    @cached_property
+    def terms(self) -> Int64[np.ndarray, " postings"]:
+        """The term of each posting."""
+        return segment_ids(self.starts)
+
+    @cached_property
+    def probability(self) -> Float64[np.ndarray, " terms"]:
+        """How likely each term is in the collection: its occurrences over all."""
+        return self.tokens.collection_frequency / max(1, len(self.places))
+
+    def pair(
+        self, one: int, other: int, width: int, *, ordered: bool
+    ) -> tuple[Int32[np.ndarray, " found"], Int32[np.ndarray, " found"]]:
+        """(documents, counts) of two terms near each other.
+
+        Args:
+            one: a term.
+            other: the term behind it, or beside it.
+            width: how many words a window has that holds both.
+            ordered: whether `other` must stand behind `one`.
+        """
+        found = _pairs(
+            self.starts, self.documents, self.first, self.places, one, other, width, ordered
+        )
+        return found[0], found[1]
+
+
+@no_type_check
+@compiled()
+def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
+    starts: np.ndarray,
+    documents: np.ndarray,
+    first: np.ndarray,
+    places: np.ndarray,
+    one: int,
+    other: int,
+    width: int,
+    ordered: bool,  # noqa: FBT001 (a kernel)
+) -> tuple[np.ndarray, ...]:
+    """Occurrences of `one` with `other` less than `width` words away, by document."""
+    a, b = starts[one], starts[other]
+    a_end, b_end = starts[one + 1], starts[other + 1]
+    most = min(a_end - a, b_end - b)
+    found = np.empty(most, dtype=np.int32)
+    counts = np.empty(most, dtype=np.int32)
+    size = 0
+    while a < a_end and b < b_end:
+        if documents[a] < documents[b]:
+            a += 1
+        elif documents[a] > documents[b]:
+            b += 1
+        else:
+            count = 0
+            low = first[b]
+            for place in places[first[a] : first[a + 1]]:
+                while low < first[b + 1] and places[low] <= place - width:
+                    low += 1
+                for near in range(low, first[b + 1]):
+                    away = places[near] - place
+                    if away >= width:
+                        break
+                    if away > 0 or (away < 0 and not ordered):
+                        count += 1
+                        break
+            if count:
+                found[size] = documents[a]
+                counts[size] = count
+                size += 1
+            a += 1
+            b += 1
+    return found[:size], counts[:size]
+
+
+@no_type_check
+@compiled(nogil=True)
+def summed(  # noqa: PLR0913, PLR0917 (a kernel)
+    documents: np.ndarray,
+    values: np.ndarray,
+    starts: np.ndarray,
+    chosen: np.ndarray,
+    weights: np.ndarray,
+    biases: np.ndarray,
+    bias: float,
+    total: np.ndarray,
+    touched: np.ndarray,
+) -> int:
+    """Add up the chosen postings by document; returns how many documents were touched.
+
+    Args:
+        documents: of all postings.
+        values: what a posting adds to its document.
+        starts: bounds of each list of postings.
+        chosen: the lists.
+        weights: what each of them is multiplied by.
+        biases: what each document gets that is touched, times `bias`.
+        bias: see above.
+        total: a sum a document, NaN before; changed.
+        touched: filled with the documents touched.
+    """
+    size = 0
+    for place in range(len(chosen)):
+        weight = weights[place]
+        for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
+            document = documents[posting]
+            if np.isnan(total[document]):
+                total[document] = biases[document] * bias
+                touched[size] = document
+                size += 1
+            total[document] += weight * values[posting]
+    return size
+
+
+@no_type_check
+@compiled(nogil=True)
+def best(total: np.ndarray, touched: np.ndarray, size: int, k: int) -> tuple[np.ndarray, ...]:
+    """The k best of the documents touched, ties by place; `total` is NaN again afterwards."""
+    kept = min(size, k)
+    heap = np.empty(kept, dtype=np.int32)  # the worst of those kept on top
+    scores = np.empty(kept, dtype=np.float64)
+    filled = 0
+    for at in range(size):
+        document = touched[at]
+        score = total[document]
+        total[document] = np.nan
+        if filled < kept:
+            child = filled
+            filled += 1
+            while child > 0:
+                parent = (child - 1) // 2
+                worse = score < scores[parent] or (
+                    score == scores[parent] and document > heap[parent]
+                )
+                if not worse:
+                    break
+                heap[child], scores[child] = heap[parent], scores[parent]
+                child = parent
+            heap[child], scores[child] = document, score
+            continue
+        if kept == 0 or score < scores[0] or (score == scores[0] and document > heap[0]):
+            continue
+        parent = 0
+        while True:
+            child = 2 * parent + 1
+            if child >= kept:
+                break
+            right = child + 1
+            if right < kept and (
+                scores[right] < scores[child]
+                or (scores[right] == scores[child] and heap[right] > heap[child])
+            ):
+                child = right
+            below = scores[child] < score or (scores[child] == score and heap[child] > document)
+            if not below:
+                break
+            heap[parent], scores[parent] = heap[child], scores[child]
+            parent = child
+        heap[parent], scores[parent] = document, score
+    by_place = np.argsort(heap)
+    heap, scores = heap[by_place], scores[by_place]
+    order = np.argsort(-scores, kind="mergesort")
+    return heap[order], scores[order]
+
+
+@no_type_check
+@compiled(nogil=True)
+def _searched(  # noqa: PLR0913, PLR0917 (a kernel)
+    documents: np.ndarray,
+    values: np.ndarray,
+    starts: np.ndarray,
+    tokens: np.ndarray,
+    bounds: np.ndarray,
+    weights: np.ndarray,
+    biases: np.ndarray,
+    bias: np.ndarray,
+    k: int,
+) -> tuple[np.ndarray, ...]:
+    """The k best documents of each query, one after the other."""
+    queries = len(bounds) - 1
+    total = np.full(len(biases), np.nan)
+    touched = np.empty(len(biases), dtype=np.int32)
+    ends = np.zeros(queries + 1, dtype=np.int64)
+    found = np.empty(queries * min(k, len(biases)), dtype=np.int32)
+    scores = np.empty(len(found), dtype=np.float32)
+    for query in range(queries):
+        own = slice(bounds[query], bounds[query + 1])
+        size = summed(
+            documents, values, starts, tokens[own], weights[own], biases, bias[query], total,
+            touched,
+        )  # fmt: skip
+        own_best, own_scores = best(total, touched, size, k)
+        start, end = ends[query], ends[query] + len(own_best)
+        found[start:end] = own_best
+        scores[start:end] = own_scores
+        ends[query + 1] = end
+    return found[: ends[-1]].copy(), scores[: ends[-1]].copy(), ends
+
+
+def searched(  # noqa: PLR0913, PLR0917 (a query's parts)
+    index: WordIndex,
+    values: Float32[np.ndarray, " postings"],
+    tokens: Int32[np.ndarray, " total"],
+    bounds: Int64[np.ndarray, " bounds"],
+    k: int,
+    weights: Float64[np.ndarray, " total"] | None = None,
+    biases: Float64[np.ndarray, " documents"] | None = None,
+    bias: Float64[np.ndarray, " queries"] | None = None,
+) -> Ranked:
+    """The k best documents of queries of weighted terms, among those that have one of them.
+
+    Args:
+        index: where terms occur.
+        values: what each posting adds.
+        tokens: terms of all queries; a term that stands there twice counts twice.
+        bounds: those of query q are `bounds[q] … bounds[q + 1] − 1`.
+        k: the most documents of a query.
+        weights: of each token (default: 1).
+        biases: of each document (default: 0).
+        bias: what each query multiplies them by.
+    """
+    own = np.ones(len(tokens)) if weights is None else weights
+    of_documents = np.zeros(len(index.lengths)) if biases is None else biases
+    of_queries = np.zeros(len(bounds) - 1) if bias is None else bias
+    found, scores, ends = _searched(
+        index.documents, values, index.starts, tokens, bounds, own, of_documents, of_queries, k
+    )
+    return Ranked(found, scores, ends)

@@ -1,0 +1,268 @@
+"""Retrieval by words: query likelihood, BM25, sequential dependence, relevance feedback.
+
+Literature: Zhai & Lafferty, SIGIR 2001 (Dirichlet); Robertson & Zaragoza, 2009, in the form of
+Lucene (BM25); Metzler & Croft, SIGIR 2005 (SDM); Abdul-Jaleel et al., TREC 2004 (RM3).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.retrieval.registry import Indexed, Ranked, Retriever
+from shuffleproof.core.retrieval.word_index import WordIndex, best, searched, summed
+
+DEPTH = 1000
+MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Of the mean document length: the μ among which the training queries choose."""
+
+
+@dataclass(frozen=True)
+class Bm25Recipe:
+    """What BM25 leaves open."""
+
+    k1: float = parameter(1.2, "how soon more occurrences add nothing", low=0.0, high=10.0)
+    b: float = parameter(0.75, "how much long documents lose", low=0.0, high=1.0)
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            ParameterError: a value outside of them.
+        """
+        check(self)
+
+
+@dataclass(frozen=True)
+class DependenceRecipe:
+    """What sequential dependence leaves open."""
+
+    terms: float = parameter(0.85, "weight of single terms", low=0.0, high=1.0)
+    ordered: float = parameter(0.10, "weight of neighbours in order", low=0.0, high=1.0)
+    unordered: float = parameter(0.05, "weight of neighbours in a window", low=0.0, high=1.0)
+    window: int = parameter(8, "words of that window", low=2, high=100)
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            ParameterError: a value outside of them.
+        """
+        check(self)
+
+
+@dataclass(frozen=True)
+class FeedbackRecipe:
+    """What relevance feedback leaves open."""
+
+    documents: int = parameter(10, "documents taken for relevant", low=1, high=1000)
+    terms: int = parameter(20, "terms that the query gets", low=1, high=1000)
+    original: float = parameter(0.5, "weight of the query as it was", low=0.0, high=1.0)
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            ParameterError: a value outside of them.
+        """
+        check(self)
+
+
+class Bm25:
+    """Σ idf(t) · tf / (tf + k1 (1 − b + b · length / mean length)), idf = ln(1 + (N − df + ½)/(df + ½))."""  # noqa: E501 (a formula)
+
+    def __init__(self, index: WordIndex, recipe: Bm25Recipe | None = None) -> None:
+        """Weigh every posting."""
+        recipe = recipe or Bm25Recipe()
+        df = index.tokens.document_frequency.astype(np.float64)
+        lengths = index.lengths
+        idf = np.log1p((len(lengths) - df + 0.5) / (df + 0.5))
+        of_length = 1 - recipe.b + recipe.b * lengths / max(float(lengths.mean()), 1e-12)
+        tf = index.counts.astype(np.float64)
+        saturated = tf / (tf + recipe.k1 * of_length[index.documents])
+        self._index = index
+        self._values = (idf[index.terms] * saturated).astype(np.float32)
+
+    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+        """At most k documents for each query, among those that have a word of it."""
+        asked = self._index.tokens.encode(query_texts)
+        return searched(self._index, self._values, asked.tokens, asked.offsets, k)
+
+
+class QueryLikelihood:
+    """Σ ln((tf + μ p(t)) / (length + μ)), p(t) the term's share of the collection.
+
+    Words that the collection lacks are left out.
+    """
+
+    def __init__(self, index: WordIndex, mu: float) -> None:
+        """Weigh every posting: what it adds to a document that lacks the term."""
+        self.index, self.mu = index, mu
+        self._prior = mu * index.probability
+        self.values: Float32[np.ndarray, " postings"] = np.log1p(
+            index.counts / self._prior[index.terms]
+        ).astype(np.float32)
+        self.biases: Float64[np.ndarray, " documents"] = -np.log(index.lengths + mu)
+
+    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+        """At most k documents for each query, among those that have a word of it."""
+        asked = self.index.tokens.encode(query_texts)
+        return self.weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
+
+    def weighted(
+        self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
+    ) -> Ranked:
+        """The same of terms that have weights."""
+        sums = np.zeros(len(bounds) - 1)
+        constant = np.zeros(len(bounds) - 1)
+        for query, (start, end) in enumerate(pairwise(bounds.tolist())):
+            own = weights[start:end]
+            sums[query] = own.sum()
+            constant[query] = float(own @ np.log(self._prior[tokens[start:end]]))
+        found = searched(self.index, self.values, tokens, bounds, k, weights, self.biases, sums)
+        shift = np.repeat(constant, np.diff(found.offsets))
+        return replace(found, scores=(found.scores + shift).astype(np.float32))
+
+
+class SequentialDependence:
+    """Query likelihood of terms, of neighbours in order, and of neighbours within a window."""
+
+    def __init__(self, words: QueryLikelihood, recipe: DependenceRecipe | None = None) -> None:
+        """Keep the likelihood of words."""
+        self._words, self._recipe = words, recipe or DependenceRecipe()
+
+    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+        """At most k documents for each query, among those that have a word of it."""
+        asked = self._words.index.tokens.encode(query_texts)
+        return joined([self._one(asked.of(query), k) for query in range(len(asked))])
+
+    def _one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        index, recipe, mu = self._words.index, self._recipe, self._words.mu
+        documents, values, weights, constant = [], [], [], 0.0
+        for term in terms.tolist():
+            own = slice(index.starts[term], index.starts[term + 1])
+            documents.append(index.documents[own])
+            values.append(self._words.values[own])
+            weights.append(recipe.terms)
+            constant += recipe.terms * float(np.log(mu * index.probability[term]))
+        for one, other in pairwise(terms.tolist()):
+            windows = ((2, True, recipe.ordered), (recipe.window, False, recipe.unordered))
+            for width, ordered, weight in windows:
+                found, counts = index.pair(one, other, width, ordered=ordered)
+                if len(found):
+                    prior = mu * counts.sum() / len(index.places)
+                    documents.append(found)
+                    values.append(np.log1p(counts / prior).astype(np.float32))
+                    weights.append(weight)
+                    constant += weight * float(np.log(prior))
+        if not documents:
+            return np.zeros(0, np.int32), np.zeros(0, np.float32)
+        total = np.full(len(index.lengths), np.nan)
+        touched = np.empty(len(index.lengths), np.int32)
+        bounds = np.cumsum([0, *(len(one) for one in documents)])
+        size = summed(
+            np.concatenate(documents), np.concatenate(values), bounds, np.arange(len(documents)),
+            np.array(weights), self._words.biases, float(np.sum(weights)), total, touched,
+        )  # fmt: skip
+        found, scores = best(total, touched, size, k)
+        return found, (scores + constant).astype(np.float32)
+
+
+class RelevanceFeedback:
+    """RM3: the query, and the terms of what query likelihood finds for it, weighed by its share."""
+
+    def __init__(self, words: QueryLikelihood, recipe: FeedbackRecipe | None = None) -> None:
+        """Keep the likelihood of words."""
+        self._words, self._recipe = words, recipe or FeedbackRecipe()
+
+    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+        """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
+        first = self._words.search(query_texts, self._recipe.documents)
+        asked = self._words.index.tokens.encode(query_texts)
+        tokens, weights = [], []
+        for query in range(len(asked)):
+            own = self._expanded(asked.of(query), *first.of(query))
+            tokens.append(np.array(list(own), np.int32))
+            weights.append(np.array(list(own.values()), np.float64))
+        bounds = np.cumsum([0, *map(len, tokens)]).astype(np.int64)
+        return self._words.weighted(np.concatenate(tokens), bounds, np.concatenate(weights), k)
+
+    def _expanded(
+        self, terms: np.ndarray, documents: np.ndarray, scores: np.ndarray
+    ) -> dict[int, float]:
+        """The weight of each term of a query and of the documents found for it."""
+        share = self._recipe.original if len(documents) else 1.0
+        weight: dict[int, float] = {}
+        for term in terms.tolist():
+            weight[term] = weight.get(term, 0.0) + share / len(terms)
+        if not len(documents):
+            return weight
+        likely = np.exp(scores - scores.max(), dtype=np.float64)
+        likely /= likely.sum()
+        encoded = self._words.index.tokens.documents
+        new: dict[int, float] = {}
+        for document, probability in zip(documents.tolist(), likely.tolist(), strict=True):
+            own, counts = np.unique(encoded.of(document), return_counts=True)
+            for term, count in zip(own.tolist(), counts.tolist(), strict=True):
+                new[term] = new.get(term, 0.0) + probability * count / counts.sum()
+        chosen = sorted(new, key=lambda term: (-round(new[term], 9), term))[: self._recipe.terms]
+        total = sum(new[term] for term in chosen)
+        for term in chosen:
+            weight[term] = weight.get(term, 0.0) + (1 - share) * new[term] / total
+        return weight
+
+
+def joined(found: Sequence[tuple[np.ndarray, np.ndarray]]) -> Ranked:
+    """(documents, scores) of each query as one."""
+    offsets = np.cumsum([0, *(len(documents) for documents, _ in found)]).astype(np.int64)
+    documents = np.concatenate([np.zeros(0, np.int32), *(one for one, _ in found)])
+    scores = np.concatenate([np.zeros(0, np.float32), *(one for _, one in found)])
+    return Ranked(documents.astype(np.int32), scores.astype(np.float32), offsets)
+
+
+def bm25(indexed: Indexed) -> Retriever:
+    """BM25 of a collection."""
+    return Bm25(indexed.words)
+
+
+def likelihood(indexed: Indexed) -> QueryLikelihood:
+    """Query likelihood, μ fitted to the mean document length on the training queries.
+
+    Without any, μ is the mean document length.
+    """
+    index = indexed.words
+    mean = max(float(index.lengths.mean()), 1.0)
+    if not indexed.training:
+        return QueryLikelihood(index, mean)
+    texts = [indexed.collection.queries[query] for query in indexed.training]
+
+    def precision(multiple: float) -> float:
+        found = QueryLikelihood(index, multiple * mean).search(texts, DEPTH)
+        each = (
+            average_precision(indexed, query, found.of(place)[0])
+            for place, query in enumerate(indexed.training or ())
+        )
+        return sum(each)
+
+    return QueryLikelihood(index, mean * max(MULTIPLES, key=precision))
+
+
+def average_precision(indexed: Indexed, query: int, found: np.ndarray) -> float:
+    """The average precision of one query's documents, over all that are relevant."""
+    grades = indexed.collection.judgments(query)
+    relevant = indexed.collection.relevant(query)
+    hits = [place for place, one in enumerate(found.tolist(), 1) if grades.get(one, 0) > 0]
+    return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0
+
+
+def dependence(indexed: Indexed) -> Retriever:
+    """Sequential dependence of a collection."""
+    return SequentialDependence(likelihood(indexed))
+
+
+def feedback(indexed: Indexed) -> Retriever:
+    """RM3 of a collection."""
+    return RelevanceFeedback(likelihood(indexed))
