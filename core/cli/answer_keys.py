@@ -67,6 +67,11 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "documents": "of the collection", "queries": "of it", "judgments": "of it",
         "findings": "code, severity, message and action of each",
     },
+    "candidates": {
+        "name": "given", "key": "of the data set", "queries": "with a relevant document",
+        "documents": "candidates over all queries", "features": "how many",
+        "rows": "id and meaning of each feature", "notes": "how it was made",
+    },
     "search": {
         "collection": "as named", "query": "as given",
         "unknown": "words of it that the collection lacks",

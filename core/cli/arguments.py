@@ -341,6 +341,24 @@ def _collection_commands(
         help="comma-separated, of `list retrievers` (default bm25)",
     )  # fmt: skip
     search.add_argument("-k", type=_count, default=10, help="documents of each (default 10)")
+    candidates = _command(
+        commands, "candidates", "retrieval:candidates",
+        "a learning-to-rank data set of a collection: candidates, features, judgments",
+    )  # fmt: skip
+    candidates.add_argument("collection", help="a stored name, a key, or a folder")
+    candidates.add_argument("--name", required=True, help="the name to find the data set by")
+    candidates.add_argument(
+        "--depth", type=_count, default=100, help="candidates a query (default 100)"
+    )
+    candidates.add_argument(
+        "--by", default="bm25,ql,lsi", metavar="NAMES",
+        help="retrievers whose scores are the first features, so that feature:1 … are initial "
+        "rankings; the first of them finds the candidates (default bm25,ql,lsi)",
+    )  # fmt: skip
+    candidates.add_argument(
+        "--features", action="store_true", help="lengths and matched words as features too"
+    )
+    candidates.add_argument("--seed", type=whole, default=0, help="of the split by query")
 
 
 def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

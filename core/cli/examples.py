@@ -28,6 +28,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "ingest-collection cranfield --name cranfield",
         "ingest-collection scifact --name scifact --format beir",
     ),
+    "candidates": ("candidates cranfield --depth 100 --features --name cranfield_ltr",),
     "doctor-collection": ("doctor-collection cranfield", "doctor-collection cranfield --json"),
     "search": ('search cranfield "heated slabs"', 'search cranfield "flow" --by bm25,lsi -k 5'),
     "doctor": ("doctor sample", "doctor clicks.txt --part train --json"),

@@ -9,6 +9,7 @@ from shuffleproof.core.cli.data import PROBLEM, check_name
 from shuffleproof.core.cli.open import done, store_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
 from shuffleproof.core.retrieval.ingest import Reading
@@ -79,3 +80,23 @@ def search(arguments: argparse.Namespace) -> Answer:
     note = f"\n\nWords that the collection lacks: {unknown}." if unknown else ""
     answer = {"collection": arguments.collection, "query": arguments.query, "unknown": unknown}
     return Answer(answer | {"rows": rows}, table(shown) + note)
+
+
+def candidates(arguments: argparse.Namespace) -> Answer:
+    """`candidates`: a data set of a collection's candidates, features and judgments."""
+    store = store_of(arguments)
+    check_name(arguments.name, store)
+    indexed = Indexed(collections.find(arguments.collection, store), store)
+    by = parts_of(arguments.by)
+    if not by:
+        raise UsageError("--by names no retriever; `list retrievers` shows them")
+    work = bridge.making(
+        indexed, arguments.depth, arguments.name, by, arguments.seed, words=arguments.features
+    )
+    artefact = done("candidates", work)
+    facts = {"name": arguments.name, "key": str(artefact.key)}
+    facts |= {name: artefact.facts[name] for name in ("queries", "documents", "features")}
+    columns = (*by, *(bridge.OF_WORDS if arguments.features else ()))
+    features = [{"id": place, "feature": one} for place, one in enumerate(columns, start=1)]
+    text = f"{table(facts)}\n\n{table(features)}"
+    return Answer(facts | {"rows": features, "notes": artefact.facts["notes"]}, text)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval import collection as table
@@ -259,6 +260,20 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     assert all(document.startswith("d-7-") for document in first.values())
     code, row = told(capsys, "list", "retrievers")
     assert {one["name"] for one in row["rows"]} == set(RETRIEVERS)
+    make = ("candidates", "mine", "--depth", "2", "--features", "--name", "mine_ltr", *store)
+    code, made = told(capsys, *make)
+    assert (code, made["queries"], made["documents"], made["features"]) == (0, 40, 80, 9)
+    fold = catalogue.resolve("mine_ltr", Store(tmp_path / ".store"))
+    part, read = fold.test, find("mine", Store(tmp_path / ".store"))
+    for row, (query, document) in enumerate(
+        zip(np.repeat(part.query_ids, 2), part.doc_ids, strict=True)
+    ):
+        places = list(read.doc_ids)
+        assert part.labels[row] == read.judgments(int(query))[places.index(document)]
+        asked = ("search", "mine", f"word{query}", "--by", "bm25", *store)
+        scores = {one["document"]: one["score"] for one in told(capsys, *asked)[1]["rows"]}
+        assert part.features[row, 0] == pytest.approx(scores[document])
+        assert part.texts[row] == read.document(places.index(document))
     assert told(capsys, "doctor-collection", "mine", *store)[0] == 0
     code, listed = told(capsys, "library", "list", "--kind", "collection", *store)
     assert [one["name"] for one in listed["rows"]] == ["mine"]

@@ -1,0 +1,147 @@
+"""A learning-to-rank data set out of a text collection: candidates, features, judgments.
+
+The candidates of a query are BM25's best. Their first features are the scores of the retrievers,
+so that `feature:1` … are initial rankings; documents stand in the collection's order, which says
+nothing of relevance.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from shuffleproof.core.data import catalogue, source, stored
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.layout import FRACTIONS
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+
+BY = ("bm25", "ql", "lsi")
+OF_WORDS = ("document length", "query words matched", "their share", "tf sum", "idf sum", "title")
+"""The features behind the retrievers' scores; `title`: query words that stand in the title."""
+
+
+def making(  # noqa: PLR0913 (each is a fact of the data set)
+    indexed: Indexed,
+    depth: int,
+    name: str | None,
+    by: Sequence[str] = BY,
+    seed: int = 0,
+    *,
+    words: bool = True,
+) -> Generator[Progress, None, Artefact]:
+    """Make the data set of a collection, or find it; yields how many queries are done.
+
+    Args:
+        indexed: the collection.
+        depth: candidates a query: the first retriever's best.
+        name: what to call the data set; None: it is found by its key.
+        by: the retrievers whose scores are the first features.
+        seed: of the split of queries into training, validation and test.
+        words: whether OF_WORDS are features too.
+
+    Raises:
+        UnknownNameError: a retriever that there is not.
+        DataError: fewer than three queries are judged.
+    """
+    store, collection = indexed.store, indexed.collection
+    entries = [named(one) for one in by]
+    about = {"analysis": asdict(indexed.analysis), "depth": depth, "by": list(by), "words": words}
+    key = key_of(catalogue.KIND, about | {"seed": seed}, [collection.digest])
+    recipe = {
+        "files": {"whole": [collection.name]}, "missing": "error", "fractions": list(FRACTIONS),
+        "seed": seed, "candidates": about,
+    }  # fmt: skip
+    more = OF_WORDS if words else ()
+    with store.lock(key):
+        artefact = store.find(key)
+        if artefact is None:
+            retrievers = [entry.made(indexed) for entry in entries]
+            pools, tables = [], []
+            kept = [q for q in range(len(collection.queries)) if collection.relevant(q)]
+            for done, query in enumerate(kept):
+                yield Progress(done, len(kept), "queries")
+                text = [collection.queries[query]]
+                pool = np.sort(retrievers[0].search(text, depth).documents)
+                columns = []
+                for retriever in retrievers:
+                    found = retriever.search(text, len(collection))
+                    scores = np.full(len(collection), found.scores.min(initial=0.0), np.float32)
+                    scores[found.documents] = found.scores
+                    columns.append(scores[pool])
+                pools.append(pool)
+                columns += [_of_words(indexed, query, pool)] if words else []
+                tables.append(np.column_stack(columns))
+            fold = source.split(_data_set(indexed, kept, pools, tables), seed, FRACTIONS)
+            parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+            columns_named = ", ".join(f"{n} {one}" for n, one in enumerate((*by, *more), 1))
+            notes = [
+                f"Candidates: {by[0]}'s best {depth} of collection {collection.name}.",
+                "Documents without a judgment have label 0.",
+                f"Features: {columns_named}.",
+            ]
+            facts = {
+                "name": collection.name,
+                "notes": notes,
+                "parts": {part: {"queries": one.queries, "documents": one.documents}
+                          for part, one in parts.items()},
+                "queries": sum(one.queries for one in parts.values()),
+                "documents": sum(one.documents for one in parts.values()),
+                "features": len(by) + len(more),
+                "fingerprint": fold.fingerprint,
+            }  # fmt: skip
+            artefact = store.add(key, recipe, lambda at: stored.save_fold(fold, at), facts)
+    if name is not None:
+        store.set_name(name, artefact.key)
+    return artefact
+
+
+def _data_set(
+    indexed: Indexed,
+    queries: Sequence[int],
+    pools: Sequence[np.ndarray],
+    tables: Sequence[np.ndarray],
+) -> RankingDataset:
+    """The queries that found anything, with labels, ids and texts."""
+    collection = indexed.collection
+    full = [at for at, pool in enumerate(pools) if len(pool)]
+    if len(full) < 3:
+        remedy = "A data set has at least three judged queries that find something."
+        raise DataError(collection.name, f"{len(full)} judged queries find anything", remedy)
+    labels = []
+    for at in full:
+        grades = collection.judgments(queries[at])
+        labels += [float(grades.get(document, 0)) for document in pools[at].tolist()]
+    rows = np.concatenate([pools[at] for at in full]).astype(np.int64)
+    features = np.concatenate([tables[at] for at in full]).astype(np.float32)
+    return RankingDataset(
+        features=features,
+        labels=np.array(labels, np.float32),
+        offsets=offsets_of(np.array([len(pools[at]) for at in full], np.int64)),
+        query_ids=tuple(collection.query_ids[queries[at]] for at in full),
+        feature_ids=tuple(range(1, features.shape[1] + 1)),
+        doc_ids=TextColumn.of([collection.doc_ids[row] for row in rows.tolist()]),
+        texts=TextColumn.of([collection.document(row) for row in rows.tolist()]),
+    )
+
+
+def _of_words(indexed: Indexed, query: int, pool: np.ndarray) -> np.ndarray:
+    """Documents × OF_WORDS."""
+    tokens = indexed.tokens
+    asked = np.unique(tokens.queries.of(query))
+    idf = np.log(len(tokens.documents) / tokens.document_frequency[asked])
+    titles = tokens.encode(indexed.collection.titles[place] for place in pool.tolist())
+    rows = []
+    for at, place in enumerate(pool.tolist()):
+        own = tokens.documents.of(place)
+        counts = (own[:, None] == asked).sum(axis=0)
+        matched = int((counts > 0).sum())
+        share = matched / max(1, len(asked))
+        in_title = np.isin(asked, titles.of(at)).sum()
+        rows.append([len(own), matched, share, counts.sum(), idf @ (counts > 0), in_title])
+    return np.array(rows, np.float32).reshape(-1, len(OF_WORDS))
