@@ -14,13 +14,17 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import on_paper
+from shuffleproof.app.figures.style import names_printed, on_paper
 from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.studies.figure_size import INCH, WIDTHS
 from shuffleproof.core.studies.table_text import written
 from shuffleproof.core.studies.tables import Table
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WIDTH, HEIGHT, PNG_SCALE = 900, 500, 2
+PRINTED = 300 / INCH
+"""Of a PNG that is printed: 300 dots an inch."""
+
 SECONDS = 60.0
 MIME = {
     "html": "text/html", "svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png",
@@ -62,17 +66,25 @@ class File:
         return MIME[self.name.rpartition(".")[2]]
 
 
-def figure_files(figure: go.Figure, stem: str) -> list[File]:
-    """A figure as HTML, SVG, PDF and PNG."""
+def figure_files(figure: go.Figure, stem: str, width: str = "") -> list[File]:
+    """A figure as HTML, SVG, PDF and PNG.
+
+    Args:
+        figure: what is drawn.
+        stem: the files' names without their endings.
+        width: a name of WIDTHS; empty: as on a screen.
+    """
     missing = drawing_lacks()
+    stem += f"-{width}".replace(":", "by") if width else ""
     return [
         File(
             kind.upper(),
             f"{stem}.{kind}",
-            lambda kind=kind: figure_as(figure, kind),  # type: ignore[misc]
+            lambda kind=kind: figure_as(figure, kind, width=width),  # type: ignore[misc]
             "" if kind == "html" else missing,
         )
         for kind in FIGURES
+        if not (width and kind == "html")
     ]
 
 
@@ -90,13 +102,17 @@ def recipe_file(recipe: Mapping[str, Any], facts: Mapping[str, Any], stem: str) 
     return File("Recipe (JSON)", f"{stem}.json", text.encode)
 
 
-def figure_as(figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> bytes:
+def figure_as(
+    figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIGHT), width: str = ""
+) -> bytes:
     """A figure as the bytes of a file: html, svg, pdf or png.
 
     Args:
         figure: what is drawn.
         kind: the file's ending.
         size: width and height in pixels, 96 an inch; HTML takes the window's.
+        width: a name of WIDTHS, instead of the size; names that only a legend or a click would
+            tell are printed.
 
     Raises:
         ExportError: nothing here can draw it, or the drawing failed.
@@ -109,12 +125,18 @@ def figure_as(figure: go.Figure, kind: str, size: tuple[int, int] = (WIDTH, HEIG
         raise ExportError(missing)
     import kaleido  # noqa: PLC0415 (only who draws needs it)
 
+    paper = on_paper(figure)
+    wide, high, scale = float(size[0]), float(size[1]), 1.0
+    if width:
+        paper = names_printed(paper)
+        wide, high, scale = WIDTHS[width].drawn(paper.layout.height or HEIGHT)
+    fine = PRINTED if width else PNG_SCALE
     try:
         drawn: bytes = kaleido.calc_fig_sync(
-            on_paper(figure).to_plotly_json(),
+            paper.to_plotly_json(),
             opts={
-                "format": kind, "width": size[0], "height": size[1],
-                "scale": PNG_SCALE if kind == "png" else 1,
+                "format": kind, "width": wide, "height": high,
+                "scale": scale * (fine if kind == "png" else 1),
             },
             kopts={"path": browser(), "timeout": SECONDS},
         )  # fmt: skip

@@ -98,14 +98,14 @@ def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:
         directory: of the study.
         out: the file.
         how: measures (none: the study's), number (from 1, in the order of its sections), size in
-            pixels, and format: pdf, svg or png.
+            pixels, width (a name of WIDTHS instead of it, or empty), and format: pdf, svg or png.
 
     Raises:
         UsageError: it has no such picture.
         ExportError: nothing here can draw it.
     """
     figure = figure_of(StudyResult.open(directory), how["number"], how["measures"])
-    out.write_bytes(exports.figure_as(figure, how["format"], tuple(how["size"])))
+    out.write_bytes(exports.figure_as(figure, how["format"], tuple(how["size"]), how["width"]))
 
 
 if __name__ == "__main__":

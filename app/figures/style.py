@@ -312,6 +312,26 @@ def on_paper(figure: go.Figure) -> go.Figure:
     return copy
 
 
+def names_printed(figure: go.Figure) -> go.Figure:
+    """The figure, with a legend where colours have names that stand nowhere in it."""
+    printed = {note.text for note in figure.layout.annotations}
+    for axis in (*figure.select_xaxes(), *figure.select_yaxes()):
+        printed.update(axis.ticktext if axis.ticktext is not None else ())
+    for trace in figure.select_traces({"type": "scatter"}):
+        if "text" in (trace.mode or "") and trace.text is not None:
+            printed.update([trace.text] if isinstance(trace.text, str) else trace.text)
+    plain = {TAG.sub("", str(text).replace("<br>", " ")) for text in printed}
+    named = {
+        TAG.sub("", trace.name.replace("<br>", " ")): trace for trace in figure.data if trace.name
+    }
+    lacking = {name for name in named if not any(name in text for text in plain)}
+    if len(named) > 1 and lacking:
+        put(figure.layout, showlegend=True)
+        for name in lacking:
+            named[name].showlegend = True
+    return figure
+
+
 def thumbnail(figure: go.Figure, height: int = 170) -> go.Figure:
     """A copy for a glance: the marks and the axes' lines, without any text.
 

@@ -198,7 +198,9 @@ def shared(
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
     data = state.data()
     return parts.Shared(
-        figures=[] if drawn is None else exports.figure_files(drawn, f"{key}-figure"),
+        figures=lambda width: (
+            [] if drawn is None else exports.figure_files(drawn, f"{key}-figure", width)
+        ),
         tables=tables,
         recipe=exports.recipe_file(recipe, facts, key),
         report=exports.File(

@@ -17,6 +17,7 @@ from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import Headline
 
@@ -192,7 +193,7 @@ class Shared:
     """What can be taken away from a result.
 
     Attributes:
-        figures: the figure's files.
+        figures: the figure's files in a width, a name of WIDTHS or empty: as on a screen.
         tables: asks for the table's files.
         recipe: the recipe's file.
         report: the whole report's file.
@@ -202,7 +203,7 @@ class Shared:
         more: other files, such as a benchmark's runs.
     """
 
-    figures: Sequence[File]
+    figures: Callable[[str], Sequence[File]]
     tables: Callable[[], Sequence[File]]
     recipe: File
     report: File
@@ -223,7 +224,7 @@ def exports_row(shared: Shared, key: str) -> None:
         ("Link", "link"): lambda: _link(shared.link()),
         ("Command", "terminal"): lambda: command(shared.command),
         ("Python", "code"): lambda: command(shared.python, "python"),
-        ("Figure", "show_chart"): lambda: _downloads(shared.figures, key),
+        ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
         ("Table", "table"): lambda: _downloads(shared.tables(), key),
         ("Recipe and report", "description"): lambda: _downloads(
             [shared.recipe, shared.report, *shared.more], key
@@ -250,6 +251,18 @@ def command(written: Callable[[], str], language: str = "bash") -> None:
         st.code(written(), language=language, wrap_lines=True)
     except ShuffleproofError as error:
         st.caption(escaped(str(error)))
+
+
+def _figures(files: Callable[[str], Sequence[File]], key: str) -> None:
+    """The figure's files, as on a screen or in a width that is printed or projected."""
+    if not files(""):
+        return
+    width = st.segmented_control(
+        "Width", ("", *WIDTHS), default="", required=True, key=f"{key}.width",
+        format_func=lambda name: name.replace("mm", " mm") or "Screen",
+        help="A column and a page of a journal with letters of 8 points, a slide with 18.",
+    )  # fmt: skip
+    _downloads(files(str(width or "")), key)
 
 
 def _downloads(files: Sequence[File], key: str) -> None:

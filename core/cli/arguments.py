@@ -16,6 +16,7 @@ from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
+from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.user_code import imported
 
 INTERRUPTED = 130
@@ -555,7 +556,13 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     export.add_argument(
         "--figure", type=_count, help="of a study: which of its figures, from 1 (default 1)"
     )
-    export.add_argument(
+    large = export.add_mutually_exclusive_group()
+    large.add_argument(
+        "--width", choices=tuple(WIDTHS),
+        help="of a figure that is printed or projected, with letters to match: a column, a page "
+        "or a slide",
+    )  # fmt: skip
+    large.add_argument(
         "--size", type=_size, default="900x500", metavar="WIDTHxHEIGHT",
         help="of a figure, in pixels, 96 an inch (default 900x500); `column` and `page` fit a "
         "column and a page of a paper",

@@ -103,6 +103,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     view = view_of(arguments, artefact)
     if chosen in FIGURES:
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
+        how["width"] = arguments.width or ""
         drawn(artefact, arguments.out, how | {"measures": list(view.measures)})
         return
     result = StudyResult.open(artefact.path)
@@ -123,6 +124,8 @@ def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> No
     Raises:
         UsageError: --figure or --per-query with another file, or with what is no study.
     """
+    if arguments.width and chosen not in FIGURES:
+        raise UsageError("--width is of pictures: give a file that ends in .pdf, .svg or .png")
     if arguments.figure and chosen not in FIGURES:
         raise UsageError("--figure is of pictures: give a file that ends in .pdf, .svg or .png")
     if arguments.per_query and chosen not in table_text.EXACT:

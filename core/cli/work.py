@@ -117,7 +117,7 @@ def drawn(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
     Args:
         study: the study.
         out: the file.
-        how: as `shuffleproof.app.pictures` takes it: measures, number, size and format.
+        how: as `shuffleproof.app.pictures` takes it: measures, number, size, width and format.
 
     Raises:
         DataError: it could not be drawn.

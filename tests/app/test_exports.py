@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import struct
 import sys
 
@@ -11,8 +12,11 @@ import plotly.graph_objects as go
 import pytest
 
 from shuffleproof.app import exports
+from shuffleproof.app.figures.style import names_printed
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.facade.result import Result
 from shuffleproof.core.studies import table_text, tables
+from shuffleproof.core.studies.figure_size import WIDTHS
 from tests import places
 
 FRAME = pd.DataFrame(
@@ -155,6 +159,42 @@ def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, 
     assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
     assert main([*words, "--figure", "9"]) == 1
     assert "--figure a number from 1 to 2" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(bool(exports.drawing_lacks()), reason="no kaleido or no browser")
+def test_a_figure_is_as_wide_as_a_column_a_page_and_a_slide(tmp_path):
+    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
+    sizes = {"84mm": (84, 0), "178mm": (178, 0), "16:9": (338.67, 190.5)}
+    assert set(sizes) == set(WIDTHS)
+    result = Result.open(study)
+    for width, (wide, high) in sizes.items():
+        drawn = result.export(tmp_path / "f.pdf", width=width).read_bytes()
+        box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", drawn)
+        found = [float(points) / 72 * 25.4 for points in box.groups()]
+        assert found == pytest.approx([wide, high or found[1]], abs=0.5), width
+        assert found[0] / 4 < found[1] <= 1.5 * found[0]
+
+
+def test_a_width_is_of_pictures_and_no_second_size(tmp_path, capsys):
+    (study,) = (places.ROOT / "sample_data" / "artefacts").glob("study-a6474184*")
+    words = ["export", study.name, "--width", "84mm"]
+    assert main([*words, str(tmp_path / "t.csv")]) == 2
+    assert "ends in .pdf, .svg or .png" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*words, str(tmp_path / "f.pdf"), "--size", "page"])
+
+
+def test_names_that_only_a_legend_would_tell_are_printed(figure):
+    lines = [go.Scatter(y=[1, 2], name=name, showlegend=False) for name in ("DLCM", "SetRank")]
+    bare = go.Figure(lines, layout={"showlegend": False})
+    shown = names_printed(go.Figure(bare))
+    assert shown.layout.showlegend
+    assert all(line.showlegend for line in shown.data)
+    bare.add_annotation(text="DLCM")
+    bare.add_annotation(text="<b>SetRank</b>")
+    assert not names_printed(bare).layout.showlegend
 
 
 @pytest.mark.parametrize(

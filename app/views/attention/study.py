@@ -155,7 +155,7 @@ def row(taken: Exported, seen: Overview, drawn: go.Figure, map_: Laid, words: st
     }
     parts.exports_row(
         parts.Shared(
-            figures=exports.figure_files(drawn, stem),
+            figures=lambda width: exports.figure_files(drawn, stem, width),
             tables=lambda: exports.table_files(inferred(cells_table(map_), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=exports.File(

@@ -297,10 +297,14 @@ def _row(one: List, shown: Shown, answers: Sequence[Answered]) -> None:
         "before": shown.before,
         "order": shown.now,
     }
-    figures = (exports.figure_files(each.bump, f"{each.label}-bump") for each in answers)
+
+    def figures(width: str) -> list[exports.File]:
+        files = (exports.figure_files(one.bump, f"{one.label}-bump", width) for one in answers)
+        return list(chain.from_iterable(files))
+
     parts.exports_row(
         parts.Shared(
-            figures=list(chain.from_iterable(figures)),
+            figures=figures,
             tables=lambda: exports.table_files(inferred(_numbers(answers), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=_report(one.data, rankers),
