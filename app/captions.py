@@ -31,8 +31,10 @@ CONFIG = {
 def of(data: str | None = None) -> DisplayTexts | None:
     """What is kept beside a data set, by default the one in use; None: nothing."""
     try:
-        fingerprint = str(services.data_set(data or state.data()).facts["fingerprint"])
+        fingerprint = services.data_set(data or state.data()).facts.get("fingerprint")
     except ArtefactError:  # deleted meanwhile
+        return None
+    if not isinstance(fingerprint, str):  # of an earlier version, which noted none
         return None
     kept = services.artefacts(display_texts.KIND)
     keys = tuple(str(one.key) for one in kept if one.recipe.get("of") == fingerprint)

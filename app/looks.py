@@ -22,7 +22,7 @@ DARK = "\n".join(
 
 LOOKS = """<style>
 /* The answer and its picture are in view at 1280 x 720. */
-.stApp .stMainBlockContainer { padding-top: 2.5rem; max-width: none; }
+.stApp .stMainBlockContainer { padding-top: 3.5rem; max-width: none; }
 .stApp .stMainBlockContainer h1 { font-size: 2rem; padding: .5rem 0; }
 @media (min-width: 768px) {
   .stApp .stMainBlockContainer { padding: 1.25rem 3rem 5rem; }

@@ -78,6 +78,13 @@ def rising_order(values: np.ndarray) -> np.ndarray:
 
 
 @compiled()
+@no_type_check
+def best_first(scores: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """Indexes that put scores in falling order, equal ones by rising `ties`; for compiled code."""
+    return _sorted(np.array([0, len(scores)]), scores, ties, np.arange(len(scores)))
+
+
+@compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _precedes(scores: np.ndarray, ties: np.ndarray, one: int, other: int) -> bool:
     ours, theirs = scores[one], scores[other]

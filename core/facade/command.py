@@ -33,7 +33,7 @@ def arguments_for_flags() -> Iterator[None]:
     try:
         yield
     except ShuffleproofError as error:
-        told = str(error).replace("--set is", "the field is").replace("--set", "field=value")
+        told = str(error).replace("--set", "field=value")
         told = FLAG.sub(lambda flag: flag[1].replace("-", "_") + (flag[2] or "="), told)
         error.args = (told,)
         raise

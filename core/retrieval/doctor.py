@@ -10,7 +10,7 @@ from shuffleproof.core.retrieval.registry import Indexed
 from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.words import counted
 
-SHOWN = 5
+FIRST, SHOWN = 50, 5
 LEAST_PAIRS = 100
 """Pairs of grades of one query before their direction is told."""
 
@@ -86,7 +86,8 @@ def _not_their_words(indexed: Indexed) -> Finding | None:
     collection = indexed.collection
     if len(collection.query_ids) < 4 or not len(collection.judged):
         return None
-    found = Bm25(indexed.words).search(collection.queries, 50)
+    first = min(FIRST, max(1, len(collection) // 4))  # of a few documents all are among the first
+    found = Bm25(indexed.words).search(collection.queries, first)
     tops = [set(found.of(query)[0].tolist()) for query in range(len(collection.queries))]
     relevant = [
         {document for document, grade in collection.judgments(query).items() if grade > 0}
@@ -98,12 +99,12 @@ def _not_their_words(indexed: Indexed) -> Finding | None:
         for shift in (-2, -1, 1, 2)
     }
     largest = max(others, key=lambda shift: others[shift])
-    expected = sum(min(50, len(collection)) * len(good) for good in relevant) / len(collection)
+    expected = sum(first * len(good) for good in relevant) / len(collection)
     if own >= max(2 * expected, others[largest]):
         return None
     return Finding(
         "query-numbers", "problem",
-        f"BM25's first 50 of a query hold {own:,} of its relevant documents, {expected:,.0f} by "
+        f"BM25's first {first} of a query hold {own:,} of its relevant documents, {expected:,.0f} by "
         f"chance, {others[largest]:,} of those {abs(largest)} queries away",
         "The query numbers of the judgments mean other queries: try --numbers ids or positions.",
     )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data.argsort_descending import best_first
 from shuffleproof.core.data.ragged import offsets_of, segment_ids
 from shuffleproof.core.retrieval.registry import Ranked
 from shuffleproof.core.retrieval.text import TokenisedCollection
@@ -209,9 +210,7 @@ def best(total: np.ndarray, touched: np.ndarray, size: int, k: int) -> tuple[np.
             heap[parent], scores[parent] = heap[child], scores[child]
             parent = child
         heap[parent], scores[parent] = document, score
-    by_place = np.argsort(heap)
-    heap, scores = heap[by_place], scores[by_place]
-    order = np.argsort(-scores, kind="mergesort")
+    order = best_first(scores, heap)
     return heap[order], scores[order]
 
 

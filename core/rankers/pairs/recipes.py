@@ -20,7 +20,7 @@ from shuffleproof.core.errors import DataError, UnknownNameError
 from shuffleproof.core.parameters import check, parameter, replaced, written
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input
-from shuffleproof.core.rankers.canonical import CanonicalLists, row_order_parameter
+from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 from shuffleproof.core.rankers.pairs import net, trees
 from shuffleproof.core.rankers.pairs.function import (
     FILE,
@@ -75,8 +75,8 @@ class PairSpec(ABC):
         return cls(**{**presets[preset], **changes})
 
     def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values."""
-        return {"name": self.name, **written(self, {})}
+        """Everything that determines the result, as plain JSON; see `canonical.LATER`."""
+        return {"name": self.name, **written(self, LATER)}
 
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None

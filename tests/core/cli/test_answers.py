@@ -14,6 +14,7 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.registry import STUDIES
+from tests import small_collection
 
 SMALL = ("--initial", "feature:3", "--depth", "12")
 SOMETIMES = {"rows", "maps", "part", "name"}
@@ -65,6 +66,7 @@ def folder(tmp_path_factory):
     for part, name in ((fold.train, "train"), (fold.valid, "vali"), (fold.test, "test")):
         write(part, target / f"{name}.txt")
     (target / "pairs.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\nq,x,y\nq,y,x\n")
+    small_collection.write(target / "texts")
     (target / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n2 0 b 0\n")
     (target / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n2 Q0 a 1 1 x\n")
     (target / "y.run").write_text("1 Q0 c 1 2 y\n1 Q0 b 2 1 y\n2 Q0 b 1 1 y\n2 Q0 a 1 0 y\n")
@@ -94,6 +96,10 @@ CALLS = {
     "ingest-preferences": "ingest-preferences {f}/pairs.csv --name judged",
     "consistency": "consistency judged --best",
     "aggregate": "aggregate judged --with goa,quicksort --calls 2",
+    "ingest-collection": "ingest-collection {f}/texts --name texts",
+    "doctor-collection": "doctor-collection texts",
+    "search": "search texts wings --by bm25",
+    "candidates": "candidates texts --depth 5 --name of_texts",
     "doctor": "doctor {f}",
     "list": "list measures",
     "train": "train ranksvm --data {f} " + " ".join(SMALL),

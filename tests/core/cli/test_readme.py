@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
+from tests import small_collection
 from tests.places import ROOT
 from tests.small_set import LETOR
 
@@ -80,6 +81,7 @@ def folder(tmp_path_factory):
     model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
     model.save_model(folder / "model.txt")
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
+    small_collection.write(folder / "FOLDER")
     (folder / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
     for run in ("a", "b"):
         (folder / f"{run}.run").write_text(f"1 Q0 {run} 1 2.0 {run}\n")
@@ -104,6 +106,7 @@ def key(folder):
     made = ["--data", "mq2008", "--initial", "file-order"]
     assert main([*asked, *made, *store]) == 0
     assert main(["train", "lambdamart", "--data", "mq2008", "--preset", "small", *store]) == 0
+    assert main(["ingest-collection", str(folder / "FOLDER"), "--name", "cranfield", *store]) == 0
     (study,) = (folder / "store" / "artefacts").glob("study-*")
     return study.name
 
@@ -115,7 +118,7 @@ def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, 
     planned = line.startswith(PLANNED)
     more = ["--dry-run", "--preset", "small"] if planned and "--preset" not in words else []
     more += ["--dry-run"] if planned and not more else []
-    store = "new" if words[0] == "ingest" else "store"
+    store = "new" if words[0].startswith("ingest") else "store"
     shutil.rmtree(folder / "new", ignore_errors=True)
     status = main([*words, *more, "--store", str(folder / store)])
     said = capsys.readouterr()

@@ -17,7 +17,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of, order_within
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError, UsageError
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
@@ -362,7 +362,7 @@ def test_presets_and_bounds():
     with pytest.raises(UnknownNameError, match="paper"):
         boosting.spec("rankboost", "best")
     for wrong in ({"rounds": 0}, {"bins": 257}, {"pair_weights": "lists"}, {"tried": "3"}):
-        with pytest.raises(ParameterError):
+        with pytest.raises(UsageError):
             boosting.spec("rankboost", **wrong)
 
 

@@ -18,7 +18,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of, order_within
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, ParameterError, ShapeError, UnknownNameError
+from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError, UsageError
 from shuffleproof.core.losses.weights import delta_ndcg
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -353,7 +353,7 @@ def test_presets_and_bounds():
     with pytest.raises(UnknownNameError, match="paper"):
         linear.spec("ranksvm", "best")
     for wrong in ({"cost": 0.0}, {"cost_of": "query"}, {"normalisation": "best"}, {"cutoff": "1"}):
-        with pytest.raises(ParameterError):
+        with pytest.raises(UsageError):
             linear.spec("ranksvm", **wrong)
 
 

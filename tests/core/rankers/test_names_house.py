@@ -28,6 +28,7 @@ ELSE = {
     "core/data/letor/write.py": "what begins a comment in LETOR text",
     "core/errors.py": "a measure's cut-off: measures are written name@k",
     "core/execution/devices.py": "a device: cuda:0",
+    "core/perturb/names.py": "whom a perturbation attacks, which is a name as a whole",
     "core/perturb/registry.py": "whom a perturbation attacks, which is a name as a whole",
     "core/rankers/name.py": "the names themselves",
     "core/user_code.py": "the digits of user code behind a name, and whom an attack is made on",
