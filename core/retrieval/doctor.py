@@ -104,8 +104,8 @@ def _not_their_words(indexed: Indexed) -> Finding | None:
         return None
     return Finding(
         "query-numbers", "problem",
-        f"BM25's first {first} of a query hold {own:,} of its relevant documents, {expected:,.0f} by "
-        f"chance, {others[largest]:,} of those {abs(largest)} queries away",
+        f"BM25's first {first} of a query hold {own:,} of its relevant documents, {expected:,.0f} "
+        f"by chance, {others[largest]:,} of those {abs(largest)} queries away",
         "The query numbers of the judgments mean other queries: try --numbers ids or positions.",
     )  # fmt: skip
 
