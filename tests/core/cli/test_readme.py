@@ -118,7 +118,7 @@ def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, 
     planned = line.startswith(PLANNED)
     more = ["--dry-run", "--preset", "small"] if planned and "--preset" not in words else []
     more += ["--dry-run"] if planned and not more else []
-    store = "new" if words[0].startswith("ingest") else "store"
+    store = "new" if words[0] in {"ingest", "ingest-collection"} else "store"
     shutil.rmtree(folder / "new", ignore_errors=True)
     status = main([*words, *more, "--store", str(folder / store)])
     said = capsys.readouterr()
