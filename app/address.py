@@ -117,6 +117,30 @@ def several(
     return found
 
 
+def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") -> dict[str, Any]:
+    """Settle a choice of one, as `one` does: what `st.selectbox` takes for it; None is nobody.
+
+    What was settled is the widget's default too. A browser that draws the widget only after the
+    run that settled it (its script was still on the way when a click began another run) would
+    begin with Streamlit's own default, and send that as what a person chose.
+    """
+    found, offered = one(name, options, usual, of), [each for each in options if each is not None]
+    index = None if found is None else offered.index(found)
+    return {"options": offered, "index": index, "key": name}
+
+
+def multiselect(
+    name: str,
+    options: Options[Option],
+    usual: Iterable[Option],
+    of: str = "",
+    nothing: Sequence[str] = NOTHING,
+) -> dict[str, Any]:
+    """Settle a choice of several, as `several` does: what `st.multiselect` takes for it."""
+    found = several(name, options, usual, of, nothing)
+    return {"options": list(options), "default": found, "key": name}
+
+
 def _settled(
     name: str,
     fits: Callable[[Any], bool],

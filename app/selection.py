@@ -42,20 +42,21 @@ def choose() -> None:
     names = _offered(state.data())
     shown = display_names(names)
     options: dict[str, Sequence[str]] = {name: (name, shown[name]) for name in names}
-    chosen = address.several(SELECTED, options, (), nothing=())
+    several = address.multiselect(SELECTED, options, (), nothing=())
     nobody: dict[str | None, Sequence[str]] = {None: ()}
     nobody.update(options)
-    pinned = address.one(AGAINST, nobody, None)
+    one = address.selectbox(AGAINST, nobody, None)
+    chosen, pinned = several["default"], st.session_state.get(AGAINST)
     words = f"{counted(len(chosen), 'ranker')} chosen" if chosen else "Choose rankers"
     with st.sidebar.popover(words, icon=":material/checklist:"):
         st.multiselect(
-            "Rankers", names, key=SELECTED, wrap=True, format_func=shown.__getitem__,
+            "Rankers", **several, wrap=True, format_func=shown.__getitem__,
             on_change=_follow, placeholder="all that a page has",
             help="What every form begins with and every result shows, unless an address names "
             "rankers of its own.",
         )  # fmt: skip
         st.selectbox(
-            "Compared with", names, index=None, key=AGAINST, format_func=shown.__getitem__,
+            "Compared with", **one, format_func=shown.__getitem__,
             on_change=_follow, placeholder="as each page has it",
             help="The baseline of every page, where its study has this ranker.",
         )  # fmt: skip

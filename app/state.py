@@ -29,8 +29,9 @@ def choose_data() -> None:
         st.session_state["data"] = st.query_params[USE]
     st.query_params.pop(USE, None)
     missing = absent("data", names)
-    address.one("data", address.named(*names), SAMPLE)
-    used = st.sidebar.selectbox("Data set", names, key="data")
+    used = st.sidebar.selectbox(
+        "Data set", **address.selectbox("data", address.named(*names), SAMPLE)
+    )
     instead("data set", missing, used)
 
 

@@ -144,10 +144,11 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
         study: its key.
     """
     missing = state.absent("show", labels)
-    address.several("show", address.named(*labels), selection.among(labels), of=study)
     asked = st.multiselect(
-        "Rankers", labels, key="show", wrap=True, format_func=display_names(labels).__getitem__
-    )
+        "Rankers",
+        **address.multiselect("show", address.named(*labels), selection.among(labels), of=study),
+        wrap=True, format_func=display_names(labels).__getitem__,
+    )  # fmt: skip
     chosen = tuple(label for label in labels if label in asked)
     with notices:
         state.instead("ranker", missing, *chosen)
@@ -170,11 +171,10 @@ def ranker(
     """
     names = display_names(labels)
     options: dict[str | None, Sequence[str]] = {name: (name, names[name]) for name in labels}
-    address.one(key, options | ({None: ()} if usual is None else {}), usual)
+    options |= {None: ()} if usual is None else {}
     chosen: str | None = place.selectbox(
-        words, labels, index=None if usual is None else 0, key=key, format_func=names.__getitem__,
-        **more,
-    )  # fmt: skip
+        words, **address.selectbox(key, options, usual), format_func=names.__getitem__, **more
+    )
     return chosen
 
 

@@ -24,8 +24,9 @@ def choice(recipe: Mapping[str, Any]) -> Measure:
         recipe: of the study; what it keeps beside measures of relevance is not offered.
     """
     by_name = offered(recipe)
-    address.one("measure", address.named(*by_name), next(iter(by_name)))
-    name = st.selectbox("Measure", list(by_name), key="measure")
+    name = st.selectbox(
+        "Measure", **address.selectbox("measure", address.named(*by_name), next(iter(by_name)))
+    )
     return under_conventions(recipe, by_name)[name]
 
 

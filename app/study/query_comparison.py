@@ -110,9 +110,8 @@ def one_query(
         return
     seed = seeds[0] if seeds else 0
     if len(seeds) > 1:
-        address.one("seed", {one: (str(one),) for one in seeds}, seed)
         seed = right.selectbox(
-            "Seed", list(seeds), key="seed",
+            "Seed", **address.selectbox("seed", {one: (str(one),) for one in seeds}, seed),
             help="The numbers above are means over all of them.",
         )  # fmt: skip
     moves = rescored_list.rescored(lambda: replay(chosen, int(seed or 0), rescored_list.features()))

@@ -88,10 +88,10 @@ def show(new: ShownOrder) -> None:
 
 def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
     """Draw the choice of a query; what belongs to the one before is forgotten with it."""
-    address.one("query", address.named(*data.queries), data.queries[data.telling])
+    usual = address.selectbox("query", address.named(*data.queries), data.queries[data.telling])
     chosen = str(
         st.selectbox(
-            "Query", data.queries, key="query", on_change=forget,
+            "Query", **usual, on_change=forget,
             help="A query of the test part; type to search.",
         )
     )  # fmt: skip

@@ -164,13 +164,15 @@ def _list(
     """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
     query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
-    address.one("ranker", texts, next(iter(selection.own(labels)), first.label))
+    usual = next(iter(selection.own(labels)), first.label)
     ranker = labels[
         st.selectbox(
-            "Ranker", list(labels), key="ranker", on_change=_forget,
+            "Ranker",
+            **address.selectbox("ranker", texts, usual),
+            on_change=_forget,
             format_func=display_names(labels).__getitem__,
         )
-    ]  # fmt: skip
+    ]
     recipes = list_recipes(list(labels.values()))
     recipe = ranker.lists or recipes[0]
     address.pin("lists", *proposals.lists_texts(recipe))
@@ -196,14 +198,14 @@ def _change() -> ListEdit:
                 options.append(held["change"])
             except ParameterError as error:
                 st.warning(escaped(f"The {place} has no readable change: {error}"))
-    address.one("change", address.named(*options), FIRST_CHANGE)
     text = st.selectbox(
-        "Change", options, key="change", format_func=_short, accept_new_options=True,
+        "Change", **address.selectbox("change", address.named(*options), FIRST_CHANGE),
+        format_func=_short, accept_new_options=True,
         help="What happens to the list between the two looks at the weights. Type for another "
         "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
         "one after the other.",
     )  # fmt: skip
-    return ListEdit.parse(text)
+    return ListEdit.parse(str(text))
 
 
 def _short(text: str) -> str:

@@ -133,9 +133,8 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
             usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
-            address.one("measure", address.named(*offered), usual)
             name = st.selectbox(
-                "Measure", list(offered), key="measure",
+                "Measure", **address.selectbox("measure", address.named(*offered), usual),
                 help="Of the picture, the sentence and the comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
@@ -179,9 +178,9 @@ def _table(chosen: Chosen) -> None:
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
     left, right = st.columns([5, 2], vertical_alignment="bottom")
-    address.several("letters", address.named(*chosen.labels), usual, of=chosen.key)
     left.multiselect(
-        "Marks compare with", chosen.labels, key="letters",
+        "Marks compare with",
+        **address.multiselect("letters", address.named(*chosen.labels), usual, of=chosen.key),
         max_selections=printed.MOST_BASELINES, wrap=True,
         format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip

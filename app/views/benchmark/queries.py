@@ -164,8 +164,8 @@ def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
     most = max(seeds[label] for label in pair)
     seed = 0
     if most > 1:
-        address.one("seed", {one: (str(one),) for one in range(most)}, 0)
-        seed = right.selectbox("Seed", list(range(most)), key="seed") or 0
+        offered = {one: (str(one),) for one in range(most)}
+        seed = right.selectbox("Seed", **address.selectbox("seed", offered, 0)) or 0
     place = query, fold if fold in folds else folds[0]
     try:
         (_runs if chosen.of_runs else _answers)(chosen, pair, place, int(seed))

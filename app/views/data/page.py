@@ -153,8 +153,10 @@ def side_by_side(names: Sequence[str], used: str) -> None:
     """Draw the facts of several data sets; only what differs is marked."""
     came = sorted(names, key=lambda name: services.arrived(services.data_set(name)))
     others = [name for name in came if name != used]
-    address.several("sets", address.named(*names), [used, *others[:1]], of=used)
-    chosen = st.multiselect("Data sets", list(names), key="sets")
+    chosen = st.multiselect(
+        "Data sets",
+        **address.multiselect("sets", address.named(*names), [used, *others[:1]], of=used),
+    )
     if len(chosen) < 2:
         st.info("Choose two or more data sets; more of them come in under Add data.")
         return

@@ -181,14 +181,12 @@ def _choices(
     first = _first(data, rankers)
     recipe = _lists(rankers, first)
     offered = {r.label: r for r in as_they_came(rankers) if r.lists in {None, recipe}}
-    address.several(
-        "rankers",
-        {label: proposals.texts(ranker) for label, ranker in offered.items()},
-        selection.own(offered) or [ranker.label for ranker in first if ranker.label in offered],
-    )
+    texts = {label: proposals.texts(ranker) for label, ranker in offered.items()}
+    usual = [ranker.label for ranker in first if ranker.label in offered]
     labels = st.multiselect(
-        "Rankers", list(offered), key="rankers", wrap=True,
-        format_func=display_names(offered).__getitem__,
+        "Rankers",
+        **address.multiselect("rankers", texts, selection.own(offered) or usual),
+        wrap=True, format_func=display_names(offered).__getitem__,
     )  # fmt: skip
     newest = contrasting([one for one in rankers if one.lists == list_recipes(rankers)[0]])
     if first and any(one not in first and one.label not in labels for one in newest):
@@ -237,12 +235,13 @@ def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListReci
     asked = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
     recipes = list_recipes(came)
     usual = [*list_recipes(asked), *list_recipes(first), *recipes][0]
-    chosen = address.one("lists", {each: proposals.lists_texts(each) for each in recipes}, usual)
-    if len(recipes) > 1:
-        chosen = st.selectbox(
-            "Candidate lists", recipes, key="lists", format_func=shown_list.recipe_words
-        )
-    return chosen
+    texts = {each: proposals.lists_texts(each) for each in recipes}
+    if len(recipes) == 1:
+        return address.one("lists", texts, usual)
+    words = shown_list.recipe_words
+    return st.selectbox(
+        "Candidate lists", **address.selectbox("lists", texts, usual), format_func=words
+    )
 
 
 def _cards(answers: Sequence[Answered], shown: Shown) -> None:

@@ -128,8 +128,10 @@ def _measure(recipe: Mapping[str, Any]) -> Measure:
     offered = measures.offered(recipe)
     line, menu = parts.convention_line(WORDS_WIDTH)
     with menu:
-        address.one("measure", address.named(*offered), next(iter(offered)))
-        name = st.selectbox("Measure", list(offered), key="measure")
+        first = next(iter(offered))
+        name = st.selectbox(
+            "Measure", **address.selectbox("measure", address.named(*offered), first)
+        )
         usual = measures.as_asked(recipe, offered[name])
         names = [name for name in CHOOSABLE if name in usual.entry.conventions]
         wanted = usual.under(**measures.conventions(SWITCHED, names, usual))

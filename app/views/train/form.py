@@ -115,20 +115,19 @@ def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
     groups = training.groups()
     offered = list(chain.from_iterable(groups.values()))
     missing = state.absent("train", offered)
-    address.several("train", address.named(*offered), proposals.TELLING)
     names = st.multiselect(
-        "Rankers", offered, key="train", wrap=True, format_func=named,
+        "Rankers",
+        **address.multiselect("train", address.named(*offered), proposals.TELLING),
+        wrap=True, format_func=named,
         help="Each is trained by a job of its own. Type to search.",
     )  # fmt: skip
     state.instead("ranker", missing, *names)
     _every_ranker(groups, names)
     preset = _preset(names, usual)
     known = list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)]))
-    address.several("initial", address.named(*known), lists.initial)
     initial = st.multiselect(
         "Initial rankers",
-        known,
-        key="initial",
+        **address.multiselect("initial", address.named(*known), lists.initial),
         format_func=named,
         help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
     )
