@@ -76,7 +76,7 @@ def shown(section: sections.Section) -> str:
 
 def _picture(section: sections.Picture) -> str:
     """A picture with what it shows in words; the report's head holds the drawing program."""
-    figure, words = drawn(section.name, section.facts)
+    figure, words = drawn(section)
     picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
     said = html.escape(words)
     return (

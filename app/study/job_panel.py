@@ -36,7 +36,7 @@ def pictured(
             return
         picture, words = first(result)
         if picture is not None:
-            figure, alt = pictures.drawn(picture.name, picture.facts)
+            figure, alt = pictures.drawn(picture)
             st.plotly_chart(figure, key="first results", alt=alt)
         st.caption(f"First results: {words}")
 

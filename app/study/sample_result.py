@@ -31,7 +31,7 @@ def headline(result: StudyResult) -> Headline:
 def picture(result: StudyResult) -> Picture | None:
     """Its first picture; none of a kind that has none."""
     sections = STUDIES[result.recipe["kind"]].telling().sections(result, View())
-    return next((section for section in sections if isinstance(section, Picture)), None)
+    return next((section.complete for section in sections if isinstance(section, Picture)), None)
 
 
 def beside(kind: str) -> DeltaGenerator:
@@ -49,6 +49,6 @@ def beside(kind: str) -> DeltaGenerator:
         parts.headline(opened.computed(key, headline))
         shown = opened.computed(key, picture)
     if shown is not None:
-        figure, alt = pictures.drawn(shown.name, shown.facts)
+        figure, alt = pictures.drawn(shown)
         chart(figure, alt, "example", place=left.container(key="of_the_sample"), config=STILL)
     return right

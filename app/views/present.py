@@ -29,7 +29,7 @@ def page(titles: Mapping[str, str]) -> None:
         st.title(parts.headline_words(told))
         shown = opened.computed(key, sample_result.picture)
         if shown is not None:
-            figure, alt = pictures.drawn(shown.name, shown.facts)
+            figure, alt = pictures.drawn(shown)
             chart(drawn(projected, figure), alt, "presented picture", config=parts.PLAIN)
     with st.container(horizontal=True, vertical_alignment="center", key="presenting"):
         for label, icon, step, shortcut in (

@@ -54,7 +54,7 @@ def _study(kind: str, label: str) -> None:
     parts.headline(opened.computed(key, sample_result.headline))
     shown = opened.computed(key, sample_result.picture)
     if shown is not None:
-        figure, alt = pictures.drawn(shown.name, shown.facts)
+        figure, alt = pictures.drawn(shown)
         chart(figure, alt, f"tour {kind}", config=parts.PLAIN)
     parts.link(kind, label, query={state.USE: SAMPLE, "study": key})
 

@@ -364,6 +364,7 @@ def _collection_commands(
 
 def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     names = _command(commands, "list", "rankers:names", "what can be chosen")
+    names.set_defaults(first="open:look_over_list")
     names.add_argument(
         "kind",
         choices=(
@@ -537,6 +538,7 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     export = _command(commands, "export", "export:export", "write something stored to a file")
+    export.set_defaults(first="export_format:chosen")
     export.add_argument("what", help="a stored study, ranker or data set: key or name")
     export.add_argument(
         "out",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from shuffleproof.core.cli import export_format
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import done, measures_of, one_fold, store_of, workbench_of
 from shuffleproof.core.cli.work import drawn, report
@@ -32,20 +33,13 @@ from shuffleproof.core.studies.sections import View, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, inferred
 from shuffleproof.core.studies.user_names import row_name
 
-ENDINGS = {
-    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
-    ".parquet": "parquet", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
-    ".json": "json", ".pdf": "pdf", ".svg": "svg", ".png": "png",
-}  # fmt: skip
 FIGURES = ("pdf", "svg", "png")
 TITLES = {"markdown": "**{}**\n\n", "latex": ""}
 
 
 def export(arguments: argparse.Namespace) -> Answer:
     """`export`: a study's numbers, a ranker's run, a data set's judgments or LETOR text."""
-    chosen = arguments.format or ENDINGS.get(arguments.out.suffix)
-    if chosen is None:
-        raise UsageError(f"the ending {arguments.out.suffix!r} names no format; add --format")
+    chosen = export_format.chosen(arguments)
     told, store = {}, store_of(arguments)
     _check_flags(arguments, chosen, store)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -189,6 +189,12 @@ def look_over(arguments: argparse.Namespace) -> None:
         recipe_of(arguments)
 
 
+def look_over_list(arguments: argparse.Namespace) -> None:
+    """Refuse `list recipe` of a ranker that there is not, before rankers are loaded."""
+    if arguments.kind == "recipe" and arguments.of is not None:
+        refuse_unknown("rankers", [ranker_name(arguments.of)], "small")
+
+
 def asked(arguments: argparse.Namespace) -> tuple[Question, Scope]:
     """The question that a command of `study` asks, as it was looked over."""
     found: tuple[Question, Scope] = arguments.asked

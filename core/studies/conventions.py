@@ -67,14 +67,31 @@ def derived(
     >>> derived("NDCG(empty=one)", ["NDCG(empty=skip)"], values).tolist()
     [0.5, 1.0]
     """
+    return filled(*source(measure, stored), values)
+
+
+def source(measure: str, stored: Sequence[str]) -> tuple[int, str | None]:
+    """Where a measure's values are among those stored, and its `empty` where NaN is not it.
+
+    Raises:
+        DataError: the measure needs scores, which are not stored.
+    """
     if measure in stored:
-        return np.asarray(values[..., list(stored).index(measure), :], dtype=np.float32)
+        return list(stored).index(measure), None
     if _unfilled(measure) not in stored:
         remedy = "Run the study again for this measure."
         raise DataError(measure, "it does not follow from the values stored", remedy)
-    found = np.asarray(values[..., list(stored).index(_unfilled(measure)), :])
-    filled = converted(found.ravel(), np.isnan(found.ravel()), Measure.parse(measure).empty)
-    return filled.reshape(found.shape)
+    return list(stored).index(_unfilled(measure)), Measure.parse(measure).empty
+
+
+def filled(
+    at: int, empty: str | None, values: Float32[np.ndarray, "*trials measures queries"]
+) -> Float32[np.ndarray, "*trials queries"]:
+    """The values of the measure that `source` found."""
+    found = np.asarray(values[..., at, :], dtype=np.float32)
+    if empty is None:
+        return found
+    return converted(found.ravel(), np.isnan(found.ravel()), empty).reshape(found.shape)
 
 
 def _unfilled(measure: str) -> str:

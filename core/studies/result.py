@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -16,7 +17,7 @@ from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.conventions import filled, source
 from shuffleproof.core.words import counted, number, signed
 
 CONFIDENCE = 0.95
@@ -192,12 +193,22 @@ class StudyResult:
         )
 
     def _rows(self, ranker: str, family: str, level: int | float) -> Any:
-        trials = self.trials
-        chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
-        return np.flatnonzero(chosen.to_numpy())
+        return self._places.get((ranker, family, level), np.arange(0))
+
+    @cached_property
+    def _places(self) -> dict[Any, Any]:
+        """The rows of every point."""
+        return self.trials.groupby(["ranker", "family", "level"], sort=False).indices
+
+    @cached_property
+    def _sources(self) -> dict[str, tuple[int, str | None]]:
+        """What `source` found, by measure."""
+        return {}
 
     def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
-        return derived(measure, self.stored, np.asarray(self.values[rows]))
+        if measure not in self._sources:
+            self._sources[measure] = source(measure, self.stored)
+        return filled(*self._sources[measure], np.asarray(self.values[rows]))
 
     def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:
         return self._values(rows, measure).mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -4,7 +4,7 @@ The terminal, the files of its tables and the report walk them; the pages show t
 what is chosen leads to it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -73,13 +73,18 @@ class Picture:
 
     Attributes:
         name: of `shuffleproof.app.pictures.PICTURES`.
-        facts: what it is drawn from.
+        facts: what it is drawn from, or what gives that: only who draws it waits for it.
         tables: the same in numbers, where nothing can be drawn; none: another table says them.
     """
 
     name: str
-    facts: Sequence[Any]
+    facts: Sequence[Any] | Callable[[], Sequence[Any]]
     tables: Sequence[Table] = ()
+
+    @property
+    def complete(self) -> "Picture":
+        """The same with its facts there."""
+        return replace(self, facts=self.facts()) if callable(self.facts) else self
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,7 @@ MISTAKES = """
 2 | study card --families cut --rankers dlcm | cut | leave it out of a card
 1 | export nosuch x.csv | nosuch | list stored
 1 | export study- x.csv | study- | could be any of
-2 | export sample x.docx | '.docx' | add --format
+2 | export sample x.docx | '.docx' | or --format
 2 | export sample x.csv --figure 1 | --figure | .pdf
 2 | export sample x.pdf | data set | name a study
 1 | export sample taken/x.csv | taken | Name another path

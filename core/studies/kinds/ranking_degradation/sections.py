@@ -6,6 +6,7 @@ queries, and Holm's adjustment covers all answers to the same question in the ta
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -216,6 +217,11 @@ def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     return paired(frame, pairs).assign(measure=loss_in(measure))
 
 
+def _lost(result: StudyResult, family: str, measure: str) -> tuple[pd.DataFrame, str, str, str]:
+    losses = losses_of(result, family, measure)
+    return losses, family, loss_in(measure), entry_of(family).unit
+
+
 def _labels(frame: pd.DataFrame) -> list[str]:
     return [*dict.fromkeys(map(str, frame["ranker"]))]
 
@@ -284,9 +290,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         family, measure = str(name), str(of)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
-        yield Picture(
-            "curves", (losses_of(result, family, measure), family, loss_in(measure), unit)
-        )
+        yield Picture("curves", partial(_lost, result, family, measure))
         yield Picture("curves", (summary, family, measure, unit), [table])
         yield Finding(finding(result, family, measure))
         yield Convention(Measure.parse(measure).convention())
