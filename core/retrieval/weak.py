@@ -1,0 +1,259 @@
+"""Weak supervision: queries made of a collection's own texts, labelled by query likelihood.
+
+Literature: Dehghani et al., SIGIR 2017; Zamani et al., CIKM 2018, section 3.5 (a document of the
+labeller's list, one of the collection, the sign of the difference of their likelihoods). Their
+queries come from a log; a collection has none, so queries are spans, titles and weighted bags of
+words of its documents. The collection's own queries and judgments are never read.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Int32, Int64
+from scipy.sparse import csc_array, csr_array
+
+from shuffleproof.core.data.ragged import elements_of, offsets_of
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.retrieval.registry import Indexed, Ranked
+from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
+from shuffleproof.core.retrieval.words import QueryLikelihood, likelihood
+from shuffleproof.core.seeds import generator
+
+
+@dataclass(frozen=True)
+class WeakRecipe:
+    """How weak queries are made and which documents they find."""
+
+    queries: int = parameter(20_000, "weak queries", low=1)
+    spans: float = parameter(0.5, "share of them: runs of words of a text", low=0.0, high=1.0)
+    titles: float = parameter(
+        0.2, "share: titles; the rest are bags of a document's words drawn by tf · idf",
+        low=0.0, high=1.0,
+    )  # fmt: skip
+    shortest: int = parameter(2, "fewest words of a query", low=1, high=1000)
+    longest: int = parameter(10, "most words of a query", low=1, high=1000)
+    depth: int = parameter(100, "documents of the labeller's list of a query", low=1)
+    negatives: str = parameter(
+        "collection",
+        "where a triple's second document is from: the whole collection, or the list too",
+        choices=("collection", "list"),
+    )
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            ParameterError: a value outside of them, or shares and lengths that contradict.
+        """
+        check(self)
+        if self.spans + self.titles > 1:
+            allowed = "with `spans` at most 1 together"
+            raise ParameterError("titles", self.titles, allowed)
+        if self.longest < self.shortest:
+            raise ParameterError("longest", self.longest, f"at least shortest ({self.shortest})")
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Weak queries with two documents each and what the labeller says of them.
+
+    Attributes:
+        queries: places among the weak queries.
+        first: a document of the labeller's list.
+        second: another document.
+        first_scores: the labeller's scores of the first documents.
+        second_scores: of the second ones.
+    """
+
+    queries: Int64[np.ndarray, " batch"]
+    first: Int32[np.ndarray, " batch"]
+    second: Int32[np.ndarray, " batch"]
+    first_scores: Float32[np.ndarray, " batch"]
+    second_scores: Float32[np.ndarray, " batch"]
+
+
+class Labeller:
+    """Query likelihood of any query and any document, matching or not, as one table."""
+
+    def __init__(self, words: QueryLikelihood) -> None:
+        """Keep what each term adds to each document."""
+        index = words.index
+        shape = (len(index.lengths), len(index.starts) - 1)
+        self._words = words
+        self._added = csc_array((words.values, index.documents, index.starts), shape=shape).tocsr()
+        self._prior = np.log(words.mu * index.probability)
+        self.documents = shape[0]
+
+    def search(self, queries: Encoded, k: int) -> Ranked:
+        """The labeller's own list of each query."""
+        return self._words.weighted(
+            queries.tokens, queries.offsets, np.ones(len(queries.tokens)), k
+        )
+
+    def scores(
+        self, queries: Encoded, documents: Int32[np.ndarray, " documents"]
+    ) -> Float32[np.ndarray, "queries documents"]:
+        """The logarithm of p(query | document) of every query and every document."""
+        shape = (len(queries), self._added.shape[1])
+        ones = np.ones(len(queries.tokens))
+        counts = csr_array((ones, queries.tokens.copy(), queries.offsets.copy()), shape=shape)
+        constant = counts @ self._prior
+        bias = np.outer(queries.lengths, self._words.biases[documents])
+        added = (counts @ self._added[documents].T).toarray()
+        return (added + bias + constant[:, None]).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class WeakSupervision:
+    """Weak queries of a collection, the documents that the labeller finds, and its scores.
+
+    Attributes:
+        recipe: how they were made.
+        seed: of all draws.
+        queries: their terms.
+        found: the labeller's list of each; no query has an empty one.
+        labeller: scores of any of them and any document.
+    """
+
+    recipe: WeakRecipe
+    seed: int
+    queries: Encoded
+    found: Ranked
+    labeller: Labeller
+
+    def __len__(self) -> int:
+        """The number of weak queries."""
+        return len(self.queries)
+
+    def chosen(self, queries: Int64[np.ndarray, " batch"]) -> Encoded:
+        """The terms of some of the queries."""
+        return taken(self.queries, queries)
+
+    def triples(self, step: int, batch: int) -> Triples:
+        """The triples of a step, drawn by (seed, step): alike whenever they are asked for."""
+        draw = generator(self.seed, "weak", "triples", step)
+        queries = draw.integers(0, len(self), batch)
+        first = self._listed(queries, draw)
+        if self.recipe.negatives == "list":
+            second = self._listed(queries, draw)
+        else:
+            second = draw.integers(0, self.labeller.documents, batch).astype(np.int32)
+        table = self.labeller.scores(self.chosen(queries), np.concatenate([first, second]))
+        rows = np.arange(batch)
+        return Triples(queries, first, second, table[rows, rows], table[rows, batch + rows])
+
+    def _listed(
+        self, queries: Int64[np.ndarray, " batch"], draw: np.random.Generator
+    ) -> Int32[np.ndarray, " batch"]:
+        """A document of the list of each query."""
+        lengths = np.diff(self.found.offsets)[queries]
+        return self.found.documents[self.found.offsets[queries] + draw.integers(0, lengths)]
+
+
+def weak_supervision(
+    indexed: Indexed, recipe: WeakRecipe | None = None, seed: int = 0
+) -> WeakSupervision:
+    """The weak queries of a collection and their labeller.
+
+    Raises:
+        DataError: no document has as many words as the shortest query.
+    """
+    recipe = recipe or WeakRecipe()
+    queries = _drawn(indexed, recipe, generator(seed, "weak", "queries"))
+    labeller = Labeller(likelihood(indexed))
+    return WeakSupervision(recipe, seed, queries, labeller.search(queries, recipe.depth), labeller)
+
+
+def _drawn(indexed: Indexed, recipe: WeakRecipe, draw: np.random.Generator) -> Encoded:
+    """Weak queries, each out of one document of enough words."""
+    tokens, collection = indexed.tokens, indexed.collection
+    long = np.flatnonzero(tokens.documents.lengths >= recipe.shortest)
+    if not len(long):
+        raise DataError(
+            collection.name, f"no document has {recipe.shortest} known words",
+            "Weak queries are made of documents: ingest texts, or lower `shortest`.",
+        )  # fmt: skip
+    sources = long[draw.integers(0, len(long), recipe.queries)]
+    kinds = draw.random(recipe.queries)
+    titles = tokens.encode(collection.titles)
+    idf = np.log1p(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
+    found = []
+    for source, kind in zip(sources.tolist(), kinds.tolist(), strict=True):
+        length = int(draw.integers(recipe.shortest, recipe.longest + 1))
+        own = tokens.documents.of(source)
+        title = titles.of(source)[: recipe.longest]
+        if kind >= recipe.spans + recipe.titles:
+            found.append(_bag(own, idf, length, draw))
+        elif kind >= recipe.spans and len(title) >= recipe.shortest:
+            found.append(title)
+        else:
+            start = int(draw.integers(0, max(1, len(own) - length + 1)))
+            found.append(own[start : start + length])
+    offsets = offsets_of(np.array([len(one) for one in found], np.int64))
+    return Encoded(np.concatenate(found).astype(np.int32), offsets, np.zeros(len(found), np.int32))
+
+
+def _bag(
+    own: Int32[np.ndarray, " words"],
+    idf: np.ndarray,
+    length: int,
+    draw: np.random.Generator,
+) -> Int32[np.ndarray, " chosen"]:
+    """Different words of a document, drawn by tf · idf."""
+    terms, counts = np.unique(own, return_counts=True)
+    weights = counts * idf[terms]
+    keys = draw.exponential(size=len(terms)) / weights  # the smallest: drawn without replacement
+    return terms[np.argsort(keys, kind="stable")[:length]]
+
+
+def taken(texts: Encoded, chosen: Int64[np.ndarray, " chosen"]) -> Encoded:
+    """Some of several texts, in the order chosen."""
+    return Encoded(
+        texts.tokens[elements_of(texts.offsets, chosen)],
+        offsets_of(texts.lengths[chosen]),
+        texts.unknown[chosen],
+    )
+
+
+def ppmi_embeddings(
+    tokens: TokenisedCollection, width: int, reach: int = 10
+) -> Float32[np.ndarray, "terms width"]:
+    """Embeddings of the collection's terms: singular vectors of positive mutual information.
+
+    Positive pointwise mutual information of terms at most `reach` words apart in a document, terms
+    weighed by the root of the singular values, rows of length 1. Source: Levy & Goldberg, NIPS
+    2014.
+
+    Args:
+        tokens: the collection as terms.
+        width: of an embedding; the dimensions that a small vocabulary lacks are zero.
+        reach: how far apart two terms count as neighbours.
+    """
+    from scipy.sparse.linalg import svds  # noqa: PLC0415 (only who trains waits for it)
+
+    terms, encoded = len(tokens.terms), tokens.documents
+    owners = np.repeat(np.arange(len(encoded)), encoded.lengths)
+    counts = csr_array((terms, terms), dtype=np.float64)
+    for away in range(1, reach + 1):
+        near = owners[away:] == owners[:-away]
+        left, right = encoded.tokens[:-away][near], encoded.tokens[away:][near]
+        weight = np.full(len(left), 1 - (away - 1) / reach)
+        counts = counts + csr_array((weight, (left, right)), shape=(terms, terms))
+    both = (counts + counts.T).tocoo()
+    left, right = both.coords
+    sums: np.ndarray = np.bincount(left, both.data, minlength=terms)
+    information = np.log(both.data * sums.sum() / (sums[left] * sums[right]))
+    positive = information > 0
+    table = csr_array(
+        (information[positive], (left[positive], right[positive])), shape=(terms, terms)
+    )
+    found = np.zeros((terms, width), np.float32)
+    rank = min(width, terms - 1)
+    if rank >= 1 and table.nnz:
+        vectors, values, _ = svds(table, k=rank, v0=np.ones(terms), solver="arpack")
+        order = np.argsort(-values, kind="stable")
+        signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
+        found[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]
+    norms = np.linalg.norm(found, axis=1, keepdims=True)
+    return (found / np.where(norms > 0, norms, 1)).astype(np.float32)
