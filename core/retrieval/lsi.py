@@ -13,7 +13,6 @@ from scipy.sparse.linalg import svds
 from shuffleproof.core.data import stored
 from shuffleproof.core.retrieval.registry import Indexed, Ranked
 from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
-from shuffleproof.core.retrieval.words import joined
 from shuffleproof.core.store.keys import key_of
 
 KIND = "lsi"
@@ -38,7 +37,7 @@ class LatentSemanticIndex:
         """At most k documents for each query that has a known word."""
         asked = self._tokens.encode(query_texts)
         places = _of_length_one(weighted(asked, self._tokens) @ self._directions)
-        return joined([self._one(place, k) for place in places])
+        return Ranked.of_queries([self._one(place, k) for place in places])
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if not query.any():

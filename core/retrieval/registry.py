@@ -33,6 +33,14 @@ class Ranked:
     scores: Float32[np.ndarray, " found"]
     offsets: Int64[np.ndarray, " bounds"]
 
+    @classmethod
+    def of_queries(cls, found: Sequence[tuple[np.ndarray, np.ndarray]]) -> "Ranked":
+        """(documents, scores) of each query as one."""
+        offsets = np.cumsum([0, *(len(documents) for documents, _ in found)]).astype(np.int64)
+        documents = np.concatenate([np.zeros(0, np.int32), *(one for one, _ in found)])
+        scores = np.concatenate([np.zeros(0, np.float32), *(one for _, one in found)])
+        return cls(documents.astype(np.int32), scores.astype(np.float32), offsets)
+
     def of(self, query: int) -> tuple[Int32[np.ndarray, " own"], Float32[np.ndarray, " own"]]:
         """(documents, scores) of one query."""
         own = slice(self.offsets[query], self.offsets[query + 1])

@@ -1,4 +1,4 @@
-"""An inverted index of words, and the kernels that sum postings and keep the best documents."""
+"""An inverted index of words: which documents have each term, how often and where."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data.argsort_descending import best_first
 from shuffleproof.core.data.ragged import offsets_of, segment_ids
+from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import Ranked
 from shuffleproof.core.retrieval.text import TokenisedCollection
 
@@ -126,128 +126,6 @@ def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
     return found[:size], counts[:size]
 
 
-@no_type_check
-@compiled(nogil=True)
-def summed(  # noqa: PLR0913, PLR0917 (a kernel)
-    documents: np.ndarray,
-    values: np.ndarray,
-    starts: np.ndarray,
-    chosen: np.ndarray,
-    weights: np.ndarray,
-    biases: np.ndarray,
-    bias: float,
-    total: np.ndarray,
-    touched: np.ndarray,
-) -> int:
-    """Add up the chosen postings by document; returns how many documents were touched.
-
-    Args:
-        documents: of all postings.
-        values: what a posting adds to its document.
-        starts: bounds of each list of postings.
-        chosen: the lists.
-        weights: what each of them is multiplied by.
-        biases: what each document gets that is touched, times `bias`.
-        bias: see above.
-        total: a sum a document, NaN before; changed.
-        touched: filled with the documents touched.
-    """
-    size = 0
-    for place in range(len(chosen)):
-        weight = weights[place]
-        for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
-            document = documents[posting]
-            if np.isnan(total[document]):
-                total[document] = biases[document] * bias
-                touched[size] = document
-                size += 1
-            total[document] += weight * values[posting]
-    return size
-
-
-@no_type_check
-@compiled(nogil=True)
-def best(total: np.ndarray, touched: np.ndarray, size: int, k: int) -> tuple[np.ndarray, ...]:
-    """The k best of the documents touched, ties by place; `total` is NaN again afterwards."""
-    kept = min(size, k)
-    heap = np.empty(kept, dtype=np.int32)  # the worst of those kept on top
-    scores = np.empty(kept, dtype=np.float64)
-    filled = 0
-    for at in range(size):
-        document = touched[at]
-        score = total[document]
-        total[document] = np.nan
-        if filled < kept:
-            child = filled
-            filled += 1
-            while child > 0:
-                parent = (child - 1) // 2
-                worse = score < scores[parent] or (
-                    score == scores[parent] and document > heap[parent]
-                )
-                if not worse:
-                    break
-                heap[child], scores[child] = heap[parent], scores[parent]
-                child = parent
-            heap[child], scores[child] = document, score
-            continue
-        if kept == 0 or score < scores[0] or (score == scores[0] and document > heap[0]):
-            continue
-        parent = 0
-        while True:
-            child = 2 * parent + 1
-            if child >= kept:
-                break
-            right = child + 1
-            if right < kept and (
-                scores[right] < scores[child]
-                or (scores[right] == scores[child] and heap[right] > heap[child])
-            ):
-                child = right
-            below = scores[child] < score or (scores[child] == score and heap[child] > document)
-            if not below:
-                break
-            heap[parent], scores[parent] = heap[child], scores[child]
-            parent = child
-        heap[parent], scores[parent] = document, score
-    order = best_first(scores, heap)
-    return heap[order], scores[order]
-
-
-@no_type_check
-@compiled(nogil=True)
-def _searched(  # noqa: PLR0913, PLR0917 (a kernel)
-    documents: np.ndarray,
-    values: np.ndarray,
-    starts: np.ndarray,
-    tokens: np.ndarray,
-    bounds: np.ndarray,
-    weights: np.ndarray,
-    biases: np.ndarray,
-    bias: np.ndarray,
-    k: int,
-) -> tuple[np.ndarray, ...]:
-    """The k best documents of each query, one after the other."""
-    queries = len(bounds) - 1
-    total = np.full(len(biases), np.nan)
-    touched = np.empty(len(biases), dtype=np.int32)
-    ends = np.zeros(queries + 1, dtype=np.int64)
-    found = np.empty(queries * min(k, len(biases)), dtype=np.int32)
-    scores = np.empty(len(found), dtype=np.float32)
-    for query in range(queries):
-        own = slice(bounds[query], bounds[query + 1])
-        size = summed(
-            documents, values, starts, tokens[own], weights[own], biases, bias[query], total,
-            touched,
-        )  # fmt: skip
-        own_best, own_scores = best(total, touched, size, k)
-        start, end = ends[query], ends[query] + len(own_best)
-        found[start:end] = own_best
-        scores[start:end] = own_scores
-        ends[query + 1] = end
-    return found[: ends[-1]].copy(), scores[: ends[-1]].copy(), ends
-
-
 def searched(  # noqa: PLR0913, PLR0917 (a query's parts)
     index: WordIndex,
     values: Float32[np.ndarray, " postings"],
@@ -270,10 +148,6 @@ def searched(  # noqa: PLR0913, PLR0917 (a query's parts)
         biases: of each document (default: 0).
         bias: what each query multiplies them by.
     """
+    postings = Postings(index.starts, index.documents, values, len(index.lengths))
     own = np.ones(len(tokens)) if weights is None else weights
-    of_documents = np.zeros(len(index.lengths)) if biases is None else biases
-    of_queries = np.zeros(len(bounds) - 1) if bias is None else bias
-    found, scores, ends = _searched(
-        index.documents, values, index.starts, tokens, bounds, own, of_documents, of_queries, k
-    )
-    return Ranked(found, scores, ends)
+    return postings.search(tokens, bounds, own, k, biases, bias)

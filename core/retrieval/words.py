@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import Indexed, Ranked, Retriever
-from shuffleproof.core.retrieval.word_index import WordIndex, best, searched, summed
+from shuffleproof.core.retrieval.word_index import WordIndex, searched
 
 DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -137,7 +138,7 @@ class SequentialDependence:
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it."""
         asked = self._words.index.tokens.encode(query_texts)
-        return joined([self._one(asked.of(query), k) for query in range(len(asked))])
+        return Ranked.of_queries([self._one(asked.of(query), k) for query in range(len(asked))])
 
     def _one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         index, recipe, mu = self._words.index, self._recipe, self._words.mu
@@ -160,15 +161,14 @@ class SequentialDependence:
                     constant += weight * float(np.log(prior))
         if not documents:
             return np.zeros(0, np.int32), np.zeros(0, np.float32)
-        total = np.full(len(index.lengths), np.nan)
-        touched = np.empty(len(index.lengths), np.int32)
-        bounds = np.cumsum([0, *(len(one) for one in documents)])
-        size = summed(
-            np.concatenate(documents), np.concatenate(values), bounds, np.arange(len(documents)),
-            np.array(weights), self._words.biases, float(np.sum(weights)), total, touched,
+        bounds = np.cumsum([0, *map(len, documents)])
+        ranked = Postings(
+            bounds, np.concatenate(documents), np.concatenate(values), len(index.lengths)
+        ).search(
+            np.arange(len(documents), dtype=np.int32), np.array([0, len(documents)]),
+            np.array(weights), k, self._words.biases, np.array([np.sum(weights)]),
         )  # fmt: skip
-        found, scores = best(total, touched, size, k)
-        return found, (scores + constant).astype(np.float32)
+        return ranked.documents, (ranked.scores + constant).astype(np.float32)
 
 
 class RelevanceFeedback:
@@ -213,14 +213,6 @@ class RelevanceFeedback:
         for term in chosen:
             weight[term] = weight.get(term, 0.0) + (1 - share) * new[term] / total
         return weight
-
-
-def joined(found: Sequence[tuple[np.ndarray, np.ndarray]]) -> Ranked:
-    """(documents, scores) of each query as one."""
-    offsets = np.cumsum([0, *(len(documents) for documents, _ in found)]).astype(np.int64)
-    documents = np.concatenate([np.zeros(0, np.int32), *(one for one, _ in found)])
-    scores = np.concatenate([np.zeros(0, np.float32), *(one for _, one in found)])
-    return Ranked(documents.astype(np.int32), scores.astype(np.float32), offsets)
 
 
 def bm25(indexed: Indexed) -> Retriever:

@@ -1,0 +1,121 @@
+"""Search in learnt sparse vectors beside SciPy's product, and BM25 beside bm25s."""
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.retrieval.text import Analysis
+from shuffleproof.core.retrieval.words import Bm25
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+
+DOCUMENTS, DIMENSIONS, NONZEROS, QUERIES, DEPTH = 20_000, 10_000, 100, 500, 100
+BEST = 10
+TERMS, LENGTH = 20_000, 60
+
+
+def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (every job's form)
+    """20,000 documents of 100 dimensions out of 10,000 (a tenth when quick); BM25 on as many."""
+    size = DOCUMENTS // 10 if quick else DOCUMENTS
+    documents, queries = _vectors("documents", size), _vectors("queries", QUERIES)
+    index = SparseIndex.of(documents)
+    if not _alike(index, queries.chosen(np.arange(20))):
+        message = "the index differs from the product"
+        raise AssertionError(message)
+    single = [queries.chosen(np.array([place])) for place in range(QUERIES)]
+    seconds = np.array([_seconds(lambda own=own: index.search(own, BEST)) for own in single])  # type: ignore[misc]
+    shape = f"{size} × {DIMENSIONS}, {NONZEROS} non-zeros, queries one by one, the best {BEST}"
+    floor = None if quick else 1.0
+    rows = [
+        compared(f"search, {word}", (float(value), ceiling), "our ceiling", floor, shape)
+        for word, value, ceiling in (
+            ("p95", np.quantile(seconds, 0.95), 1e-3),
+            ("median", np.median(seconds), 1e-4),
+        )
+    ]
+    ours, peer = interleaved(
+        lambda: index.search(queries, DEPTH), lambda: index.product(queries, DEPTH)
+    )
+    note = f"{QUERIES} queries at once, the best {DEPTH}"
+    rows.append(compared("search", (ours, peer), "SciPy's product", floor, note))
+    (made,) = interleaved(lambda: SparseIndex.of(documents))
+    ceiling = size / 20_000
+    note = f"{size / made:,.0f} vectors a second"
+    return [
+        *rows,
+        compared("indexing", (made, ceiling), "our ceiling", floor, note),
+        _bm25(size, floor),
+    ]
+
+
+def _vectors(name: str, size: int) -> SparseVectors:
+    """Vectors whose dimensions are drawn evenly, their weights between 0 and 1."""
+    draw = generator(0, "bench", "retrieval", name)
+    picked = draw.integers(0, DIMENSIONS, size=(size, NONZEROS))
+    rows = np.repeat(np.arange(size), NONZEROS)
+    table = np.unique(rows * DIMENSIONS + picked.ravel())
+    offsets = np.searchsorted(table, np.arange(size + 1) * DIMENSIONS)
+    weights = draw.random(len(table), dtype=np.float32) + np.float32(1e-3)
+    return SparseVectors(offsets, (table % DIMENSIONS).astype(np.int32), weights, DIMENSIONS)
+
+
+def _alike(index: SparseIndex, queries: SparseVectors) -> bool:
+    ours, peer = index.search(queries, DEPTH), index.product(queries, DEPTH)
+    same = np.array_equal(ours.offsets, peer.offsets)
+    return same and np.allclose(ours.scores, peer.scores, rtol=1e-6, atol=0)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _bm25(size: int, floor: float | None) -> BenchRow:
+    """Words by Zipf; both sides are given words that are tokenised."""
+    if not find_spec("bm25s"):
+        return BenchRow("BM25", None, None, "bm25s", None, floor, note="bm25s is not installed")
+    import bm25s  # noqa: PLC0415 (an extra)
+
+    draw = generator(0, "bench", "retrieval", "words")
+    share = 1 / np.arange(1, TERMS + 1)
+    words = np.array([f"w{place}" for place in range(TERMS)])
+    drawn = words[draw.choice(TERMS, size=(size, LENGTH), p=share / share.sum())].tolist()
+    asked = words[draw.choice(TERMS, size=(QUERIES, 4), p=share / share.sum())].tolist()
+    theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
+    theirs.index(drawn, show_progress=False)
+    with TemporaryDirectory() as folder:
+        ours = Bm25(Indexed(_collection(drawn), Store(Path(folder)), PLAIN).words)
+        texts = [" ".join(query) for query in asked]
+        seconds = interleaved(
+            lambda: ours.search(texts, DEPTH),
+            lambda: theirs.retrieve(asked, k=DEPTH, show_progress=False),
+        )
+    note = f"{size} documents of {LENGTH} words, {QUERIES} queries of 4"
+    return compared("BM25", (seconds[0], seconds[1]), "bm25s", floor, note)
+
+
+PLAIN = Analysis("blanks", "none", "none")
+
+
+def _collection(documents: list[list[str]]) -> Collection:
+    ids = TextColumn.of([str(place) for place in range(len(documents))])
+    none = np.zeros(0, np.int32)
+    return Collection(
+        "generated", ids, TextColumn.of([""] * len(documents)),
+        TextColumn.of([" ".join(words) for words in documents]), (), (), np.array([0]),
+        TextColumn.of([]), none, none, (), "generated",
+    )  # fmt: skip
+
+
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"retrieval": retrieval}

@@ -1,0 +1,193 @@
+"""An exact inverted index over learnt sparse vectors.
+
+The score of a document is the dot product of its vector with the query's. Every posting of the
+query's dimensions is read and nothing is approximated, so scores are those of the dense product.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple, no_type_check
+
+import numpy as np
+from jaxtyping import Int64
+
+from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data import stored
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.retrieval.postings import Postings
+from shuffleproof.core.retrieval.registry import Ranked
+from shuffleproof.core.retrieval.sparse import SparseVectors, joined
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+
+KIND = "sparse-index"
+FORMAT = "shuffleproof-sparse-index-1"
+FILE = "index.safetensors"
+
+
+class Reason(NamedTuple):
+    """What one dimension adds to a score.
+
+    Attributes:
+        dimension: which.
+        query: its weight in the query.
+        document: its weight in the document.
+    """
+
+    dimension: int
+    query: float
+    document: float
+
+    @property
+    def added(self) -> float:
+        """What it adds to the score."""
+        return self.query * self.document
+
+
+@dataclass(frozen=True, eq=False)
+class SparseIndex:
+    """Postings by dimension, beside the vectors that they are made of.
+
+    Attributes:
+        vectors: of the documents.
+        postings: the same by dimension.
+
+    >>> index = SparseIndex.of(SparseVectors.of(np.array([[1, 0], [2, 3]], np.float32)))
+    >>> found = index.search(SparseVectors.of(np.array([[1, 1], [0, 0]], np.float32)), 10)
+    >>> found.documents.tolist(), found.scores.tolist(), found.offsets.tolist()
+    ([1, 0], [5.0, 1.0], [0, 2, 2])
+    """
+
+    vectors: SparseVectors
+    postings: Postings
+
+    @classmethod
+    def of(cls, vectors: SparseVectors) -> "SparseIndex":
+        """The index of documents."""
+        counts = np.bincount(vectors.dimensions, minlength=vectors.width).astype(np.int64)
+        starts = offsets_of(counts)
+        documents, weights = _by_dimension(
+            vectors.offsets, vectors.dimensions, vectors.weights, starts
+        )
+        return cls(vectors, Postings(starts, documents, weights, len(vectors)))
+
+    @cached_property
+    def document_frequency(self) -> Int64[np.ndarray, " dimensions"]:
+        """How many documents have each dimension."""
+        return np.diff(self.postings.starts)
+
+    def search(self, queries: SparseVectors, k: int) -> Ranked:
+        """At most k documents for each query: those that share a dimension with it, ties by place.
+
+        Raises:
+            DataError: the queries have another number of dimensions.
+        """
+        if queries.width != self.vectors.width:
+            found = f"{queries.width} dimensions, the index has {self.vectors.width}"
+            raise DataError("the queries", found, "Encode both with one network.")
+        if find_spec("numba") is None:
+            return self.product(queries, k)
+        weights = queries.weights.astype(np.float64)
+        return self.postings.search(queries.dimensions, queries.offsets, weights, k)
+
+    def product(self, queries: SparseVectors, k: int) -> Ranked:
+        """What `search` finds, by SciPy's product of the matrices."""
+        rows = queries.matrix.astype(np.float64) @ self.vectors.matrix.T
+        found = []
+        for query in range(len(queries)):
+            own = slice(rows.indptr[query], rows.indptr[query + 1])
+            places, scores = rows.indices[own], rows.data[own]
+            order = np.lexsort((places, -scores))[:k]
+            found.append((places[order].astype(np.int32), scores[order].astype(np.float32)))
+        return Ranked.of_queries(found)
+
+    def touched(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
+        """How many postings each query reads."""
+        read = np.append(0, np.cumsum(self.document_frequency[queries.dimensions]))
+        return read[queries.offsets[1:]] - read[queries.offsets[:-1]]
+
+    def added(self, vectors: SparseVectors) -> "SparseIndex":
+        """The index with more documents behind those that are there."""
+        return SparseIndex.of(joined(self.vectors, vectors))
+
+    def removed(self, places: Sequence[int]) -> "SparseIndex":
+        """The index without some documents; those behind them move up.
+
+        Raises:
+            DataError: there is no such document.
+        """
+        there = np.ones(len(self.vectors), dtype=bool)
+        for place in places:
+            if not 0 <= place < len(there):
+                known = f"Documents are 0 … {len(there) - 1}."
+                raise DataError(f"document {place}", "it is not in the index", known)
+            there[place] = False
+        return SparseIndex.of(self.vectors.chosen(np.flatnonzero(there)))
+
+    def explain(self, query: SparseVectors, document: int) -> list[Reason]:
+        """Why a document has its score: what each shared dimension adds, the most first.
+
+        Args:
+            query: one query.
+            document: its place.
+        """
+        asked, there = query.text(0), self.vectors.text(document)
+        shared = [Reason(each, asked[each], there[each]) for each in asked if each in there]
+        return sorted(shared, key=lambda reason: (-reason.added, reason.dimension))
+
+    def save(self, path: Path) -> None:
+        """Write it to a file; whole or not at all."""
+        arrays = {
+            "offsets": self.vectors.offsets, "dimensions": self.vectors.dimensions,
+            "weights": self.vectors.weights, "starts": self.postings.starts,
+            "documents": self.postings.documents, "values": self.postings.values,
+        }  # fmt: skip
+        stored.write(path, arrays, {"format": FORMAT, "width": str(self.vectors.width)})
+
+    @classmethod
+    def open(cls, path: Path) -> "SparseIndex":
+        """Open what `save` wrote, memory-mapped.
+
+        Raises:
+            DataError: there is no such file, or it is damaged.
+        """
+        arrays, about = stored.mapped(path, FORMAT)
+        vectors = SparseVectors(
+            arrays["offsets"], arrays["dimensions"], arrays["weights"], int(about["width"])
+        )
+        values = arrays["starts"], arrays["documents"], arrays["values"]
+        return cls(vectors, Postings(*values, len(vectors)))
+
+
+def kept(vectors: SparseVectors, store: Store) -> SparseIndex:
+    """The index of documents, from the store or made and kept there."""
+    recipe = {"documents": len(vectors), "dimensions": vectors.width}
+    key = key_of(KIND, recipe, [vectors.digest])
+    with store.lock(key):
+        artefact = store.find(key)
+        if artefact is None:
+            made = SparseIndex.of(vectors)
+            facts = {"postings": len(vectors.weights)}
+            artefact = store.add(key, recipe, lambda at: made.save(at / FILE), facts)
+    return SparseIndex.open(artefact.path / FILE)
+
+
+@no_type_check
+@compiled(nogil=True)
+def _by_dimension(
+    offsets: np.ndarray, dimensions: np.ndarray, weights: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """The entries of rows by column: (row, weight) of each, rows rising within a column."""
+    place = starts[:-1].copy()
+    rows = np.empty(len(dimensions), dtype=np.int32)
+    values = np.empty(len(dimensions), dtype=np.float32)
+    for row in range(len(offsets) - 1):
+        for entry in range(offsets[row], offsets[row + 1]):
+            at = place[dimensions[entry]]
+            rows[at], values[at] = row, weights[entry]
+            place[dimensions[entry]] = at + 1
+    return rows, values

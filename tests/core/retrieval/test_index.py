@@ -1,0 +1,183 @@
+"""The inverted index of learnt vectors against the dense product, and the gates of sparsity."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.errors import ArtefactError, DataError
+from shuffleproof.core.retrieval import index as module
+from shuffleproof.core.retrieval.gates import Gates
+from shuffleproof.core.retrieval.index import SparseIndex, kept
+from shuffleproof.core.retrieval.sparse import SparseVectors, joined
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+
+
+def dense(seed, texts, width=50, share=0.15):
+    """Rows with few entries; one in ten is empty, weights are eighths so that sums tie."""
+    draw = generator(seed, "index")
+    rows = draw.integers(1, 9, size=(texts, width)) / 8 * (draw.random((texts, width)) < share)
+    rows[::10] = 0
+    return rows.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return dense(1, 300)
+
+
+@pytest.fixture(scope="module")
+def queries():
+    return dense(2, 40, share=0.08)
+
+
+@pytest.fixture(scope="module")
+def index(documents):
+    return SparseIndex.of(SparseVectors.of(documents))
+
+
+def by_definition(documents, queries, k):
+    """(documents, scores) of each query: those with a score, the best first, ties by place."""
+    found = []
+    for scores in queries.astype(np.float64) @ documents.astype(np.float64).T:
+        order = sorted(np.flatnonzero(scores), key=lambda place: (-scores[place], place))[:k]
+        found.append((order, scores[order]))
+    return found
+
+
+@pytest.mark.parametrize("k", [1, 7, 1000])
+@pytest.mark.parametrize("way", ["search", "product"])
+def test_the_scores_are_those_of_the_dense_product(index, documents, queries, k, way):
+    found = getattr(index, way)(SparseVectors.of(queries), k)
+    for query, (order, scores) in enumerate(by_definition(documents, queries, k)):
+        own, own_scores = found.of(query)
+        assert own.tolist() == list(order)
+        assert own_scores == pytest.approx(scores, abs=1e-6)
+
+
+def test_without_numba_the_product_answers(index, queries, monkeypatch):
+    asked = SparseVectors.of(queries)
+    expected = index.search(asked, 5)
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    found = index.search(asked, 5)
+    assert found.documents.tolist() == expected.documents.tolist()
+    assert found.scores == pytest.approx(expected.scores)
+
+
+def test_a_query_that_matches_nothing_is_counted_and_finds_nothing(index, queries):
+    asked = SparseVectors.of(queries)
+    found = index.search(asked, 5)
+    empty = np.flatnonzero(asked.nonzeros == 0)
+    assert set(range(0, 40, 10)) <= set(empty.tolist())
+    assert [len(found.of(int(query))[0]) for query in empty] == [0] * len(empty)
+    assert Gates.of(index, asked).empty_share == len(empty) / 40
+
+
+def saved(index, path):
+    index.save(path)
+    return path.read_bytes()
+
+
+def test_adding_and_removing_restores_the_bytes(index, documents, tmp_path):
+    more = SparseVectors.of(dense(3, 25))
+    before = saved(index, tmp_path / "before")
+    larger = index.added(more)
+    assert len(larger.vectors) == 325
+    assert saved(larger, tmp_path / "larger") != before
+    assert saved(larger.removed(range(300, 325)), tmp_path / "after") == before
+    whole = SparseIndex.of(SparseVectors.of(np.vstack([documents, dense(3, 25)])))
+    assert saved(larger, tmp_path / "larger") == saved(whole, tmp_path / "whole")
+    without = SparseIndex.of(SparseVectors.of(np.delete(documents, [3, 99], axis=0)))
+    assert saved(index.removed([99, 3]), tmp_path / "less") == saved(without, tmp_path / "one")
+
+
+def test_why_a_document_has_its_score(index, queries):
+    asked = SparseVectors.of(queries)
+    found = index.search(asked, 3)
+    for query in (1, 2, 3):
+        own = asked.chosen(np.array([query]))
+        documents, scores = found.of(query)
+        for document, score in zip(documents, scores, strict=True):
+            reasons = index.explain(own, int(document))
+            assert sum(reason.added for reason in reasons) == pytest.approx(score, abs=1e-6)
+            assert [one.added for one in reasons] == sorted(one.added for one in reasons)[::-1]
+
+
+def test_it_is_kept_by_its_content_and_opened_where_it_lies(index, queries, tmp_path):
+    store = Store(tmp_path)
+    first = kept(index.vectors, store)
+    place = next(store.artefacts(module.KIND)).path / module.FILE
+    made = place.stat().st_mtime_ns
+    again = kept(index.vectors, store)
+    assert place.stat().st_mtime_ns == made
+    assert isinstance(again.postings.values.base, object)
+    assert not again.postings.values.flags.writeable
+    asked = SparseVectors.of(queries)
+    assert first.search(asked, 9).scores.tobytes() == index.search(asked, 9).scores.tobytes()
+    place.write_bytes(place.read_bytes()[:100])
+    with pytest.raises(ArtefactError, match=module.FILE):
+        kept(index.vectors, store)
+
+
+@pytest.mark.parametrize(
+    ("rows", "place"),
+    [([[0, -1.0]], "text 0, dimension 1"), ([[0, 1], [np.nan, 0]], "text 1, dimension 0"),
+     ([[np.inf, 0]], "text 0, dimension 0")],
+)  # fmt: skip
+def test_weights_are_above_0(rows, place):
+    with pytest.raises(DataError, match=place):
+        SparseVectors.of(np.array(rows, np.float32))
+
+
+def test_other_widths_and_documents_that_are_not_there_are_refused(index):
+    narrow = SparseVectors.of(np.ones((1, 3), np.float32))
+    with pytest.raises(DataError, match="3 dimensions, the index has 50"):
+        index.search(narrow, 1)
+    with pytest.raises(DataError, match="3 dimensions beside 50"):
+        joined(index.vectors, narrow)
+    with pytest.raises(DataError, match="document 300"):
+        index.removed([300])
+
+
+def test_lines_are_what_other_indexes_read(index, documents):
+    lines = [json.loads(line) for line in index.vectors.lines([f"d{n}" for n in range(300)])]
+    assert [line["id"] for line in lines[:2]] == ["d0", "d1"]
+    row = np.zeros(50, np.float32)
+    row[[int(dimension) for dimension in lines[7]["vector"]]] = list(lines[7]["vector"].values())
+    assert row.tolist() == documents[7].tolist()
+
+
+def test_no_documents_and_no_queries():
+    none = SparseVectors.of(np.zeros((0, 4), np.float32))
+    one = SparseVectors.of(np.ones((1, 4), np.float32))
+    assert SparseIndex.of(none).search(one, 3).offsets.tolist() == [0, 0]
+    assert SparseIndex.of(one).search(none, 3).offsets.tolist() == [0]
+    assert Gates.of(SparseIndex.of(none), none) == Gates(*[0.0] * 6)
+
+
+def test_gates_by_their_definitions(index, documents, queries):
+    gates = Gates.of(index, SparseVectors.of(queries))
+    frequency = (documents > 0).sum(axis=0)
+    read = ((queries > 0) @ frequency).mean() / 300
+    matched = ((queries @ documents.T) > 0).mean()
+    assert gates.postings_per_query_over_n == pytest.approx(read)
+    assert gates.largest_document_frequency == frequency.max() / 300
+    assert gates.matched_share == pytest.approx(matched)
+    assert gates.nonzeros_document == (documents > 0).sum(axis=1).mean()
+    assert gates.nonzeros_query == (queries > 0).sum(axis=1).mean()
+    assert gates.failed == (f"{gates.empty_share:.1%} of the texts are empty",)
+    assert not gates.dense_in_disguise
+
+
+def test_what_reads_everything_is_dense_in_disguise_however_many_zeros_it_has():
+    rows = np.eye(100, 1000, dtype=np.float32)
+    rows[:, 999] = 1  # 998 of 1,000 are zeros
+    vectors = SparseVectors.of(rows)
+    gates = Gates.of(SparseIndex.of(vectors), vectors)
+    assert gates.dense_in_disguise
+    assert gates.failed == (
+        "a dimension is in 100% of the documents", "a query matches 100% of the documents",
+    )  # fmt: skip
