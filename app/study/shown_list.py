@@ -87,16 +87,30 @@ def show(new: ShownOrder) -> None:
 
 
 def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
-    """Draw the choice of a query; what belongs to the one before is forgotten with it."""
-    usual = address.selectbox("query", address.named(*data.queries), data.queries[data.telling])
+    """Draw the choice of a query; what belongs to the one before is forgotten with it.
+
+    It goes along from page to page: one that is not the page's own has the way back beside it.
+    """
+    own = data.queries[data.telling]
     chosen = str(
         st.selectbox(
-            "Query", **usual, on_change=forget,
-            help="A query of the test part; type to search.",
+            "Query", **address.selectbox("query", address.named(*data.queries), own),
+            on_change=forget, help="A query of the test part; type to search.",
         )
     )  # fmt: skip
     captions.said(chosen)
+    if chosen != own:
+        st.button(
+            f"Back to query {escaped(own)}", key="own query", type="tertiary",
+            icon=":material/undo:", on_click=_choose_query, args=(own, forget),
+            help=f"Query {escaped(chosen)} goes along from page to page until another is chosen.",
+        )  # fmt: skip
     return chosen
+
+
+def _choose_query(query: str, forget: Callable[[], None]) -> None:
+    st.session_state["query"] = query
+    forget()
 
 
 def forget_hand() -> None:

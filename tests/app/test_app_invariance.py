@@ -122,6 +122,18 @@ def test_the_address_restores_the_list(trained_sample, page, monkeypatch):
     assert again.selectbox(key="query").value == page.selectbox(key="query").value
 
 
+def test_a_query_that_goes_along_has_its_way_back(page):
+    own = page.selectbox(key="query").value
+    assert not [one for one in page.button if one.key == "own query"]
+    page = page.selectbox(key="query").select_index(5).run()
+    other = page.selectbox(key="query").value
+    back = button(page, f"Back to query {own}")
+    assert f"Query {other} goes along" in back.help
+    page = back.click().run()
+    assert (page.selectbox(key="query").value, asked(page, "query")) == (own, own)
+    assert not [one for one in page.button if one.key == "own query"]
+
+
 def test_sorting_by_label_and_by_a_feature(page):
     page = page.selectbox(key="sorted").select("label").run()
     assert asked(page, "order") == "label"
