@@ -41,3 +41,8 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
         finished(RankingDegradation((label,), tuple(levels), **study).run(workbench)),
         workbench,
     )
+
+
+def alike(query, a, b):  # noqa: ARG001 (what a judge is given)
+    """A judge to whom all documents are alike."""
+    return 0.5

@@ -141,8 +141,8 @@ def _listed(path: Path) -> dict[str, list[str]]:
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """One line: names as written, and where it stands."""
+class Answer:
+    """One line: names as written; `stated` where the preference was."""
 
     query: str
     a: str
@@ -179,7 +179,7 @@ class _Judgments:
             if form == "matrix":
                 self._matrix(path)
             else:
-                for at, line, answer in _answers(path, self.reading):
+                for at, line, answer in answers(path, self.reading):
                     self._take(path, at, line, answer)
         for query, items in (self.known or {}).items():
             own = self.items[self._query(query)]
@@ -207,7 +207,7 @@ class _Judgments:
             self.items.append({})
         return found
 
-    def _take(self, path: Path, at: int, line: str, answer: _Answer | str) -> None:
+    def _take(self, path: Path, at: int, line: str, answer: Answer | str) -> None:
         if isinstance(answer, str):
             if self.reading.malformed == "error":
                 remedy = f"{FORM} Mend the line, or leave such answers out: --malformed skip."
@@ -311,7 +311,7 @@ class _Judgments:
                 raise DataError(place, found, "Ask for one pair with it, or leave it out.")
 
 
-def _answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | str]]:
+def answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
     """Line number, line and what it answers, or what is wrong with it."""
     if path.suffix == ".parquet":
         yield from _parquet(path, reading)
@@ -329,7 +329,7 @@ def _answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer |
     yield from _table(path, reading)
 
 
-def _table(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | str]]:
+def _table(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
     import csv  # noqa: PLC0415 (beside what it reads)
 
     lines = _lines(path)
@@ -360,7 +360,7 @@ def _table(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | s
         yield at, line, _answer(path, at, line, cell, stated=stated)
 
 
-def _of_json(path: Path, at: int, line: str, reading: Reading) -> _Answer | str:
+def _of_json(path: Path, at: int, line: str, reading: Reading) -> Answer | str:
     try:
         entry = json.loads(line)
         named = {name: entry.get(reading.columns.get(name, name)) for name in COLUMNS}
@@ -368,10 +368,11 @@ def _of_json(path: Path, at: int, line: str, reading: Reading) -> _Answer | str:
         remedy = 'A line reads: {"query": …, "a": …, "b": …, "preference": …}.'
         raise LetorError(path, at, line, "no JSON object", remedy) from error
     cell = {name: str(value) for name, value in named.items() if value is not None}
-    return _answer(path, at, line, cell, stated="preference" in cell)
+    stated = reading.columns.get("preference", "preference") in entry
+    return _answer(path, at, line, cell, stated=stated)
 
 
-def _parquet(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer | str]]:
+def _parquet(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
     import pandas as pd  # noqa: PLC0415 (who reads Parquet waits for it)
 
     try:
@@ -392,7 +393,7 @@ def _parquet(path: Path, reading: Reading) -> Iterator[tuple[int, str, _Answer |
 
 def _answer(
     path: Path, at: int, line: str, cell: Mapping[str, str], *, stated: bool
-) -> _Answer | str:
+) -> Answer | str:
     """What a line says, or what is wrong with its preference."""
     query, a, b = (cell.get(name, "") for name in ("query", "a", "b"))
     if not (query and a and b):
@@ -415,7 +416,7 @@ def _answer(
         found = f"{quoted(a)} against itself"
         raise LetorError(path, at, line, found, "A pair is of two items: leave the line out.")
     first = cell.get("first", "a" if stated else "")
-    return _Answer(query, a, b, value, votes, cell.get("judge", ""), first, stated)
+    return Answer(query, a, b, value, votes, cell.get("judge", ""), first, stated)
 
 
 def _preference(text: str) -> tuple[float, float] | str:
@@ -440,7 +441,7 @@ def _preference(text: str) -> tuple[float, float] | str:
     return value, 1.0
 
 
-def _log(path: Path) -> Iterator[tuple[int, str, _Answer | str]]:
+def _log(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
     """A judge's log: a pair, its answer with the first shown first, its answer the other way."""
     pair: list[str] = []
     asked = 0
@@ -454,7 +455,7 @@ def _log(path: Path) -> Iterator[tuple[int, str, _Answer | str]]:
             if value is None:
                 yield at, line, f"the response {quoted(match[1])}"
             else:
-                yield at, line, _Answer(topic, a, b, value, 1.0, "", "a", stated=False)
+                yield at, line, Answer(topic, a, b, value, 1.0, "", "a", stated=False)
 
 
 def _ranked(

@@ -57,6 +57,19 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "it wanted was asked), loss (weight against the order), lower_bound (no order loses less), "
         "exact (an order loses just that), agreement_bound, NDCG@10 where items have labels",
     },
+    "judge": {
+        "name": "of the set", "key": "of what is stored", "judge": "that answers are noted under",
+        "queries": "of the set", "judgments": "of the set, all judges together",
+        "asked": "questions that were answered now", "before": "of the plan, answered before",
+        "complete": "whether all that the plan wants was answered",
+        "malformed": "answers that are no preference, of the plan",
+        "malformed_answers": "query, a, b and answer of each; with --answers place and answer",
+        "seconds": "that asking took (not with --answers)",
+        "cost": "calls at most, those answered before that are not among them (null: an aggregator "
+        "asks), price and seconds where those of a call were given, text; with --dry-run this, "
+        "name and judge alone",
+    },
+    "judge --next": {"name": "of the set", "judge": "who is to answer", "next": "pairs written"},
     "ingest-collection": {
         "name": "given", "key": "of what is stored", "format": "smart, trec, beir or jsonl",
         "documents": "read", "queries": "read", "judgments": "read",

@@ -303,6 +303,67 @@ def _preference_commands(
     aggregate.add_argument("--calls", type=whole, help="pairs that may be asked a query")
     aggregate.add_argument("--top", type=_count, help="ranks that are wanted (default: all)")
     aggregate.add_argument("--seed", type=whole, default=0, help="of pivots and of pairs bought")
+    _judge_command(commands)
+
+
+def _judge_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    judge = _command(
+        commands, "judge", "judging:judge",
+        "ask a live judge (an address of HTTP, or a function) for preferences between the test "
+        "documents of a data set; what was answered is kept and never asked again",
+    )  # fmt: skip
+    judge.add_argument("name", help="of the preferences, which are made or extended")
+    judge.add_argument(
+        "--with", dest="judge", metavar="JUDGE",
+        help="http://…, which takes and answers JSON, or module:function",
+    )  # fmt: skip
+    judge.add_argument(
+        "--judge", dest="called", metavar="NAME",
+        help="the name that answers are noted under (default: the address, or the function with "
+        "digits of its code)",
+    )  # fmt: skip
+    judge.add_argument(
+        "--pairs", default="sampled", metavar="WHICH",
+        help="sampled (default), all, or an aggregator of `list aggregators`, such as heap-top-k, "
+        "which asks for those that it wants",
+    )  # fmt: skip
+    judge.add_argument(
+        "--calls", type=_count,
+        help="answers that are wanted, those of earlier calls of this command among them; an "
+        "aggregator has an equal share for each query",
+    )  # fmt: skip
+    judge.add_argument(
+        "--orders", choices=("both", "one"), default="both",
+        help="show each pair in both orders (default), two calls, or in one that is drawn",
+    )  # fmt: skip
+    judge.add_argument("--top", type=_count, help="ranks that an aggregator wants (default: all)")
+    judge.add_argument("--seed", type=whole, default=0, help="of what is drawn")
+    judge.add_argument("--queries", type=_count, help="only the first so many test queries")
+    judge.add_argument("--jobs", type=_count, default=1, help="calls at the same time (default 1)")
+    judge.add_argument(
+        "--retries", type=whole, default=3, help="calls made again where one fails (default 3)"
+    )
+    judge.add_argument(
+        "--wait", type=number, default=0.5,
+        help="seconds before a call is made again, twice as many each time (default 0.5)",
+    )  # fmt: skip
+    judge.add_argument(
+        "--timeout", type=number, default=60.0,
+        help="seconds that an endpoint may take for an answer (default 60)",
+    )  # fmt: skip
+    judge.add_argument("--price", type=number, help="of a call, for the cost that is told before")
+    judge.add_argument("--seconds", type=number, help="that a call takes, likewise")
+    judge.add_argument("--dry-run", action="store_true", help="tell the cost and ask nothing")
+    judge.add_argument(
+        "--next", type=_count, metavar="N", help="write the next N pairs to ask instead of asking"
+    )
+    judge.add_argument("--out", type=Path, help="of --next: a file of JSON lines")
+    judge.add_argument(
+        "--answers", type=Path, help="read answers from such a file instead of asking"
+    )
+    judge.add_argument("--data", default="sample", help="stored name, key, folder, or `sample`")
+    _lists(judge, "file-order")
+    judge.set_defaults(initial="file-order")
 
 
 def _collection_commands(

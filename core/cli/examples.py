@@ -24,6 +24,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "aggregate judged --with goa,quicksort,kemeny",
         "aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json",
     ),
+    "judge": (
+        "judge mine --with http://127.0.0.1:8000/judge --calls 100 --jobs 4",
+        "judge mine --with mymodule:prefer --pairs heap-top-k --top 10 --orders both",
+        "judge mine --next 100 --out pairs.jsonl",
+        "judge mine --answers pairs.jsonl --judge anna",
+    ),
     "ingest-collection": (
         "ingest-collection cranfield --name cranfield",
         "ingest-collection scifact --name scifact --format beir",

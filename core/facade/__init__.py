@@ -13,6 +13,7 @@ PLACES = {
     "open": "shuffleproof.studies",
     "ingest": "shuffleproof.studies",
     "ask": "shuffleproof.studies",
+    "judge": "shuffleproof.judging",
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",

@@ -75,6 +75,9 @@ def folder(tmp_path_factory):
         (folder / f"{name}.txt").write_text(LETOR.replace("qid:", own))
     for module in ("mine", "rankers"):
         function = "def score(features, ranks):\n    return features[:, 0]\n"
+        function += (
+            "def prefer(query, a, b):\n    return a['features'] > b['features'] and 1 or 0\n"
+        )
         (folder / f"{module}.py").write_text(function)
     rows = np.random.default_rng(0).random((60, 2))
     data = lightgbm.Dataset(rows, rows[:, 0] > 0.5)

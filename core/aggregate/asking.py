@@ -1,0 +1,384 @@
+"""Pairs of a data set's documents put to a judge: which, in which order, at what cost.
+
+Each answer is filed under the content of its question (the judge, the query, the two documents in
+the order shown) as soon as it comes, so that what was answered is never asked again.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from typing import Any
+
+import numpy as np
+
+from shuffleproof.core.aggregate import registry
+from shuffleproof.core.aggregate.judges import LiveJudge, Shown, preference_of
+from shuffleproof.core.aggregate.oracle import Known
+from shuffleproof.core.aggregate.registry import Terms
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import ParameterError, UsageError, quoted
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import canonical_json
+from shuffleproof.core.store.records import Records
+
+ALL, SAMPLED = "all", "sampled"
+ORDERS = ("both", "one")
+FOLDER = "judgments"
+"""Of the store: answers by the content of their questions."""
+
+Question = tuple[int, int, int]
+"""A query and two of its documents by their places, the one shown first before the other."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What judges are shown.
+
+    Attributes:
+        queries: their ids.
+        query_texts: what they say, where that is known.
+        documents: by query, the ids of its documents in the order of the list.
+        texts: by query and document, what they say; empty where it is not known.
+        features: by query, a row a document.
+        labels: by query, a grade a document.
+    """
+
+    queries: tuple[str, ...]
+    query_texts: tuple[str, ...]
+    documents: tuple[tuple[str, ...], ...]
+    texts: tuple[tuple[str, ...], ...]
+    features: tuple[np.ndarray, ...]
+    labels: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, judged: JudgedLists, query_texts: Mapping[str, str]) -> "Material":
+        """The documents of candidate lists; one without an id is called by its row."""
+        dataset, lists = judged.dataset, judged.lists
+        names = [dataset.query_ids[query] for query in lists.queries.tolist()]
+        rows = np.split(lists.rows, lists.offsets[1:-1])
+        ids, texts = dataset.doc_ids, dataset.texts
+
+        def called(row: int) -> str:
+            return (ids[row] if ids is not None else "") or f"row{row}"
+
+        return cls(
+            tuple(names),
+            tuple(query_texts.get(name, "") for name in names),
+            tuple(tuple(called(row) for row in own.tolist()) for own in rows),
+            tuple(tuple("" if texts is None else texts[row] for row in own) for own in rows),
+            tuple(dataset.features[own] for own in rows),
+            tuple(dataset.labels[own].astype(float) for own in rows),
+        )
+
+    def shown(self, question: Question) -> Shown:
+        """What a judge is given."""
+        query, a, b = question
+
+        def document(place: int) -> Shown:
+            features = [float(value) for value in self.features[query][place]]
+            own = {"id": self.documents[query][place], "text": self.texts[query][place]}
+            return own | {"features": features}
+
+        told = {"id": self.queries[query], "text": self.query_texts[query]}
+        return {"query": told, "a": document(a), "b": document(b)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which pairs are asked, and on what terms.
+
+    Attributes:
+        pairs: `all`, `sampled`, or an aggregator, which asks for those that it wants.
+        calls: answers that are wanted, those that are there already among them; None: no limit.
+        orders: both orders of the two documents, or one, which is drawn for each pair.
+        seed: of what is drawn.
+        top: ranks that an aggregator wants; None: all.
+        jobs: calls at the same time.
+        retries: calls that are made again where one fails.
+        wait: seconds before the first of them, twice as many before the next.
+    """
+
+    pairs: str = SAMPLED
+    calls: int | None = None
+    orders: str = "both"
+    seed: int = 0
+    top: int | None = None
+    jobs: int = 1
+    retries: int = 3
+    wait: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check what can be checked without the documents."""
+        if self.orders not in ORDERS:
+            raise ParameterError("orders", self.orders, "both or one")
+        for name, low in (("jobs", 1), ("retries", 0), ("calls", 1)):
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise ParameterError(name, value, f"a whole number from {low} on")
+        if self.pairs not in {ALL, SAMPLED}:
+            registry.named(self.pairs)
+        elif self.pairs == SAMPLED and self.calls is None:
+            raise UsageError("pairs are sampled: say how many answers are wanted (--calls)")
+
+    @property
+    def each(self) -> int:
+        """Calls that a pair takes."""
+        return 2 if self.orders == "both" else 1
+
+    def most(self, material: Material) -> int:
+        """Calls at most."""
+        sizes = [len(own) for own in material.documents]
+        every = self.each * sum(size * (size - 1) // 2 for size in sizes)
+        return every if self.calls is None else min(every, self.calls // self.each * self.each)
+
+    def questions(self, material: Material, query: int, pair: Sequence[int]) -> list[Question]:
+        """The questions that a pair makes."""
+        low, high = sorted(map(int, pair))
+        if self.orders == "both":
+            return [(query, low, high), (query, high, low)]
+        names = (material.queries[query], *(material.documents[query][at] for at in (low, high)))
+        turned = generator(self.seed, "judge", "order", *names).random() < 0.5
+        return [(query, high, low) if turned else (query, low, high)]
+
+    def fixed(self, material: Material) -> Iterator[Question]:
+        """The questions of `all` and `sampled`; more calls only add to those of fewer."""
+        pairs = _sampled(material, self.seed) if self.pairs == SAMPLED else _every(material)
+        for query, *pair in islice(pairs, self.most(material) // self.each):
+            yield from self.questions(material, query, pair)
+
+
+def _every(material: Material) -> Iterator[tuple[int, ...]]:
+    for query, own in enumerate(material.documents):
+        for pair in combinations(range(len(own)), 2):
+            yield query, *pair
+
+
+def _sampled(material: Material, seed: int) -> Iterator[tuple[int, ...]]:
+    """Each pair of all queries once, in an order drawn."""
+    sizes = np.array([len(own) for own in material.documents])
+    ends = np.cumsum(sizes * (sizes - 1) // 2)
+    draw, drawn = generator(seed, "judge", "pairs"), set[int]()
+    while len(drawn) < ends[-1]:
+        for at in draw.integers(ends[-1], size=1024).tolist():
+            if at in drawn:
+                continue
+            drawn.add(at)
+            query = int(np.searchsorted(ends, at, side="right"))
+            place = at - (int(ends[query - 1]) if query else 0)
+            high = int((1 + np.sqrt(1 + 8 * place)) // 2)
+            high -= high * (high - 1) // 2 > place
+            yield query, place - high * (high - 1) // 2, high
+
+
+@dataclass
+class Ledger:
+    """What a judge answered: in the store by content, and in the set that is extended.
+
+    Attributes:
+        material: that questions are about.
+        known_by: what the judge is.
+        records: answers by the digest of their questions; None: none is kept.
+        given: answers that a set has already.
+        found: answers so far; None: a malformed one.
+        malformed: what came instead of an answer, by question.
+        asked: questions that were answered in this run.
+    """
+
+    material: Material
+    known_by: str
+    records: Records | None
+    given: Mapping[Question, float]
+    found: dict[Question, float | None] = field(default_factory=dict)
+    malformed: dict[Question, str] = field(default_factory=dict)
+    asked: set[Question] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls, store: Store, material: Material, judge: LiveJudge, given: Mapping[Question, float]
+    ) -> "Ledger":
+        """The ledger of a store."""
+        return cls(material, judge.known_by, Records(store.root / FOLDER), given)
+
+    def knows(self, question: Question) -> bool:
+        """Whether it was answered; its answer is among those found then."""
+        if question in self.found:
+            return True
+        if question in self.given:
+            self.found[question] = self.given[question]
+            return True
+        kept = self.records and self.records.get(self._digest(question))
+        if not kept:
+            return False
+        self._take(question, kept[0]["answer"])
+        return True
+
+    def note(self, question: Question, answer: Any) -> None:
+        """File an answer, before anything else is asked."""
+        value = preference_of(answer)
+        said = {"preference": value} if value is not None else {"malformed": _text(answer)}
+        if self.records is not None:
+            self.records.put(self._digest(question), {"answer": said}, {})
+        self._take(question, said)
+        self.asked.add(question)
+
+    def _take(self, question: Question, said: Mapping[str, Any]) -> None:
+        if "malformed" in said:
+            self.malformed[question] = said["malformed"]
+        self.found[question] = said.get("preference")
+
+    def _digest(self, question: Question) -> str:
+        text = canonical_json({"judge": self.known_by, **self.material.shown(question)})
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _text(answer: Any) -> str:
+    said = answer.get("text", answer) if isinstance(answer, Mapping) else answer
+    return str(said)[:500].encode(errors="replace").decode()
+
+
+Asked = Generator[Progress, None, None]
+
+
+def answered(
+    questions: Sequence[Question], judge: LiveJudge, ledger: Ledger, plan: Plan, total: int
+) -> Asked:
+    """Put questions to a judge, `plan.jobs` at a time; each answer is filed as it comes.
+
+    Raises:
+        DataError: the judge does not answer; calls under way are waited for and filed first.
+    """
+    left = iter([one for one in dict.fromkeys(questions) if not ledger.knows(one)])
+
+    def ask(question: Question) -> None:
+        answer = judge.ask(ledger.material.shown(question), plan.retries, plan.wait)
+        ledger.note(question, answer)
+
+    with ThreadPoolExecutor(plan.jobs) as pool:
+        running: set[Future[None]] = {pool.submit(ask, one) for one in islice(left, plan.jobs)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for one in done:
+                one.result()
+            running |= {pool.submit(ask, one) for one in islice(left, len(done))}
+            yield Progress(
+                len(ledger.found), total, "answers", {"malformed": float(len(ledger.malformed))}
+            )
+
+
+def put(
+    plan: Plan, ledger: Ledger, ask: Callable[[Sequence[Question]], Asked]
+) -> Generator[Progress, None, bool]:
+    """Ask what a plan wants; whether it got all that it wanted.
+
+    Args:
+        plan: which pairs.
+        ledger: where answers are found afterwards; a question without one there is missing.
+        ask: puts questions, and may leave some without an answer.
+    """
+    material = ledger.material
+    if plan.pairs in {ALL, SAMPLED}:
+        questions = list(plan.fixed(material))
+        yield from ask(questions)
+        return all(one in ledger.found for one in questions)
+    share = _share(plan, material)
+    works = {
+        query: registry.asking(plan.pairs, Known.nothing(len(own)), terms)
+        for query, own in enumerate(material.documents)
+        for terms in [Terms(share, plan.seed, plan.top)]
+    }
+    begun = {query: next(work, None) for query, work in works.items()}
+    wanted = {query: couples for query, couples in begun.items() if couples is not None}
+    complete = True
+    while wanted:
+        yield from ask(
+            [
+                question
+                for query, couples in wanted.items()
+                for pair in couples.tolist()
+                for question in plan.questions(material, query, pair)
+            ]
+        )
+        following = {}
+        for query, couples in wanted.items():
+            weights, whole = _weights(plan, ledger, query, couples)
+            if not whole:
+                complete = False
+                continue
+            try:
+                following[query] = works[query].send(weights)
+            except StopIteration as stop:
+                complete &= stop.value.complete
+        wanted = following
+    return complete
+
+
+def _share(plan: Plan, material: Material) -> int | None:
+    """Pairs that each query may ask."""
+    if plan.calls is None:
+        return None
+    share = plan.calls // (plan.each * len(material.queries))
+    if not share:
+        least = plan.each * len(material.queries)
+        raise ParameterError(
+            "calls", plan.calls, f"{least} or more: a pair of each query; or ask fewer queries"
+        )
+    return share
+
+
+def _weights(
+    plan: Plan, ledger: Ledger, query: int, couples: np.ndarray
+) -> tuple[np.ndarray, bool]:
+    """f(i, j) and f(j, i) of these pairs, NaN for a malformed answer; whether all were answered."""
+    table = np.full((len(couples), 2), np.nan)
+    whole = True
+    for at, (i, j) in enumerate(couples.tolist()):
+        for question in plan.questions(ledger.material, query, (i, j)):
+            whole &= question in ledger.found
+            value = ledger.found.get(question)
+            if value is not None:
+                table[at, 0 if question[1] == i else 1] = value
+        for one, other in ((0, 1), (1, 0)):
+            if np.isnan(table[at, one]):
+                table[at, one] = 1.0 - table[at, other]
+    return table, whole
+
+
+def following(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
+    """The next questions of a plan that have no answer, so many at most."""
+    if plan.pairs in {ALL, SAMPLED}:
+        new = (one for one in plan.fixed(ledger.material) if not ledger.knows(one))
+        return list(islice(new, count))
+    open_: dict[Question, None] = {}
+
+    def collect(questions: Sequence[Question]) -> Asked:
+        open_.update(dict.fromkeys(one for one in questions if not ledger.knows(one)))
+        yield from ()
+
+    finished(put(plan, ledger, collect))
+    return list(islice(open_, count))
+
+
+def told(ledger: Ledger) -> list[dict[str, str]]:
+    """The malformed answers: query, documents in the order shown, and what came."""
+    material = ledger.material
+    return [
+        {
+            "query": material.queries[query], "a": material.documents[query][a],
+            "b": material.documents[query][b], "answer": said,
+        }
+        for (query, a, b), said in sorted(ledger.malformed.items())
+    ]  # fmt: skip
+
+
+def twice_named(material: Material) -> str:
+    """A document that a list has twice, in words; empty: there is none."""
+    for query, own in zip(material.queries, material.documents, strict=True):
+        name, count = Counter(own).most_common(1)[0] if own else ("", 0)
+        if count > 1:
+            return f"query {quoted(query)} has {count} documents called {quoted(name)}"
+    return ""

@@ -1,0 +1,334 @@
+"""Stored preferences that a judge makes and extends, live or by files of pairs and answers."""
+
+import json
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from shuffleproof.core.aggregate import asking, preferences, stored
+from shuffleproof.core.aggregate.asking import Ledger, Material, Plan, Question
+from shuffleproof.core.aggregate.judges import LiveJudge
+from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
+from shuffleproof.core.aggregate.reading import Answer, Reading, answers
+from shuffleproof.core.errors import DataError, LetorError, UsageError, quoted
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.words import counted
+
+BY_HAND = "answers"
+"""The judge of answers that name none."""
+
+Row = tuple[str, str, str, float, str]
+"""Query, the document shown first, the other, how strongly the first is preferred, and by whom."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where answers go.
+
+    Attributes:
+        name: of the set, which is made or extended.
+        store: of answers and sets.
+        data: what the data set is called.
+    """
+
+    name: str
+    store: Store
+    data: str
+
+    def opened(self) -> Preferences | None:
+        """The set; None: there is none yet.
+
+        Raises:
+            UsageError: the name means something else, or rankings, which no judge extends.
+        """
+        key = self.store.names().get(self.name)
+        if key is None:
+            return None
+        if key.kind != stored.KIND:
+            raise UsageError(f"the name {self.name} is taken by a {key.kind}; choose another")
+        found = stored.find(self.name, self.store)
+        if found.rankings:
+            told = "holds rankings, which a judge cannot extend; choose another name"
+            raise UsageError(f"{self.name} {told}")
+        return found
+
+    def keep(self, found: Preferences) -> Artefact:
+        """Store a set under its content and let the name mean it."""
+        rows = [getattr(found, column).tobytes().hex() for column in ("bounds", *preferences.ROWS)]
+        said = {"items": found.items, "queries": found.query_ids, "notes": found.notes}
+        recipe = {"judges": list(found.judges), "data": self.data}
+        key = key_of(stored.KIND, recipe, [key_of("judgments", said | {"rows": rows}).digest])
+        facts = {
+            "queries": found.queries, "items": found.documents, "judgments": len(found.value),
+            "rankers": 0, "labelled": bool(found.labels), "notes": list(found.notes),
+        }  # fmt: skip
+        write = lambda target: preferences.save(found, target)  # noqa: E731 (a name for one line)
+        artefact = self.store.add(key, recipe, write, facts)
+        self.store.set_name(self.name, artefact.key)
+        return artefact
+
+    def lock(self) -> AbstractContextManager[bool]:
+        """Held by who extends the set; others wait."""
+        return self.store.lock(key_of("judging", {"name": self.name}))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of asking.
+
+    Attributes:
+        preferences: all that the set holds now.
+        artefact: where it is stored.
+        asked: questions that were answered now.
+        before: those of the plan that were answered before.
+        malformed: query, a, b and answer of each malformed one.
+        complete: whether all that the plan wants was answered.
+    """
+
+    preferences: Preferences
+    artefact: Artefact
+    asked: int
+    before: int
+    malformed: Sequence[Mapping[str, str]]
+    complete: bool
+
+
+def given(
+    found: Preferences | None, material: Material, judge: str | None = None
+) -> dict[Question, float]:
+    """The answers of a judge (None: of all) that a set has, by question."""
+    known: dict[Question, float] = {}
+    if found is None:
+        return known
+    places = [{name: at for at, name in enumerate(own)} for own in material.documents]
+    queries = {name: at for at, name in enumerate(material.queries)}
+    for query, a, b, value, by in _rows(found):
+        at = queries.get(query)
+        if at is not None and judge in {None, by} and {a, b} <= set(places[at]):
+            known[at, places[at][a], places[at][b]] = value
+    return known
+
+
+def _rows(found: Preferences) -> Iterable[Row]:
+    """The judgments whose first document is known."""
+    for query, name in enumerate(found.query_ids):
+        items, own = found.items[query], found.rows(query)
+        columns = (found.a, found.b, found.value, found.judge, found.first)
+        for a, b, value, judge, first in zip(*(one[own].tolist() for one in columns), strict=True):
+            by = found.judges[judge] if judge != UNKNOWN else ""
+            if first == 0:
+                yield name, items[a], items[b], value, by
+            elif first == 1:
+                yield name, items[b], items[a], 1.0 - value, by
+
+
+def extended(
+    old: Preferences | None, material: Material, rows: Iterable[Row], notes: Sequence[str] = ()
+) -> Preferences:
+    """A set with more answers; all documents of each query that has one are its items."""
+    new = list(rows)
+    items = {} if old is None else {
+        name: {item: at for at, item in enumerate(own)}
+        for name, own in zip(old.query_ids, old.items, strict=True)
+    }  # fmt: skip
+    judges = {name: at for at, name in enumerate(old.judges if old else ())}
+    grades: dict[tuple[str, str], float] = {}
+    if old is not None and old.labels:
+        for name, own, labels in zip(old.query_ids, old.items, old.labels, strict=True):
+            grades |= {
+                (name, item): grade for item, grade in zip(own, labels.tolist(), strict=True)
+            }
+    asked = {row[0] for row in new} | set(items)
+    for query, documents, labels in zip(
+        material.queries, material.documents, material.labels, strict=True
+    ):
+        if query in asked:
+            places = items.setdefault(query, {})
+            for name, grade in zip(documents, labels.tolist(), strict=True):
+                places.setdefault(name, len(places))
+                grades[query, name] = grade
+    queries = {name: at for at, name in enumerate(items)}
+    table: list[tuple[int, int, int, float, float, int, int]] = []
+    if old is not None:
+        columns = (old.a, old.b, old.value, old.votes, old.judge, old.first)
+        table += zip(
+            np.repeat(np.arange(old.queries), np.diff(old.bounds)).tolist(),
+            *(one.tolist() for one in columns),
+            strict=True,
+        )
+    for query, a, b, value, judge in new:
+        by = judges.setdefault(judge, len(judges))
+        table.append((queries[query], items[query][a], items[query][b], value, 1.0, by, 0))
+    labels_of = tuple(
+        np.array([grades.get((query, name), np.nan) for name in own], float)
+        for query, own in items.items()
+    )
+    kept = dict.fromkeys([*(old.notes if old else ()), *notes])
+    return built(
+        list(items), [list(own) for own in items.values()], table, list(judges),
+        labels=labels_of, notes=tuple(kept),
+    )  # fmt: skip
+
+
+def ask(
+    target: Target, judge: LiveJudge, material: Material, plan: Plan
+) -> Generator[Progress, None, Judged]:
+    """Ask a judge what a plan wants, and make or extend a set.
+
+    However it ends, the set holds all answers that came. Two that ask for one set at the same time
+    wait for each other.
+
+    Args:
+        target: where answers go.
+        judge: who is asked.
+        material: what is shown.
+        plan: which pairs, and on what terms.
+
+    Raises:
+        DataError: the judge does not answer, or documents cannot be told apart.
+    """
+    if double := asking.twice_named(material):
+        raise DataError(target.data, double, "Give each document of a query its own id.")
+    with target.lock():
+        old = target.opened()
+        before = given(old, material, judge.name)
+        ledger = Ledger.of(target.store, material, judge, before)
+        total, complete = plan.most(material), False
+        try:
+            complete = yield from asking.put(
+                plan, ledger, lambda some: asking.answered(some, judge, ledger, plan, total)
+            )
+        finally:
+            found = _with_answers(old, ledger, judge.name, before)
+            if found is not None:
+                artefact = target.keep(found)
+        if found is None:
+            remedy = "Take queries of two documents or more, or mend what the judge answers."
+            raise DataError(target.data, f"no answer of {_asked(ledger)} is of use", remedy)
+    asked = len(ledger.asked)
+    return Judged(found, artefact, asked, len(ledger.found) - asked, asking.told(ledger), complete)
+
+
+def _asked(ledger: Ledger) -> str:
+    """How many questions were answered, with a malformed answer where there is one."""
+    count = counted(len(ledger.found), "question")
+    said = next(iter(ledger.malformed.values()), "")
+    return f"{count} (malformed: {quoted(said)})" if said else count
+
+
+def answered_before(target: Target, judge: LiveJudge, material: Material, plan: Plan) -> int | None:
+    """Answers of a plan that are there already; None: an aggregator decides what it asks."""
+    if plan.pairs not in {asking.ALL, asking.SAMPLED}:
+        return None
+    known = given(target.opened(), material, judge.name)
+    ledger = Ledger.of(target.store, material, judge, known)
+    return sum(map(ledger.knows, plan.fixed(material)))
+
+
+def _with_answers(
+    old: Preferences | None, ledger: Ledger, judge: str, before: Mapping[Question, float]
+) -> Preferences | None:
+    """The set with what a ledger found; None: it has nothing."""
+    material = ledger.material
+    rows = [
+        (material.queries[query], own[a], own[b], value, judge)
+        for (query, a, b), value in ledger.found.items()
+        for own in [material.documents[query]]
+        if value is not None and (query, a, b) not in before
+    ]
+    bad = counted(len(ledger.malformed), "malformed answer")
+    notes = [f"{bad} of {judge} left out."] if ledger.malformed else []
+    if old is not None:
+        own = f"of {judge} left out."
+        others = tuple(note for note in old.notes if not note.endswith(own))
+        old = replace(old, notes=others)
+    return extended(old, material, rows, notes) if rows or old is not None else None
+
+
+def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for whom)
+    path: Path, target: Target, material: Material, plan: Plan, count: int, judge: str
+) -> int:
+    """Write the next pairs of a plan that a set lacks as JSON lines; how many there are.
+
+    `preference` is null in each: how strongly `a`, which is to be shown first, is preferred.
+    """
+    ledger = Ledger(material, "", None, given(target.opened(), material, judge))
+    questions = asking.following(plan, ledger, count)
+    with path.open("w", encoding="utf-8") as file:
+        for query, a, b in questions:
+            own, texts = material.documents[query], material.texts[query]
+            line = {
+                "query": material.queries[query], "a": own[a], "b": own[b], "preference": None,
+                **({"judge": judge} if judge != BY_HAND else {}),
+                "query_text": material.query_texts[query],
+                "a_text": texts[a], "b_text": texts[b],
+            }  # fmt: skip
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return len(questions)
+
+
+def read_answers(path: Path, target: Target, material: Material, judge: str) -> Judged:
+    """Put the answers of a file into a set, which is made where there is none.
+
+    Raises:
+        LetorError: an unknown query or document, or another answer than one that is there already.
+    """
+    with target.lock():
+        old = target.opened()
+        there = {row[:3] + row[4:]: row[3] for row in (_rows(old) if old else ())}
+        known = dict(zip(material.queries, material.documents, strict=True))
+        rows: list[Row] = []
+        malformed: list[dict[str, str]] = []
+        taken = 0
+        for at, line, answer in answers(path, Reading()):
+            if isinstance(answer, str):
+                malformed.append({"place": f"{path}:{at}", "answer": answer})
+                continue
+            if fault := _fault(answer, known):
+                remedy = f'Take ids of {target.data}, and say "preference": 0 to 1, a, b or tie.'
+                raise LetorError(path, at, line, fault, remedy)
+            row = _row(answer, judge)
+            own = row[:3] + row[4:]
+            if own not in there:
+                there[own] = row[3]
+                rows.append(row)
+            elif there[own] != row[3]:
+                found = f"another answer to a pair that has {there[own]:g} already"
+                remedy = "Leave one of them out, or name another judge (--judge)."
+                raise LetorError(path, at, line, found, remedy)
+            taken += 1
+        if not rows and old is None:
+            remedy = "Fill in the preferences: a number from 0 to 1, a, b or tie."
+            raise DataError(str(path), "no answer in it", remedy)
+        bad = counted(len(malformed), "malformed answer")
+        notes = [f"{bad} of {path.name} left out."] if malformed else []
+        found_now = extended(old, material, rows, notes)
+        artefact = target.keep(found_now)
+    return Judged(
+        found_now, artefact, len(rows), taken - len(rows), malformed, complete=not malformed
+    )
+
+
+def _fault(answer: Answer, known: Mapping[str, Sequence[str]]) -> str:
+    """What keeps a line from being an answer, in words; empty: nothing."""
+    if answer.query not in known:
+        return f"the unknown query {quoted(answer.query)}"
+    for name in (answer.a, answer.b):
+        if name not in known[answer.query]:
+            return f"the unknown document {quoted(name)} of query {answer.query}"
+    if answer.a == answer.b:
+        return f"{quoted(answer.a)} against itself"
+    return "" if answer.stated else "no preference"
+
+
+def _row(answer: Answer, judge: str) -> Row:
+    by = answer.judge or judge
+    if answer.first in {"b", answer.b}:
+        return answer.query, answer.b, answer.a, 1.0 - answer.value, by
+    return answer.query, answer.a, answer.b, answer.value, by

@@ -1,0 +1,148 @@
+"""Judges that are asked: a function, or an endpoint of HTTP, and what counts as their answer.
+
+A judge is shown a query and two documents, `a` first, and says how strongly it prefers `a`: a
+number in [0, 1], or "a", "b" or "tie". Anything else is a malformed answer, which is kept as such.
+"""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from shuffleproof.core.errors import DataError, UsageError, quoted
+from shuffleproof.core.user_code import DIGITS, MARK, digest_of, failure, imported
+
+Shown: TypeAlias = Mapping[str, Any]
+"""`query` (id, text), and `a` and `b` (id, text, features): what a judge is given, as JSON."""
+
+WORDS: Mapping[str, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}
+LONGEST = 1 << 20
+"""Bytes of an endpoint's answer that are read."""
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses of HTTP that may pass: the question is asked again."""
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+AGAIN = "What was answered is kept: the same command goes on from there."
+
+
+class FailedCallError(Exception):
+    """A call without an answer that may succeed when it is made again."""
+
+
+@dataclass(frozen=True)
+class LiveJudge:
+    """Who answers.
+
+    Attributes:
+        name: that its answers are noted under.
+        known_by: what it is: a digest of the function's code, or the address.
+        call: what is shown → its answer, as it came.
+    """
+
+    name: str
+    known_by: str
+    call: Callable[[Shown], Any] = field(repr=False, compare=False)
+
+    def ask(self, shown: Shown, retries: int, wait: float) -> Any:
+        """Its answer; a call that fails is made again after `wait`, 2 · `wait`, … seconds.
+
+        Raises:
+            DataError: no call succeeded.
+        """
+        for attempt in range(retries + 1):
+            try:
+                return self.call(shown)
+            except FailedCallError as error:
+                if attempt == retries:
+                    calls = "1 call" if retries == 0 else f"{retries + 1} calls"
+                    found = f"no answer in {calls} ({error})"
+                    raise DataError(self.name, found, f"See that it runs. {AGAIN}") from error
+                time.sleep(wait * 2**attempt)
+        raise AssertionError(retries)
+
+
+def preference_of(answer: Any) -> float | None:
+    """How strongly `a` is preferred; None: the answer is malformed.
+
+    >>> [preference_of(one) for one in ({"preference": "b"}, 0.75, "tie", 7, "A is better", True)]
+    [0.0, 0.75, 0.5, None, None, None]
+    """
+    said: Any = answer.get("preference") if isinstance(answer, Mapping) else answer
+    if isinstance(said, str):
+        return WORDS.get(said)
+    if isinstance(said, bool) or not hasattr(said, "__float__"):
+        return None
+    value = float(said)
+    return value if 0 <= value <= 1 else None
+
+
+def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float = 60.0) -> LiveJudge:
+    """A judge by its address, as `module:function`, or a function itself.
+
+    Args:
+        judge: which.
+        name: that answers are noted under; by default the address, or the function's name and
+            digits of its code.
+        timeout: seconds that an endpoint may take for an answer.
+
+    Raises:
+        UsageError: it is none of these.
+        DataError: the module cannot be imported, or has no such function.
+    """
+    if callable(judge):
+        return _of_function(judge, getattr(judge, "__qualname__", "function"), name)
+    if judge.startswith(("http://", "https://")):
+        return LiveJudge(name or judge, judge, _endpoint(judge, timeout))
+    module, colon, function = judge.partition(":")
+    if not (module and colon and function):
+        told = "a judge is an address (http://…) or a function (module:function)"
+        raise UsageError(f"{quoted(judge)} is no judge: {told}")
+    imported(module)
+    found = getattr(import_module(module), function, None)
+    if not callable(found):
+        raise DataError(judge, f"{module} has no function {function}", "Mend the name.")
+    return _of_function(found, judge, name)
+
+
+def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJudge:
+    digest = digest_of(function)
+
+    def call(shown: Shown) -> Any:
+        try:
+            return function(shown["query"], shown["a"], shown["b"])
+        except Exception as error:  # whatever somebody's function does
+            raise FailedCallError(failure(error)) from error
+
+    return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest or called, call)
+
+
+def _endpoint(address: str, timeout: float) -> Callable[[Shown], Any]:
+    own = urlsplit(address).hostname in LOOPBACK
+    handlers = [urllib.request.ProxyHandler({})] if own else []
+    opener = urllib.request.build_opener(*handlers)
+
+    def call(shown: Shown) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        body = json.dumps(shown).encode()
+        request = urllib.request.Request(address, body, headers)  # noqa: S310 (http or https)
+        try:
+            with opener.open(request, timeout=timeout) as response:
+                text = response.read(LONGEST)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code in BUSY:
+                raise FailedCallError(f"HTTP status {error.code}") from error
+            found = f"it answers with HTTP status {error.code}"
+            raise DataError(address, found, f"Mend the address or the endpoint. {AGAIN}") from error
+        except OSError as error:
+            raise FailedCallError(str(getattr(error, "reason", error))) from error
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return {"text": text.decode(errors="replace")}
+
+    return call

@@ -1,0 +1,129 @@
+"""`judge`: preferences of a live judge, or of files of pairs and answers."""
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from shuffleproof.core.aggregate import judged
+from shuffleproof.core.aggregate.asking import Material, Plan
+from shuffleproof.core.aggregate.judged import Judged, Target
+from shuffleproof.core.aggregate.judges import judge_of
+from shuffleproof.core.cli.answer import Answer, table, warn
+from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.open import done, store_of, workbench_of
+from shuffleproof.core.data import display_texts
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.words import counted, duration
+
+if TYPE_CHECKING:
+    from shuffleproof.core.studies.workbench import Workbench
+
+SHOWN = 5
+"""Malformed answers that are printed; --json has all."""
+LONG = frozenset({"malformed_answers", "cost"})
+"""Keys that the text tells otherwise."""
+EVERY_CALL = 1 << 60
+"""More calls than there are pairs."""
+
+
+def judge(arguments: argparse.Namespace) -> Answer:
+    """`judge`: ask, write the next pairs, or read answers."""
+    chosen = [arguments.judge is not None, arguments.next is not None, bool(arguments.answers)]
+    if sum(chosen) != 1:
+        raise UsageError("name a judge (--with), or take --next with --out, or --answers FILE")
+    store = store_of(arguments)
+    if arguments.name not in store.names():
+        check_name(arguments.name, store)
+    plan = _plan(arguments)
+    live = None
+    if arguments.judge is not None:
+        live = judge_of(arguments.judge, arguments.called or "", arguments.timeout)
+    bench = workbench_of(arguments)
+    material = material_of(bench, arguments.queries)
+    target = Target(arguments.name, store, arguments.data)
+    if live is None:
+        return _by_hand(arguments, material, plan, target)
+    before = judged.answered_before(target, live, material, plan)
+    cost = cost_of(plan, plan.most(material), before, arguments)
+    warn(f"{live.name}: {cost['text']}")
+    if arguments.dry_run:
+        return Answer({"name": arguments.name, "judge": live.name, "cost": cost}, cost["text"])
+    begun = time.monotonic()
+    found = done("judge", judged.ask(target, live, material, plan))
+    told = _told(arguments.name, live.name, found)
+    told |= {"seconds": time.monotonic() - begun, "cost": cost}
+    return Answer(told, _text(told))
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    calls = arguments.calls
+    if calls is None and arguments.judge is None:
+        calls = EVERY_CALL  # --next says how many, --answers asks nobody
+    return Plan(
+        arguments.pairs, calls, arguments.orders, arguments.seed, arguments.top,
+        arguments.jobs, arguments.retries, arguments.wait,
+    )  # fmt: skip
+
+
+def material_of(bench: "Workbench", queries: int | None) -> Material:
+    """What judges are shown of the test lists: ids, features and the texts that are known."""
+    beside = display_texts.find(bench.fold.fingerprint, bench.store)
+    texts = {} if beside is None else dict(beside.queries["text"])
+    told = {str(name): str(text) for name, text in texts.items()}
+    return Material.of(bench.test_lists(queries), told)
+
+
+def cost_of(
+    plan: Plan, most: int, before: int | None, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """What asking costs: calls, and price and seconds where those of a call are known."""
+    calls = most - (before or 0)
+    text = counted(calls, "call")
+    text += f" ({before:,} of {most:,} are answered)" if before else ""
+    text += " at most, less what is answered" if before is None else ""
+    text += f"; {counted(plan.each, 'call')} a pair, {counted(plan.jobs, 'call')} at a time"
+    cost: dict[str, Any] = {"calls": calls, "answered": before}
+    if arguments.price is not None:
+        cost["price"] = calls * arguments.price
+        text += f"; {cost['price']:g} at {arguments.price:g} a call"
+    if arguments.seconds is not None:
+        cost["seconds"] = calls * arguments.seconds / plan.jobs
+        text += f"; {duration(cost['seconds'])} at {arguments.seconds:g} s a call"
+    return {**cost, "text": text + "."}
+
+
+def _by_hand(
+    arguments: argparse.Namespace, material: Material, plan: Plan, target: Target
+) -> Answer:
+    """`--next` and `--answers`."""
+    by = arguments.called or judged.BY_HAND
+    if arguments.answers:
+        found = judged.read_answers(arguments.answers, target, material, by)
+        told = _told(arguments.name, by, found)
+        return Answer(told, _text(told, "left out"))
+    if arguments.out is None:
+        raise UsageError("--next writes a file: name it (--out pairs.jsonl)")
+    count = judged.write_next(arguments.out, target, material, plan, arguments.next, by)
+    text = f"{counted(count, 'pair')} to ask in {arguments.out}; `judge {arguments.name} --answers "
+    text += f"{arguments.out}` reads them back when each has its preference."
+    if not count:
+        text = "Nothing is left to ask."
+    return Answer({"name": arguments.name, "judge": by, "next": count}, text)
+
+
+def _told(name: str, by: str, found: Judged) -> dict[str, Any]:
+    return {
+        "name": name, "key": str(found.artefact.key), "judge": by,
+        "queries": found.preferences.queries, "judgments": len(found.preferences.value),
+        "asked": found.asked, "before": found.before, "complete": found.complete,
+        "malformed": len(found.malformed),
+        "malformed_answers": [dict(one) for one in found.malformed],
+    }  # fmt: skip
+
+
+def _text(told: Mapping[str, Any], what: str = "left out and not asked again") -> str:
+    text = table({key: value for key, value in told.items() if key not in LONG})
+    if told["malformed_answers"]:
+        text += f"\n\nMalformed answers, {what}:\n{table(told['malformed_answers'][:SHOWN])}"
+    return text

@@ -1,0 +1,84 @@
+"""A judge's preferences between the documents of a data set, from Python: `sp.judge`."""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from os import PathLike
+from typing import Any
+
+from shuffleproof.command import arguments_for_flags
+from shuffleproof.core.aggregate import judged
+from shuffleproof.core.aggregate.asking import Plan
+from shuffleproof.core.aggregate.judged import Judged, Target
+from shuffleproof.core.aggregate.judges import judge_of
+from shuffleproof.core.cli.data import check_name
+from shuffleproof.core.cli.judging import material_of
+from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.progress_bar import bar
+from shuffleproof.studies import open as open_
+
+FILE_ORDER = "file-order"
+
+
+@arguments_for_flags()
+def judge(  # noqa: PLR0913 (the flags of the command)
+    name: str,
+    judge: str | Callable[..., Any],
+    data: str | PathLike[str] = SAMPLE,
+    *,
+    pairs: str = "sampled",
+    calls: int | None = None,
+    orders: str = "both",
+    top: int | None = None,
+    queries: int | None = None,
+    jobs: int = 1,
+    retries: int = 3,
+    wait: float = 0.5,
+    timeout: float = 60.0,
+    seed: int = 0,
+    called: str = "",
+    initial: str | Sequence[str] = FILE_ORDER,
+    depth: int | None = 40,
+    store: str | PathLike[str] | Store | None = None,
+    progress: bool = True,
+) -> Judged:
+    """Ask a judge for preferences between the test documents of a data set.
+
+    What was answered is kept: the same call asks nothing again, and one with more `calls` goes on.
+
+    Args:
+        name: of the preferences, which are made or extended.
+        judge: a function (query, a, b) → how strongly a is preferred, from 0 to 1, or "a", "b" or
+            "tie"; each of the three is a mapping with `id` and `text`, documents with `features`;
+            or an address of HTTP, or `module:function`.
+        data: a stored name, a key, a folder, or `sample`.
+        pairs: `sampled`, `all`, or the name of an aggregator, which asks for those that it wants.
+        calls: answers that are wanted, those of earlier calls among them.
+        orders: `both` shows each pair twice, `one` in an order that is drawn.
+        top: ranks that an aggregator wants.
+        queries: only the first so many test queries.
+        jobs: calls at the same time.
+        retries: calls that are made again where one fails.
+        wait: seconds before that, twice as many each time.
+        timeout: seconds that an endpoint may take for an answer.
+        seed: of what is drawn.
+        called: the name that answers are noted under.
+        initial: the initial rankers of the lists.
+        depth: documents of a list; None: all.
+        store: where all is kept; by default the user's own.
+        progress: whether bars are shown.
+
+    Returns:
+        What became of it: `preferences`, `asked`, `before`, `malformed`, `complete`.
+    """
+    plan = Plan(pairs, calls, orders, seed, top, jobs, retries, wait)
+    live = judge_of(judge, called, timeout)
+    studies = open_(data, initial=initial, depth=depth, store=store, progress=progress)
+    where = studies.scope.store
+    if name not in where.names():
+        check_name(name, where)
+    material = material_of(studies.workbench, queries)
+    work = judged.ask(Target(name, where, studies.scope.data), live, material, plan)
+    with closing(bar("judge", progress=progress)) as watch:
+        return finished(work, watch)

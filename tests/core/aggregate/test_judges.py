@@ -1,0 +1,396 @@
+"""Live judges: what is asked, what counts as an answer, what is kept, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shuffleproof as sp
+from shuffleproof.core.aggregate import judged, stored
+from shuffleproof.core.aggregate.asking import Material, Plan
+from shuffleproof.core.aggregate.judged import Target
+from shuffleproof.core.aggregate.judges import judge_of, preference_of
+from shuffleproof.core.aggregate.registry import AGGREGATORS, aggregate
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
+from shuffleproof.core.errors import DataError, LetorError, ParameterError, UsageError
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+
+FOLD = planted((4, 4, 4), seed=5, documents=8)
+MATERIAL = Material.of(JudgedLists(FOLD.test, CandidateLists.everything(FOLD.test)), {})
+PAIRS = sum(len(own) * (len(own) - 1) // 2 for own in MATERIAL.documents)
+
+
+def strength(document):
+    return document["features"][0]
+
+
+def prefer(query, a, b):
+    return 1.0 if strength(a) > strength(b) else 0.0
+
+
+class Counting:
+    """A judge that notes what it was asked, and answers the n-th question otherwise if told so."""
+
+    def __init__(self, otherwise=None):
+        self.questions = Counter()
+        self.otherwise = otherwise or {}
+        self.lock = threading.Lock()
+
+    def __call__(self, shown):
+        with self.lock:
+            self.questions[shown["query"]["id"], shown["a"]["id"], shown["b"]["id"]] += 1
+            count = self.questions.total()
+        return self.otherwise.get(count, prefer(shown["query"], shown["a"], shown["b"]))
+
+
+@contextmanager
+def served(answer):
+    """An endpoint on this machine; `answer` gives a status and a body, or a value."""
+
+    class Door(BaseHTTPRequestHandler):
+        def do_POST(self):
+            shown = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            given = answer(shown)
+            status, body = given if isinstance(given, tuple) else (200, {"preference": given})
+            text = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            """Nothing on stderr."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/judge"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def target(tmp_path):
+    return Target("mine", Store(tmp_path / "store"), "planted")
+
+
+def asked(target, judge, plan):
+    return finished(judged.ask(target, judge_of(judge), MATERIAL, plan))
+
+
+def test_a_judge_is_shown_both_orders_and_the_set_holds_them_apart(target):
+    with served(lambda shown: 0.8 if shown["a"]["id"] < shown["b"]["id"] else 0.4) as address:
+        found = asked(target, address, Plan("all", jobs=4))
+    assert (found.asked, found.before, found.complete) == (2 * PAIRS, 0, True)
+    kept = stored.find("mine", target.store)
+    assert kept.judges == (address,)
+    for query, items in enumerate(kept.items):
+        assert items == MATERIAL.documents[query]
+        values = kept.pairs(query).values
+        for i, one in enumerate(items):
+            for j, other in enumerate(items):
+                if i != j:
+                    assert values[i, j] == pytest.approx(0.8 if one < other else 0.4)
+        np.testing.assert_array_equal(kept.labels[query], MATERIAL.labels[query])
+
+
+def test_what_was_answered_is_not_asked_again_and_more_calls_go_on(target):
+    judge = Counting()
+    with served(judge) as address:
+        first = asked(target, address, Plan(calls=20))
+        again = asked(target, address, Plan(calls=20))
+        more = asked(target, address, Plan(calls=50, jobs=3))
+        other = finished(
+            judged.ask(
+                Target("another", target.store, "planted"), judge_of(address), MATERIAL,
+                Plan(calls=20),
+            )
+        )  # fmt: skip
+    assert (first.asked, again.asked, more.asked, other.asked) == (20, 0, 30, 0)
+    assert (again.before, more.before, other.before) == (20, 20, 20)
+    assert again.artefact.key == first.artefact.key
+    assert len(more.preferences.value) == 50
+    assert judge.questions.total() == 50
+    assert set(judge.questions.values()) == {1}
+    assert all(judge.questions[query, b, a] for query, a, b in judge.questions), "both orders"
+
+
+def test_one_order_is_drawn_and_costs_half(target):
+    judge = Counting()
+    with served(judge) as address:
+        found = asked(target, address, Plan("all", orders="one"))
+    assert found.asked == PAIRS == judge.questions.total()
+    assert not any((query, b, a) in judge.questions for query, a, b in judge.questions)
+    places = {name: at for own in MATERIAL.documents for at, name in enumerate(own)}
+    turned = sum(places[a] > places[b] for _, a, b in judge.questions)
+    assert 0.2 < turned / PAIRS < 0.8
+
+
+def test_sampled_pairs_are_all_pairs_in_the_end():
+    plan = Plan(calls=10**6)
+    found = list(plan.fixed(MATERIAL))
+    assert len(found) == len(set(found)) == 2 * PAIRS
+    assert set(found) == set(Plan("all").fixed(MATERIAL))
+    few = list(Plan(calls=30).fixed(MATERIAL))
+    assert few == found[:30]
+    assert len({query for query, _, _ in few}) > 1
+    assert few != list(Plan(calls=30, seed=1).fixed(MATERIAL))
+
+
+@pytest.mark.parametrize("name", ["sliding-window", "heap-top-k", "quicksort", "goa"])
+def test_an_aggregator_asks_for_the_pairs_that_it_wants(name, target):
+    judge = Counting()
+    with served(judge) as address:
+        found = asked(target, address, Plan(name, top=2))
+    assert found.complete
+    assert set(judge.questions.values()) == {1}
+    if AGGREGATORS[name].adaptive:
+        assert found.asked < 2 * PAIRS
+    for query, items in enumerate(found.preferences.items):
+        order = aggregate(name, found.preferences.pairs(query), judged_terms(2)).order
+        best = max(range(len(items)), key=lambda at: MATERIAL.features[query][at][0])
+        assert order[0] == best
+    with served(judge) as address:
+        share = asked(Target("few", target.store, "planted"), address, Plan(name, calls=16))
+    assert share.asked <= 16
+    assert not share.complete
+
+
+def judged_terms(top):
+    from shuffleproof.core.aggregate.registry import Terms
+
+    return Terms(top=top)
+
+
+def test_malformed_answers_are_counted_shown_and_never_mended(target):
+    bad = {3: 1.5, 5: "A is better", 7: None, 9: True, 11: (200, b"<html>"), 13: float("nan")}
+    judge = Counting(bad)
+    with served(judge) as address:
+        found = asked(target, address, Plan(calls=20))
+        again = asked(target, address, Plan(calls=20))
+    assert len(found.malformed) == len(again.malformed) == len(bad)
+    assert len(found.preferences.value) == 20 - len(bad)
+    told = {row["answer"] for row in found.malformed}
+    assert {"<html>", "{'preference': 'A is better'}"} <= told
+    assert found.preferences.notes == (f"6 malformed answers of {address} left out.",)
+    assert again.preferences.notes == found.preferences.notes
+    assert judge.questions.total() == 20
+
+
+@pytest.mark.parametrize("answer", [-0.1, 1.01, "first", [], {}, None, True, float("inf")])
+def test_what_is_no_preference_is_malformed(answer):
+    assert preference_of(answer) is None
+    assert preference_of({"preference": answer}) is None
+
+
+def test_a_call_that_fails_is_made_again_later_each_time(target):
+    calls, times = [], []
+
+    def answer(shown):
+        calls.append(shown)
+        times.append(time.monotonic())
+        return (503, {}) if len(calls) <= 2 else 0.5
+
+    with served(answer) as address:
+        found = asked(target, address, Plan(calls=2, wait=0.05))
+    assert (found.asked, len(calls)) == (2, 4)
+    assert times[1] - times[0] >= 0.05
+    assert times[2] - times[1] >= 0.1
+
+
+def test_an_endpoint_that_goes_down_leaves_what_was_answered(target):
+    judge = Counting({count: (500, {}) for count in range(7, 10**4)})
+    with served(judge) as address, pytest.raises(DataError) as told:
+        asked(target, address, Plan(calls=40, retries=1, wait=0.01, jobs=2))
+    assert "no answer in 2 calls (HTTP status 500)" in str(told.value)
+    assert "the same command goes on" in str(told.value)
+    assert len(stored.find("mine", target.store).value) == 6
+    with pytest.raises(DataError, match=r"no answer in 1 call .*refused"):
+        asked(target, address, Plan(calls=40, retries=0))
+    with served(lambda _: (404, {})) as address, pytest.raises(DataError, match="status 404"):
+        asked(target, address, Plan(calls=40))
+
+
+def test_functions_are_judges_and_one_that_changes_is_another(target):
+    def flipped(query, a, b):
+        return 1.0 - prefer(query, a, b)
+
+    first = asked(target, prefer, Plan(calls=10))
+    second = asked(target, flipped, Plan(calls=10))
+    assert (first.asked, second.asked) == (10, 10)
+    assert len(second.preferences.judges) == 2
+    assert len(second.preferences.value) == 20
+
+    def failing(query, a, b):
+        raise ValueError("out of credit")
+
+    with pytest.raises(DataError, match="out of credit"):
+        asked(target, failing, Plan(calls=4, retries=1, wait=0.0))
+    with pytest.raises(UsageError, match="is no judge"):
+        judge_of("nobody")
+    with pytest.raises(DataError, match="cannot be imported"):
+        judge_of("no_such_module_at_all:prefer")
+
+
+def test_terms_that_cannot_be_are_refused(target):
+    with pytest.raises(UsageError, match="how many answers"):
+        Plan()
+    with pytest.raises(ParameterError, match="both or one"):
+        Plan("all", orders="neither")
+    with pytest.raises(UsageError, match="goa"):
+        Plan("gao")
+    with pytest.raises(ParameterError, match="8 or more: a pair of each query"):
+        asked(target, prefer, Plan("quicksort", calls=7))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("judged")
+    for part, name in ((FOLD.train, "train"), (FOLD.valid, "vali"), (FOLD.test, "test")):
+        write(part, folder / f"{name}.txt")
+    return folder
+
+
+@pytest.fixture
+def command(data, tmp_path, capsys):
+    def run(words, status=0):
+        store = ["--store", str(tmp_path / "store"), "--data", str(data)]
+        code = main(["judge", *words.format(f=tmp_path).split(), *store])
+        printed = capsys.readouterr()
+        assert code == status, printed.err
+        return printed
+
+    return run
+
+
+def test_pairs_are_exported_and_their_answers_read_back(command, tmp_path):
+    command("hand --next 6 --out {f}/pairs.jsonl --queries 2")
+    file = tmp_path / "pairs.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(lines) == 6
+    assert {line["preference"] for line in lines} == {None}
+    answers = tmp_path / "answers.jsonl"
+
+    def put(values):
+        filled = [{**line, "preference": value} for line, value in zip(lines, values, strict=True)]
+        answers.write_text("".join(json.dumps(line) + "\n" for line in filled))
+
+    unanswered = command("hand --answers {f}/pairs.jsonl --queries 2", 1).err
+    assert "no answer in it" in unanswered
+    put([0.7, 0.2, "a", "tie", None, 3])
+    read = json.loads(command("hand --answers {f}/answers.jsonl --judge anna --json").out)
+    assert (read["asked"], read["malformed"], read["judgments"]) == (4, 2, 4)
+    assert stored.find("hand", Store(tmp_path / "store")).judges == ("anna",)
+    assert [row["place"] for row in read["malformed_answers"]] == [f"{answers}:5", f"{answers}:6"]
+    again = json.loads(command("hand --answers {f}/answers.jsonl --judge anna --json").out)
+    assert (again["asked"], again["before"]) == (0, 4)
+    put([0.7, 0.9, "a", "tie", None, 3])
+    told = command("hand --answers {f}/answers.jsonl --judge anna", 1).err
+    assert "answers.jsonl:2: another answer to a pair that has 0.2 already" in told
+    lines[0]["b"] = "nowhere"
+    put([0.7, 0.2, "a", "tie", None, 3])
+    told = command("hand --answers {f}/answers.jsonl", 1).err
+    assert "answers.jsonl:1: the unknown document 'nowhere' of query" in told
+    command("hand --next 100000 --out {f}/rest.jsonl --pairs quicksort --queries 2")
+    assert (tmp_path / "rest.jsonl").read_text()
+
+
+def test_exported_pairs_without_answers_are_no_preferences(command, tmp_path, capsys):
+    command("hand --next 3 --out {f}/pairs.jsonl")
+    words = ["ingest-preferences", str(tmp_path / "pairs.jsonl"), "--name", "x"]
+    assert main([*words, "--store", str(tmp_path / "store")]) == 1
+    assert "the preference ''" in capsys.readouterr().err
+
+
+def test_the_cost_is_told_before_anything_is_asked(command):
+    judge = Counting()
+    with served(judge) as address:
+        words = f"mine --with {address} --calls 20 --price 0.01 --seconds 2 --jobs 4"
+        dry = command(f"{words} --dry-run --json")
+        assert judge.questions.total() == 0
+        cost = json.loads(dry.out)["cost"]
+        assert (cost["calls"], cost["price"], cost["seconds"]) == (20, 0.2, 10.0)
+        told = command(words).err
+        assert "20 calls; 2 calls a pair, 4 calls at a time; 0.2 at 0.01 a call; 10 s at" in told
+        left = json.loads(command(f"{words.replace('20', '50')} --dry-run --json").out)["cost"]
+        assert (left["calls"], left["answered"]) == (30, 20)
+    assert "name a judge" in command("mine", 2).err
+    assert "the name sample" in command(f"sample --with {address} --calls 2", 2).err
+
+
+def test_the_facade_asks_a_function(data, tmp_path):
+    options = {
+        "data": data,
+        "store": tmp_path / "store",
+        "progress": False,
+        "initial": "file-order",
+    }
+    found = sp.judge("mine", prefer, calls=12, jobs=2, **options)
+    assert (found.asked, found.complete) == (12, True)
+    assert found.preferences.judges[0].startswith("prefer#")
+    assert sp.judge("mine", prefer, calls=12, **options).asked == 0
+
+
+def test_after_a_kill_nothing_that_was_answered_is_asked_again(data, tmp_path):
+    """The endpoint holds its 15th answer back; the process is killed then and started anew."""
+    judge = Counting()
+    held, release = threading.Event(), threading.Event()
+
+    def answer(shown):
+        value = judge(shown)
+        if judge.questions.total() == 15 and not held.is_set():
+            held.set()
+            release.wait(30)
+        return value
+
+    with served(answer) as address:
+        words = [
+            sys.executable, "-m", "shuffleproof", "judge", "mine", "--with", address,
+            "--calls", "40", "--json", "--data", str(data), "--store", str(tmp_path / "store"),
+        ]  # fmt: skip
+        killed = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert held.wait(60)
+        os.kill(killed.pid, signal.SIGKILL)
+        assert killed.wait(30) == -signal.SIGKILL
+        release.set()
+        under_way = next(reversed(judge.questions))
+        ended = subprocess.run(words, capture_output=True, check=True, cwd=Path(tmp_path))
+    told = json.loads(ended.stdout)
+    assert (told["asked"], told["before"], told["judgments"]) == (26, 14, 40)
+    twice = {question for question, count in judge.questions.items() if count > 1}
+    assert twice <= {under_way}, "only the question whose answer never came"
+    assert len(judge.questions) == 40
+
+
+def test_rankings_and_other_things_are_not_extended(target, tmp_path):
+    file = tmp_path / "r.csv"
+    file.write_text("query,ranker,item,rank\nq,x,a,1\nq,x,b,2\nq,y,a,2\nq,y,b,1\n")
+    reading = stored.Reading(format="rankings", direction="small")
+    stored.ingest([file], "mine", target.store, reading)
+    with pytest.raises(UsageError, match="holds rankings"):
+        asked(target, prefer, Plan(calls=2))
+
+
+def test_a_file_of_answers_names_a_place(target, tmp_path):
+    file = tmp_path / "a.jsonl"
+    query, own = MATERIAL.queries[0], MATERIAL.documents[0]
+    file.write_text(json.dumps({"query": query, "a": own[0], "b": own[1]}) + "\n")
+    with pytest.raises(LetorError, match=r"a.jsonl:1: no preference"):
+        judged.read_answers(file, target, MATERIAL, "anna")
