@@ -43,6 +43,6 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     )
 
 
-def alike(query, a, b):  # noqa: ARG001 (what a judge is given)
+def alike(query, a, b):
     """A judge to whom all documents are alike."""
     return 0.5

@@ -54,8 +54,9 @@ class Target:
             raise UsageError(f"the name {self.name} is taken by a {key.kind}; choose another")
         found = stored.find(self.name, self.store)
         if found.rankings:
-            told = "holds rankings, which a judge cannot extend; choose another name"
-            raise UsageError(f"{self.name} {told}")
+            raise UsageError(
+                f"{self.name} holds rankings, which a judge cannot extend; choose another name"
+            )
         return found
 
     def keep(self, found: Preferences) -> Artefact:

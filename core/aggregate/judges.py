@@ -99,8 +99,10 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
         return LiveJudge(name or judge, judge, _endpoint(judge, timeout))
     module, colon, function = judge.partition(":")
     if not (module and colon and function):
-        told = "a judge is an address (http://…) or a function (module:function)"
-        raise UsageError(f"{quoted(judge)} is no judge: {told}")
+        raise UsageError(
+            f"{quoted(judge)} is no judge: name an address (http://…) or a function "
+            "(module:function)"
+        )
     imported(module)
     found = getattr(import_module(module), function, None)
     if not callable(found):
