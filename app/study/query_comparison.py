@@ -13,7 +13,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import told
-from shuffleproof.app.study import parts, rescored_list
+from shuffleproof.app.study import parts, rescored_list, slices
 from shuffleproof.app.study.picture import Takes, chart, drawn
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.result import in_words
@@ -66,6 +66,7 @@ def by_damage(
     st.markdown(told(in_words(frame, start, measure, ("unchanged", "disturbed"))))
     alt = "Queries, the most damaged first; choose a row to see its list"
     rows(frame, columns, alt, height=height)
+    slices.drawn(frame, "change", measure)
     return True
 
 

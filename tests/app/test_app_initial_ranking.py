@@ -181,6 +181,18 @@ def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
     assert "Bump chart of 2 documents" in test.get("plotly_chart")[1].proto.alt
 
 
+def test_the_queries_are_sliced_by_what_they_have_in_common(dashboard, tmp_path):
+    dashboard(tmp_path)  # the shipped study of the sample
+    test = opened(data="sample", point="dlcm")
+    assert not any("slice" in one.value for one in test.dataframe), "until somebody asks for it"
+    test = opened(data="sample", point="dlcm", slice="documents")
+    frame = next(one.value for one in test.dataframe if "change" in one.value)
+    shown = next(one.value for one in test.dataframe if "slice" in one.value)
+    assert shown["n"].sum() == len(frame)
+    assert (shown["mean"] * shown["n"]).sum() == pytest.approx(frame["change"].sum())
+    assert "NDCG@10 loses most on queries with" in words(test)
+
+
 def test_a_list_that_cannot_be_scored_is_explained(stored, monkeypatch):
     def replayed(*_):
         raise ScoringError("it died", "Try again.")

@@ -10,7 +10,7 @@ import streamlit as st
 from shuffleproof.app import answering
 from shuffleproof.app.opened import computed, result
 from shuffleproof.app.plain import told
-from shuffleproof.app.study import query_comparison
+from shuffleproof.app.study import query_comparison, slices
 from shuffleproof.core.rankers.name import named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
@@ -70,6 +70,7 @@ def section(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None:
         _map(str(artefact.key), point, measure)
     with table:
         _rows(frame, point, at)
+        slices.drawn(frame, "change", measure)
     _answers(artefact, point, at, frame)
 
 

@@ -16,6 +16,7 @@ from shuffleproof.app.study import (
     parts,
     query_comparison,
     rescored_list,
+    slices,
     trial_cost,
 )
 from shuffleproof.app.study import form as shell
@@ -241,6 +242,7 @@ def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
     st.markdown(told(in_words(frame, who, measure, ("as_is", "worst"))))
     alt = "Queries, the most damaged first; choose a row to see its worst order"
     query_comparison.rows(frame, QUERIES, alt, height=260)
+    slices.drawn(frame, "change", measure)
     query = query_comparison.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
         _one_list(artefact, ranker, query, budget)
