@@ -108,6 +108,13 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "ranker": "its name", "artefact": "key of what is stored", "cached": "whether it was",
         "epochs": "trained", "valid": "measures of the validation part", "seconds": "it took now",
     },
+    "train --data collection": {
+        "ranker": "snrm", "artefact": "key of what is stored", "cached": "whether it was",
+        "epochs": "steps trained", "valid": "empty: no judgments are read",
+        "seconds": "it took now",
+        "gates": "postings_per_query_over_n, largest_document_frequency, matched_share, "
+        "empty_share, nonzeros_document, nonzeros_query, dense_in_disguise",
+    },
     "tune": {
         "preset": "the name by which commands take what was found", "base": "the preset below it",
         "fields": "of its recipe that differ", "measure": "of validation, by which it was chosen",

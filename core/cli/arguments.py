@@ -440,7 +440,11 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     )
     train = _command(commands, "train", "rankers:train", "train a ranker, or find it trained")
     train.set_defaults(first="open:look_over")
-    train.add_argument("ranker", help="a name of `list rankers`, with @preset if you like")
+    train.add_argument(
+        "ranker",
+        help="a name of `list rankers`, with @preset if you like; or snrm, which learns to search "
+        "the text collection --data",
+    )
     train.add_argument(
         "--set",
         nargs="+",

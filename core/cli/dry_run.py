@@ -4,7 +4,14 @@ import argparse
 from dataclasses import replace
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, one_fold, recipe_of, scope_of, use_device
+from shuffleproof.core.cli.open import (
+    asked,
+    one_fold,
+    recipe_of,
+    scope_of,
+    trains_retriever,
+    use_device,
+)
 from shuffleproof.core.parameters import fields_of
 from shuffleproof.core.studies.rehearsal import Dry, rehearsed, rehearsed_training
 
@@ -18,6 +25,10 @@ def study(arguments: argparse.Namespace) -> Answer:
 def train(arguments: argparse.Namespace) -> Answer:
     """`train --dry-run`: the ranker, and the lists that it learns from."""
     use_device(arguments)
+    if trains_retriever(arguments):
+        from shuffleproof.core.cli.retrieval import rehearsed_retriever  # noqa: PLC0415 (loads numba)
+
+        return _told(rehearsed_retriever(arguments, changes_of(arguments)))
     recipe_of(arguments)  # which refuses names that nothing has
     scope = scope_of(arguments)
     scope = replace(scope, data=one_fold(scope.data, scope.store))

@@ -185,8 +185,14 @@ def look_over(arguments: argparse.Namespace) -> None:
     group, _, kind = arguments.command.partition(" ")
     if group == "study":
         arguments.asked = _asked(kind, arguments)
-    else:
+    elif not trains_retriever(arguments):
         recipe_of(arguments)
+
+
+def trains_retriever(arguments: argparse.Namespace) -> bool:
+    """Whether `train` is asked for what searches a text collection, not for a ranker of lists."""
+    named = str(getattr(arguments, "ranker", "")).strip().casefold()
+    return arguments.command == "train" and named.partition("@")[0] == "snrm"
 
 
 def look_over_list(arguments: argparse.Namespace) -> None:

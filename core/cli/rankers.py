@@ -17,6 +17,7 @@ from shuffleproof.core.cli.open import (
     scope_of,
     share,
     store_of,
+    trains_retriever,
     use_device,
     use_jobs,
     workbench_of,
@@ -166,6 +167,10 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
 def train(arguments: argparse.Namespace) -> Answer:
     """`train`: fit a ranker, or find the one fitted before."""
     changes = changes_of(arguments)
+    if trains_retriever(arguments):
+        from shuffleproof.core.cli.retrieval import train as train_retriever  # noqa: PLC0415 (loads torch)
+
+        return train_retriever(arguments, changes)
     use_device(arguments)
     recipe_of(arguments)  # which refuses names that nothing has
     scope = scope_of(arguments)

@@ -1,12 +1,14 @@
 """The commands about text collections: read in, examined, searched."""
 
 import argparse
+import time
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import PROBLEM, check_name
-from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.cli.open import done, store_of, use_device
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.retrieval import candidates as bridge
@@ -14,6 +16,10 @@ from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
 from shuffleproof.core.retrieval.ingest import Reading
 from shuffleproof.core.retrieval.registry import Indexed, named
+
+if TYPE_CHECKING:
+    from shuffleproof.core.retrieval.snrm import SNRMRecipe
+    from shuffleproof.core.studies.rehearsal import Dry
 
 SNIPPET = 160
 
@@ -100,3 +106,59 @@ def candidates(arguments: argparse.Namespace) -> Answer:
     features = [{"id": place, "feature": one} for place, one in enumerate(columns, start=1)]
     text = f"{table(facts)}\n\n{table(features)}"
     return Answer(facts | {"rows": features, "notes": artefact.facts["notes"]}, text)
+
+
+def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
+    """`train snrm`: fit a retriever of sparse latent dimensions to a collection, or find it.
+
+    Args:
+        arguments: of the command; --data names a collection.
+        changes: fields of its recipe.
+
+    Raises:
+        UsageError: a flag that only rankers of lists take.
+    """
+    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+
+    if arguments.executor:
+        raise UsageError("train snrm: leave out --executor, which rankers of lists alone take")
+    use_device(arguments)
+    indexed, recipe = _asked_of(arguments, changes)
+    cached = indexed.store.find(snrm.key_of_training(indexed, recipe)) is not None
+    start = time.perf_counter()
+    artefact = done("snrm", snrm.training(indexed, recipe))
+    facts = artefact.facts
+    answer = {
+        "ranker": "snrm", "artefact": str(artefact.key), "cached": cached,
+        "epochs": facts["steps"], "valid": {}, "gates": facts["gates"],
+        "seconds": 0.0 if cached else time.perf_counter() - start,
+    }  # fmt: skip
+    dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
+    said = f"Dense in disguise: {failed}." if dense else "Sparse by the gates of postings."
+    if failed and not dense:
+        said += f" A gate fails: {failed}."
+    head = {name: answer[name] for name in ("artefact", "cached", "seconds")}
+    return Answer(answer, f"{said}\n\n{table(head)}\n\n{table(facts['gates'])}")
+
+
+def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "Dry":
+    """What `train snrm` would make, and how long that takes about."""
+    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
+
+    indexed, recipe = _asked_of(arguments, changes)
+    there = indexed.store.find(snrm.key_of_training(indexed, recipe)) is not None
+    low, high = snrm.seconds_of(recipe)
+    return Dry((), (Step("snrm", stored=there, count=1, low=low, high=high),))
+
+
+def _asked_of(
+    arguments: argparse.Namespace, changes: Mapping[str, str]
+) -> "tuple[Indexed, SNRMRecipe]":
+    """The collection and the recipe that `train snrm` names."""
+    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+
+    named_preset = arguments.ranker.strip().partition("@")[2]
+    recipe = snrm.preset(named_preset or arguments.preset or "tuned").with_fields(changes)
+    store = store_of(arguments)
+    return Indexed(collections.find(arguments.data, store), store), recipe

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
@@ -98,6 +98,8 @@ class RetrieverEntry:
         place: `module:function` below `core.retrieval`; the function makes it of `Indexed`.
         sparse: whether the sparsity gates are about it: it searches learnt dimensions.
         reranks: whether it only orders what another found.
+        presets: of what it learnt; `name@preset` says which, `name` alone the first.
+        preset: the one that is meant.
     """
 
     name: str
@@ -107,14 +109,18 @@ class RetrieverEntry:
     place: str
     sparse: bool = False
     reranks: bool = False
+    presets: tuple[str, ...] = ()
+    preset: str = ""
 
     def made(self, indexed: Indexed) -> Retriever:
         """The retriever of a collection."""
         module, _, function = self.place.partition(":")
         found = importlib.import_module(f"shuffleproof.core.retrieval.{module}")
-        return cast("Callable[[Indexed], Retriever]", getattr(found, function))(indexed)
+        known = (self.preset or self.presets[0],) if self.presets else ()
+        return cast("Callable[..., Retriever]", getattr(found, function))(indexed, *known)
 
 
+SNRM_PRESETS = ("tuned", "small", "paper", "released")
 _ENTRIES: tuple[RetrieverEntry, ...] = (
     RetrieverEntry(
         "ql", "Query likelihood",
@@ -137,17 +143,37 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
         "rm3", "RM3", "Query likelihood with the words of the documents first found.",
         "Abdul-Jaleel et al., TREC 2004", "words:feedback",
     ),
+    RetrieverEntry(
+        "snrm", "SNRM",
+        "Sparse latent dimensions that a network learnt from query likelihood (`train snrm`).",
+        "Zamani et al., CIKM 2018", "snrm:snrm", sparse=True, presets=SNRM_PRESETS,
+    ),
+    RetrieverEntry(
+        "snrm-prf", "SNRM with feedback",
+        "SNRM with the latent dimensions of the documents first found.",
+        "Zamani et al., CIKM 2018", "snrm:feedback", sparse=True,
+        presets=SNRM_PRESETS,
+    ),
 )  # fmt: skip
 
 RETRIEVERS: Mapping[str, RetrieverEntry] = {entry.name: entry for entry in _ENTRIES}
 
 
 def named(name: str) -> RetrieverEntry:
-    """The entry of a name.
+    """The entry of a name, at a preset maybe.
+
+    >>> named("snrm@small").name, named("snrm@small").preset, named("bm25").preset
+    ('snrm@small', 'small', '')
 
     Raises:
-        UnknownNameError: no retriever is called so.
+        UnknownNameError: no retriever, or no preset of it, is called so.
     """
-    if name not in RETRIEVERS:
-        raise UnknownNameError("retriever", name, RETRIEVERS)
-    return RETRIEVERS[name]
+    base, at, preset = name.partition("@")
+    if base not in RETRIEVERS:
+        raise UnknownNameError("retriever", base, RETRIEVERS)
+    entry = RETRIEVERS[base]
+    if not at:
+        return entry
+    if preset not in entry.presets:
+        raise UnknownNameError(f"preset of {base}", preset, entry.presets)
+    return replace(entry, name=name, preset=preset)

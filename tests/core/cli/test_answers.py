@@ -101,6 +101,7 @@ CALLS = {
     "ingest-collection": "ingest-collection {f}/texts --name texts",
     "doctor-collection": "doctor-collection texts",
     "search": "search texts wings --by bm25",
+    "train --data collection": "train snrm@small --data texts",
     "candidates": "candidates texts --depth 5 --name of_texts",
     "doctor": "doctor {f}",
     "list": "list measures",

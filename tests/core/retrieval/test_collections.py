@@ -251,12 +251,17 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     code, read = told(capsys, "ingest-collection", str(tmp_path), "--name", "mine", *store)
     assert (code, read["schema"]) == (0, "shuffleproof ingest-collection")
     assert (read["documents"], read["queries"], read["judgments"]) == (120, 40, 120)
-    names = ",".join(RETRIEVERS)
+    code, network = told(capsys, "train", "snrm@small", "--data", "mine", *store)
+    assert (code, network["cached"], network["epochs"]) == (0, False, 60)
+    assert told(capsys, "train", "snrm", "--preset", "small", "--data", "mine", *store)[1]["cached"]
+    learnt = {one.name: f"{one.name}@small" for one in RETRIEVERS.values() if one.presets}
+    by = [learnt.get(name, name) for name in RETRIEVERS]
+    names = ",".join(by)
     question = ("search", "mine", "word7 never", "--by", names, "-k", "2")
     code, found = told(capsys, *question, *store)
     assert (code, found["version"], found["unknown"]) == (0, 1, 1)
     first = {row["retriever"]: row["document"] for row in found["rows"] if row["rank"] == 1}
-    assert set(first) == set(RETRIEVERS)
+    assert set(first) == set(by)
     assert all(document.startswith("d-7-") for document in first.values())
     code, row = told(capsys, "list", "retrievers")
     assert {one["name"] for one in row["rows"]} == set(RETRIEVERS)
