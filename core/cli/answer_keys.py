@@ -167,7 +167,10 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "library rename": {"key": "of the entry", "name": "its new name"},
     "library tag": {"key": "of the entry", "tags": "it carries now"},
     "library delete": {"deleted": "keys", "bytes": "freed"},
-    "export": {"out": "the file", "bytes": "its size", "part": "of a data set, where one is"},
+    "export": {
+        "out": "the file", "bytes": "its size",
+        "part": "of a data set, where one is; of a collection `retriever` and `rows` written",
+    },
     "bench": {"rows": "a measured job each, with the peer's time and the ratio"},
     "demo": {
         "certificates": "as `study invariance`", "summary": "as `study initial-ranking`",

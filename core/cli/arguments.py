@@ -603,10 +603,12 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     export = _command(commands, "export", "export:export", "write something stored to a file")
     export.set_defaults(first="export_format:chosen")
-    export.add_argument("what", help="a stored study, ranker or data set: key or name")
+    export.add_argument("what", help="a stored study, ranker, data set or collection: key or name")
     export.add_argument(
         "out",
         type=Path,
+        nargs="?",
+        metavar="FILE",
         help="the file; its ending says the format (none: a LETOR folder)",
     )
     export.add_argument(
@@ -636,6 +638,18 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     export.add_argument(
         "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
     )
+    export.add_argument(
+        "--vectors", type=Path, metavar="FILE",
+        help="of a collection: its documents' learnt vectors, a line of JSON each: id, vector",
+    )  # fmt: skip
+    export.add_argument(
+        "--run", type=Path, metavar="FILE", help="of a collection: what its queries find (TREC)"
+    )
+    export.add_argument(
+        "--by", metavar="RETRIEVER",
+        help="of a collection: whose vectors (default snrm) or whose run (default bm25)",
+    )  # fmt: skip
+    export.add_argument("-k", type=_count, default=1000, help="documents a query (default 1000)")
     flags_measures.add(export, None)
     flags_studies.marked(export)
     export.add_argument(

@@ -88,6 +88,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "export study-3f2a91c4 figure3.pdf --size column",
         "export study-3f2a91c4 q.csv --per-query",
         "export mq2008 letor --part test",
+        "export cranfield --run f.run --by bm25",
     ),
     "bench": ("bench --quick", "bench ndcg lambdamart"),
     "demo": ("demo", "demo --out report.html"),

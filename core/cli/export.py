@@ -38,8 +38,12 @@ TITLES = {"markdown": "**{}**\n\n", "latex": ""}
 
 
 def export(arguments: argparse.Namespace) -> Answer:
-    """`export`: a study's numbers, a ranker's run, a data set's judgments or LETOR text."""
+    """`export`: a study's numbers, a ranker's run, a data set's text, a collection's vectors."""
     chosen = export_format.chosen(arguments)
+    if arguments.out is None:
+        from shuffleproof.core.cli import retrieval  # noqa: PLC0415 (only of collections)
+
+        return retrieval.exported(arguments, chosen)
     told, store = {}, store_of(arguments)
     _check_flags(arguments, chosen, store)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -4,11 +4,13 @@ import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import PROBLEM, check_name
 from shuffleproof.core.cli.open import done, store_of, use_device
+from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.retrieval import candidates as bridge
@@ -106,6 +108,45 @@ def candidates(arguments: argparse.Namespace) -> Answer:
     features = [{"id": place, "feature": one} for place, one in enumerate(columns, start=1)]
     text = f"{table(facts)}\n\n{table(features)}"
     return Answer(facts | {"rows": features, "notes": artefact.facts["notes"]}, text)
+
+
+def exported(arguments: argparse.Namespace, what: str) -> Answer:
+    """`export COLLECTION`: the vectors of a retriever's documents, or the run of its queries.
+
+    Args:
+        arguments: of the command.
+        what: vectors or run.
+
+    Raises:
+        UsageError: vectors of a retriever that has none.
+    """
+    entry = named((arguments.by or {"vectors": "snrm", "run": "bm25"}[what]).strip().casefold())
+    if what == "vectors" and not entry.sparse:
+        raise UsageError(f"{entry.name} has no learnt vectors: --by names one that has, as snrm")
+    store = store_of(arguments)
+    use_device(arguments)
+    collection = collections.find(arguments.what, store)
+    retriever: Any = entry.made(Indexed(collection, store))
+    out: Path = getattr(arguments, what)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    ids = list(collection.doc_ids)
+    if what == "vectors":
+        written = len(ids)
+        vectors = retriever.index.vectors
+        trec.write_text(out, (f"{line}\n" for line in vectors.lines(ids)))
+    else:
+        ranked = retriever.search(collection.queries, arguments.k)
+        written = len(ranked.documents)
+        rows = (
+            (topic, ids[document], rank, score)
+            for query, topic in enumerate(collection.query_ids)
+            for rank, (document, score) in enumerate(
+                zip(*(one.tolist() for one in ranked.of(query)), strict=True), start=1
+            )
+        )
+        trec.write_rows(out, rows, entry.name)
+    told = {"retriever": entry.name, "rows": written}
+    return Answer({"out": str(out), "bytes": out.stat().st_size, **told})
 
 
 def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:

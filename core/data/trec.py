@@ -127,15 +127,29 @@ def write_run(
     ranks = ragged.places_of(lists.offsets) + 1
     topics = np.repeat(lists.queries, lists.lengths)
 
-    def lines() -> Iterator[str]:
+    def rows() -> Iterator[tuple[str, str, int, float]]:
         for place, candidate in enumerate(order.tolist()):
-            topic = _word(dataset.query_ids[topics[candidate]])
-            document = _word(names[lists.rows[candidate]])
-            yield f"{topic} Q0 {document} {ranks[place]} {float(scores[candidate]):.9g} {tag}\n"
+            topic, document = dataset.query_ids[topics[candidate]], names[lists.rows[candidate]]
+            yield topic, document, int(ranks[place]), float(scores[candidate])
 
     _check_distinct(lists, names)
+    write_rows(path, rows(), tag)
+
+
+def write_rows(
+    path: Path, rows: Iterable[tuple[str, str, int, float]], tag: str = "shuffleproof"
+) -> None:
+    """Write (topic, document, rank from 1, score) as a run; gzipped where the name ends in .gz.
+
+    Raises:
+        DataError: a name with blanks.
+    """
     _word(tag)
-    _write(path, lines())
+    lines = (
+        f"{_word(topic)} Q0 {_word(document)} {rank} {score:.9g} {tag}\n"
+        for topic, document, rank, score in rows
+    )
+    write_text(path, lines)
 
 
 def write_qrels(path: Path, *parts: RankingDataset) -> None:
@@ -147,7 +161,7 @@ def write_qrels(path: Path, *parts: RankingDataset) -> None:
     if any((part.labels != np.rint(part.labels)).any() for part in parts):
         found = "labels that are not whole numbers"
         raise DataError(str(path), found, "TREC judgments are whole numbers.")
-    _write(path, (line for part in parts for line in _judgments(part)))
+    write_text(path, (line for part in parts for line in _judgments(part)))
 
 
 def _judgments(dataset: RankingDataset) -> Iterator[str]:
@@ -215,7 +229,8 @@ def _check_distinct(lists: CandidateLists, names: list[str]) -> None:
             raise DataError("TREC output", found, "Give documents distinct ids.")
 
 
-def _write(path: Path, lines: Iterable[str]) -> None:
+def write_text(path: Path, lines: Iterable[str]) -> None:
+    """Write lines to a file, whole or not at all; gzipped where the name ends in .gz."""
     partial = path.with_name(path.name + ".partial")
     packed = path.suffix == ".gz"
     try:

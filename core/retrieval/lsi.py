@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float32
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import svds
 
 from shuffleproof.core.data import stored
 from shuffleproof.core.retrieval.registry import Indexed, Ranked
+from shuffleproof.core.retrieval.singular import leading
 from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
 from shuffleproof.core.store.keys import key_of
 
@@ -75,8 +75,7 @@ def lsi(indexed: Indexed) -> LatentSemanticIndex:
             table = weighted(tokens.documents, tokens)
             norms = np.sqrt(table.multiply(table).sum(axis=1))
             table.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(table.indptr))
-            start = np.ones(min(table.shape))
-            _, _, directions = svds(table, k=rank, v0=start, solver="arpack")
+            _, _, directions = leading(table, rank)
             arrays = {
                 "directions": np.ascontiguousarray(directions.T, np.float32),
                 "documents": _of_length_one(table @ directions.T),

@@ -16,6 +16,7 @@ from shuffleproof.core.data.ragged import elements_of, offsets_of
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.retrieval.registry import Indexed, Ranked
+from shuffleproof.core.retrieval.singular import leading
 from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
 from shuffleproof.core.retrieval.words import QueryLikelihood, likelihood
 from shuffleproof.core.seeds import generator
@@ -230,8 +231,6 @@ def ppmi_embeddings(
         width: of an embedding; the dimensions that a small vocabulary lacks are zero.
         reach: how far apart two terms count as neighbours.
     """
-    from scipy.sparse.linalg import svds  # noqa: PLC0415 (only who trains waits for it)
-
     terms, encoded = len(tokens.terms), tokens.documents
     owners = np.repeat(np.arange(len(encoded)), encoded.lengths)
     counts = csr_array((terms, terms), dtype=np.float64)
@@ -251,7 +250,7 @@ def ppmi_embeddings(
     found = np.zeros((terms, width), np.float32)
     rank = min(width, terms - 1)
     if rank >= 1 and table.nnz:
-        vectors, values, _ = svds(table, k=rank, v0=np.ones(terms), solver="arpack")
+        vectors, values, _ = leading(table, rank)
         order = np.argsort(-values, kind="stable")
         signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
         found[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]
