@@ -10,7 +10,7 @@ login.required()
 with address.gathered():
     sidebar.draw()
     sections = sidebar.sections(SECTIONS, sidebar.shown_path(SECTIONS))
-    chosen = st.navigation(sections, position=sidebar.place())
+    chosen = st.navigation(sections, position=sidebar.place(), expanded=True)
     sidebar.search(TITLES)
     sidebar.navigation(sections, chosen)
     sidebar.present()

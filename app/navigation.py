@@ -17,6 +17,7 @@ from shuffleproof.app.views.multi_ranking import page as initial_rankings
 from shuffleproof.app.views.outside import page as outside
 from shuffleproof.app.views.perturbations import page as perturbations
 from shuffleproof.app.views.ranking_degradation import page as initial_ranking
+from shuffleproof.app.views.retrieval import page as retrieval
 from shuffleproof.app.views.set_size import page as set_size
 from shuffleproof.app.views.train import page as train
 from shuffleproof.app.views.worst_case import page as worst_case
@@ -72,6 +73,9 @@ SECTIONS = {
         Page("Robustness card", "card", card.page, (*STUDY, "measure")),
         Page("Library", "library", library.page),
         Page("Jobs", "jobs", jobs.page),
+    ),
+    "Labs": (
+        Page("Retrieval", "retrieval", retrieval.page, ("collection", "study")),
     ),
 }  # fmt: skip
 """The pages by area; the sidebar shows those of the area that one is in."""

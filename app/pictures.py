@@ -22,13 +22,14 @@ from shuffleproof.app.figures import (
     multi_ranking,
     perturbations,
     ranking_degradation,
+    retrieval,
     set_size,
     set_size_map,
     style,
     worst_case,
 )
 from shuffleproof.core.errors import ShuffleproofError, UsageError
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.words import counted
@@ -50,6 +51,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     ),
     "worst case": (worst_case.damages, worst_case.alt_text, 3),
     "group shuffles": (group_shuffles.equivariance, group_shuffles.alt_text, 1),
+    "retrieval": (retrieval.means, retrieval.alt_text, 2),
     "cards": (card.pareto, card.alt_text, 2),
 }  # fmt: skip
 """What draws a picture, what says it in words, and how many of its facts the words take."""
@@ -73,7 +75,7 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
     Raises:
         UsageError: it has no such picture.
     """
-    telling = STUDIES[result.recipe["kind"]].telling()
+    telling = EVERY[result.recipe["kind"]].telling()
     sections = telling.sections(result, View(measures=measures))
     there = [section for section in sections if isinstance(section, Picture)]
     if not there:

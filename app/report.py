@@ -14,7 +14,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies import sections
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.question import Facts
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.table_text import html as table_html
@@ -54,7 +54,7 @@ def report(studies: Sequence[Path]) -> str:
 
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
-    question = STUDIES[result.recipe["kind"]]
+    question = EVERY[result.recipe["kind"]]
     told = sections.told(question.telling(), result, sections.View())
     body = "".join(map(shown, told))
     head = f"<h2>{html.escape(question.title)}</h2>"

@@ -12,7 +12,7 @@ from shuffleproof.app.plain import told
 from shuffleproof.app.study import parts
 from shuffleproof.core.rankers.name import display_names, named
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
@@ -57,7 +57,7 @@ def headline(artefact: Artefact, place: DeltaGenerator, **view: Any) -> None:
         place: where.
         view: of `sections.View`: what is chosen on the page.
     """
-    telling = STUDIES[artefact.recipe["kind"]].telling()
+    telling = EVERY[artefact.recipe["kind"]].telling()
     with place:
         parts.headline(opened.computed(str(artefact.key), telling.headline, View(**view)))
 

@@ -10,7 +10,7 @@ each), `seconds` of all that is not stored, and `result`, the key of a study tha
 from collections.abc import Mapping
 
 from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 
 _RESULT = {
     "result": "key of the stored study; null where it was stopped",
@@ -137,7 +137,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "unjudged": "topics of each run that are not judged",
         "tied": "share of each run's pairs of documents with equal scores",
     },
-    **{f"study {kind}": {**_RESULT, **question.answers} for kind, question in STUDIES.items()},
+    **{f"study {kind}": {**_RESULT, **question.answers} for kind, question in EVERY.items()},
     "check": {
         "verdict": "the worst tier found", "finding": "in words", "baseline": "the card's file",
         "least": "the smallest loss that is a regression",

@@ -602,7 +602,7 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     export = _command(commands, "export", "export:export", "write something stored to a file")
-    export.set_defaults(first="export_format:chosen")
+    export.set_defaults(first="export_format:chosen", late="out")
     export.add_argument("what", help="a stored study, ranker, data set or collection: key or name")
     export.add_argument(
         "out",

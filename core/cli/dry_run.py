@@ -22,6 +22,13 @@ def study(arguments: argparse.Namespace) -> Answer:
     return _told(rehearsed(question, scope))
 
 
+def collection_study(arguments: argparse.Namespace) -> Answer:
+    """`study KIND --dry-run` of a text collection: what is learnt for it."""
+    from shuffleproof.core.cli.retrieval import rehearsed_study  # noqa: PLC0415 (loads numba)
+
+    return _told(rehearsed_study(arguments))
+
+
 def train(arguments: argparse.Namespace) -> Answer:
     """`train --dry-run`: the ranker, and the lists that it learns from."""
     use_device(arguments)

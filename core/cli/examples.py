@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.question import syntax_of
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "": ("demo", "study initial-ranking --rankers lambdamart,dlcm", "library list"),
@@ -108,9 +108,11 @@ def of(command: str) -> tuple[str, ...]:
     if command in EXAMPLES:
         return EXAMPLES[command]
     group, _, kind = command.partition(" ")
-    if group != "study" or kind not in STUDIES:
+    if group != "study" or kind not in EVERY:
         return ()
-    flags = [flag for field in parameters(STUDIES[kind]) for flag in syntax_of(field).flags(field)]
+    if kind in COLLECTION_STUDIES:
+        return command, f"{command} --data cranfield --seeds 4"
+    flags = [flag for field in parameters(EVERY[kind]) for flag in syntax_of(field).flags(field)]
     line = " ".join([command, *(f"--{flag.name} dlcm" for flag in flags if flag.required)])
     return line, f"{line} --data mq2008 --preset small --queries 100"
 

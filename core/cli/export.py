@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import View, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, inferred
@@ -110,7 +110,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         table = inferred(frame_of(view.measures), str(artefact.key), SUMMARY)
         written(table, chosen, arguments.out, view.digits)
         return
-    shown = STUDIES[artefact.recipe["kind"]].telling().sections(result, view)
+    shown = EVERY[artefact.recipe["kind"]].telling().sections(result, view)
     text, title = table_text.WRITERS[TABLE_ENDINGS[chosen]], TITLES[chosen]
     tables = [title.format(one.title) + text(one, view.digits) for one in tables_in(shown)]
     arguments.out.write_text("\n".join(tables), encoding="utf-8")

@@ -6,10 +6,11 @@ from functools import partial
 from pathlib import Path
 
 from shuffleproof.core.cli import flags_measures
+from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import chosen, parameters
 from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, STUDIES
 
 ANSWERS = {
     "benchmark": "benchmark:study",
@@ -42,16 +43,7 @@ def add(
     for kind, question in STUDIES.items():
         added = command(kind, ANSWERS.get(kind, ANY), question.summary)
         added.set_defaults(first="open:look_over")
-        for field in parameters(question):
-            for flag in syntax_of(field).flags(field):
-                added.add_argument(
-                    f"--{flag.name}",
-                    required=flag.required,
-                    choices=flag.choices or None,
-                    type=partial(chosen, flag.choices) if flag.choices else str,
-                    nargs="+" if flag.several else None,
-                    help=flag.help.replace("%", "%%"),
-                )
+        _fields(added, question)
         if any(field.names == "measures" for field in parameters(question)):
             flags_measures.shared(added)
         if kind in MORE:
@@ -65,6 +57,27 @@ def add(
         jobs(added, count)
         shared(added, count)
         workbench(added, ",".join(question.initial))
+    for kind, question in COLLECTION_STUDIES.items():
+        added = command(kind, "retrieval:study", question.summary)
+        _fields(added, question)
+        max_seconds(added, "; the same line without it goes on")
+        dry_run(added, "collection_study")
+        help_ = "a stored collection's name, a key, a folder, or `sample`"
+        added.add_argument("--data", default=SAMPLE, help=help_)
+
+
+def _fields(command: argparse.ArgumentParser, question: type[Question]) -> None:
+    """Add the flags of a question's fields."""
+    for field in parameters(question):
+        for flag in syntax_of(field).flags(field):
+            command.add_argument(
+                f"--{flag.name}",
+                required=flag.required,
+                choices=flag.choices or None,
+                type=partial(chosen, flag.choices) if flag.choices else str,
+                nargs="+" if flag.several else None,
+                help=flag.help.replace("%", "%%"),
+            )
 
 
 def max_seconds(command: argparse.ArgumentParser, more: str = "") -> None:

@@ -41,7 +41,7 @@ from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import certificate_of
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import trained
 
@@ -63,7 +63,7 @@ def names(arguments: argparse.Namespace) -> Answer:
         "measures": MEASURES,
         "conventions": BUNDLES,
         "perturbations": PERTURBATIONS,
-        "studies": STUDIES,
+        "studies": EVERY,
         "aggregators": AGGREGATORS,
         "retrievers": RETRIEVERS,
     }

@@ -3,13 +3,15 @@
 import argparse
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import PROBLEM, check_name
+from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.cli.open import done, store_of, use_device
+from shuffleproof.core.cli.studies import answered
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
@@ -17,7 +19,11 @@ from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
 from shuffleproof.core.retrieval.ingest import Reading
+from shuffleproof.core.retrieval.name import parsed
 from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.snrm import SNRMRecipe
@@ -122,7 +128,7 @@ def exported(arguments: argparse.Namespace, what: str) -> Answer:
     """
     entry = named((arguments.by or {"vectors": "snrm", "run": "bm25"}[what]).strip().casefold())
     if what == "vectors" and not entry.sparse:
-        raise UsageError(f"{entry.name} has no learnt vectors: --by names one that has, as snrm")
+        raise UsageError(f"{entry.name} has no learnt vectors: name one that has, as in --by snrm")
     store = store_of(arguments)
     use_device(arguments)
     collection = collections.find(arguments.what, store)
@@ -199,7 +205,50 @@ def _asked_of(
     """The collection and the recipe that `train snrm` names."""
     from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
 
-    named_preset = arguments.ranker.strip().partition("@")[2]
-    recipe = snrm.preset(named_preset or arguments.preset or "tuned").with_fields(changes)
+    recipe = snrm.preset(parsed(arguments.ranker)[1] or arguments.preset or "tuned").with_fields(
+        changes
+    )
     store = store_of(arguments)
     return Indexed(collections.find(arguments.data, store), store), recipe
+
+
+def study(arguments: argparse.Namespace) -> Answer:
+    """`study KIND` of a text collection: its sections as text or its answer as JSON."""
+    question, scope = _question(arguments)
+    artefact = done(question.kind, question.answered(scope, arguments.max_seconds))
+    return answered(artefact, arguments)
+
+
+def _question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
+    kind = COLLECTION_STUDIES[arguments.command.rpartition(" ")[2]]
+    scope = Scope(store_of(arguments), arguments.data)
+    question = question_of(kind, arguments, scope.usual)
+    question.check(scope)
+    return question, scope
+
+
+def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
+    """What a study of a text collection would train, and how long that takes about."""
+    from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
+
+    question, scope = _question(arguments)
+    indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
+    steps = []
+    for name in question.retrievers:
+        entry = named(name)
+        if not entry.presets:
+            continue
+        from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+
+        seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
+        there = [
+            scope.store.find(ArtefactKey(snrm.KIND, entry.network(one))) is not None
+            for one in seeds
+        ]
+        low, high = snrm.seconds_of(snrm.preset(parsed(name)[1] or entry.presets[0]))
+        missing = there.count(False)
+        count = missing or len(there)
+        steps.append(
+            Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
+        )
+    return Dry((), tuple(steps))

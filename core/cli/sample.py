@@ -15,7 +15,7 @@ from shuffleproof.core.library.entries import dependencies
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 
 
 def sample(arguments: argparse.Namespace) -> Answer:
@@ -23,7 +23,7 @@ def sample(arguments: argparse.Namespace) -> Answer:
     folder = arguments.folder
     store = Store(folder / "building", (folder,))
     studies = set()
-    for kind, asked in STUDIES.items():
+    for kind, asked in EVERY.items():
         start = time.perf_counter()
         studies.add(done(kind, asked(**asked.sample).study(Scope(store))).key)
         warn(f"{kind}: {time.perf_counter() - start:.0f} s")

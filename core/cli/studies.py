@@ -9,7 +9,7 @@ from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.flags_measures import DIGITS
 from shuffleproof.core.cli.open import asked, studied
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import STOPPED, View, told
 from shuffleproof.core.studies.table_text import records, said
@@ -48,7 +48,7 @@ def answered(
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     """What the command of a stored study answers in JSON."""
-    telling, view = STUDIES[artefact.recipe["kind"]].telling(), view or View()
+    telling, view = EVERY[artefact.recipe["kind"]].telling(), view or View()
     summary = records(stored_summary(artefact.path))
     result = StudyResult.open(artefact.path)
     answer = telling.answer(result, view)
@@ -59,6 +59,6 @@ def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
 
 def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) -> str:
     """The sections of a stored study for the terminal."""
-    telling = STUDIES[artefact.recipe["kind"]].telling()
+    telling = EVERY[artefact.recipe["kind"]].telling()
     sections = told(telling, StudyResult.open(artefact.path), view or View(digits=digits))
     return said(sections, digits) + "\n"

@@ -4,6 +4,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, NoReturn
 
 CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
@@ -20,6 +21,9 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[Any, list[str]]:
         """Parse; words that a command does not know are told by itself, which knows its flags."""
         found, rest = super().parse_known_args(args, namespace)
+        late = self.get_default("late")  # argparse gives an optional word up at the first flag
+        if late and len(rest) == 1 and not rest[0].startswith("-") and vars(found)[late] is None:
+            setattr(found, late, Path(rest.pop()))
         if rest and self._subparsers is None:
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
             meant = _meant(flags[0], self._option_string_actions) if flags else ""

@@ -44,4 +44,4 @@ def __dir__() -> list[str]:
 
 def _questions() -> dict[str, Any]:
     registry = import_module(f"{STUDIES}.registry")
-    return {question.__name__: question for question in registry.STUDIES.values()}
+    return {question.__name__: question for question in registry.EVERY.values()}

@@ -17,7 +17,7 @@ from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.methods import paragraph, references
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
@@ -90,7 +90,7 @@ class Result(StudyResult):
 
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
         """What the study says, under these measures (none: its own)."""
-        telling = STUDIES[self.recipe["kind"]].telling()
+        telling = EVERY[self.recipe["kind"]].telling()
         return told(telling, self, View(measures=_texts(measures)))
 
     def _tables(self, measures: Measures = ()) -> Iterator[Table]:
@@ -105,7 +105,7 @@ class Result(StudyResult):
     @property
     def headline(self) -> Headline:
         """The answer in one sentence: its `text`, and its `tier` (`core.studies.headline`)."""
-        return STUDIES[self.recipe["kind"]].telling().headline(self, View())
+        return EVERY[self.recipe["kind"]].telling().headline(self, View())
 
     @property
     def finding(self) -> str:
@@ -120,7 +120,7 @@ class Result(StudyResult):
     @property
     def tables(self) -> list[str]:
         """The titles of its tables, in the order of their numbers."""
-        return [table.title or STUDIES[self.recipe["kind"]].source for table in self._tables()]
+        return [table.title or EVERY[self.recipe["kind"]].source for table in self._tables()]
 
     def table(self, which: int | str = 1, measures: Measures = ()) -> pd.DataFrame:
         """A table as people read it: its columns by their labels, its numbers exact.

@@ -22,7 +22,7 @@ from shuffleproof.core.store import locks, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged import damaged, size_of
 from shuffleproof.core.studies.engine import planned, running_studies
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 
 YOUNG_SECONDS = 3600.0
 """What changed within the hour may belong to work under way and is left alone."""
@@ -93,7 +93,7 @@ def _needed(store: Store) -> set[str] | None:
     studies = [(one.recipe, _query_ids(one.path)) for one in store.artefacts("study")
                if str(one.key) not in unreadable]  # fmt: skip
     studies += [
-        (one.recipe, one.query_ids) for kind in STUDIES for one in running_studies(store, kind)
+        (one.recipe, one.query_ids) for kind in EVERY for one in running_studies(store, kind)
     ]
     for recipe, ids in studies:
         digests = None if ids is None else _digests(recipe, len(ids))

@@ -1,17 +1,19 @@
 """The retrievers: what finds documents for a query, by name, and what makes each."""
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
 from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.name import parsed
 from shuffleproof.core.retrieval.text import Analysis, TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
@@ -56,6 +58,25 @@ class Retriever(Protocol):
         ...
 
 
+@runtime_checkable
+class Inverted(Protocol):
+    """A retriever that reads the postings of a query's dimensions: words, or learnt ones."""
+
+    @property
+    def frequencies(self) -> Int32[np.ndarray, " dimensions"] | Int64[np.ndarray, " dimensions"]:
+        """In how many documents each dimension is not zero."""
+        ...
+
+    @property
+    def empty_share(self) -> float:
+        """The share of documents without any dimension."""
+        ...
+
+    def dimensions(self, query_texts: Sequence[str]) -> Sequence[Int32[np.ndarray, " asked"]]:
+        """The dimensions whose postings each query reads; one that is read twice stands twice."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Indexed:
     """A collection, its terms, and the store that keeps what is made of it.
@@ -66,12 +87,14 @@ class Indexed:
         analysis: how texts become terms.
         training: the queries whose judgments a retriever may be fitted to; None: none. Never
             those that it is measured on.
+        seed: of what a retriever learns.
     """
 
     collection: Collection
     store: Store
     analysis: Analysis = field(default_factory=Analysis)
     training: tuple[int, ...] | None = None
+    seed: int = 0
 
     @cached_property
     def tokens(self) -> TokenisedCollection:
@@ -114,10 +137,28 @@ class RetrieverEntry:
 
     def made(self, indexed: Indexed) -> Retriever:
         """The retriever of a collection."""
-        module, _, function = self.place.partition(":")
-        found = importlib.import_module(f"shuffleproof.core.retrieval.{module}")
+        function = self.place.partition(":")[2]
         known = (self.preset or self.presets[0],) if self.presets else ()
-        return cast("Callable[..., Retriever]", getattr(found, function))(indexed, *known)
+        made: Retriever = getattr(self._module, function)(indexed, *known)
+        return made
+
+    def learning(self, indexed: Indexed) -> Generator[Progress]:
+        """Train what it needs, or find it trained."""
+        if self.presets:
+            yield from self._module.learning(indexed, self.preset or self.presets[0])
+
+    def network(self, indexed: Indexed) -> str:
+        """Digest of what it learns on a collection; empty where it learns nothing."""
+        if not self.presets:
+            return ""
+        found: str = self._module.network(indexed, self.preset or self.presets[0])
+        return found
+
+    @property
+    def _module(self) -> Any:
+        return importlib.import_module(
+            f"shuffleproof.core.retrieval.{self.place.partition(':')[0]}"
+        )
 
 
 SNRM_PRESETS = ("tuned", "small", "paper", "released")
@@ -168,12 +209,12 @@ def named(name: str) -> RetrieverEntry:
     Raises:
         UnknownNameError: no retriever, or no preset of it, is called so.
     """
-    base, at, preset = name.partition("@")
+    base, preset = parsed(name)
     if base not in RETRIEVERS:
         raise UnknownNameError("retriever", base, RETRIEVERS)
     entry = RETRIEVERS[base]
-    if not at:
+    if not preset:
         return entry
     if preset not in entry.presets:
         raise UnknownNameError(f"preset of {base}", preset, entry.presets)
-    return replace(entry, name=name, preset=preset)
+    return replace(entry, name=f"{base}@{preset}", preset=preset)

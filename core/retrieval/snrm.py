@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int64
+from jaxtyping import Int32, Int64
 from safetensors import safe_open
 from safetensors.torch import save_file
 from scipy.sparse import csr_array, vstack
@@ -564,6 +564,21 @@ class Latent:
             except StopIteration as done:
                 return SparseVectors.of(pruned(done.value, recipe.training.keep_query))
 
+    @property
+    def frequencies(self) -> Int64[np.ndarray, " dimensions"]:
+        """In how many documents each dimension is not zero."""
+        return self.index.document_frequency
+
+    @property
+    def empty_share(self) -> float:
+        """The share of documents without any dimension."""
+        return float((self.index.vectors.nonzeros == 0).mean())
+
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The dimensions of each query."""
+        vectors = self.vectors(query_texts)
+        return np.split(vectors.dimensions, vectors.offsets[1:-1])
+
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that share a dimension with it."""
         return self.of_vectors(self.vectors(query_texts), k)
@@ -659,8 +674,24 @@ def trained(indexed: Indexed, recipe: SNRMRecipe, flags: str = "") -> Latent:
 
 
 def snrm(indexed: Indexed, name: str = "tuned") -> Latent:
-    """SNRM of a collection at a preset, seed 0, as trained; its labeller saw no judgments."""
-    return trained(replace(indexed, training=None), preset(name), f" --preset {name}")
+    """SNRM of a collection at a preset, as trained; its labeller saw no judgments."""
+    flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
+    return trained(*_of_preset(indexed, name), flags)
+
+
+def learning(indexed: Indexed, name: str) -> Generator[Progress]:
+    """Train what `snrm` finds, or find it trained."""
+    yield from training(*_of_preset(indexed, name))
+
+
+def network(indexed: Indexed, name: str) -> str:
+    """Digest of what `snrm` finds."""
+    return key_of_training(*_of_preset(indexed, name)).digest
+
+
+def _of_preset(indexed: Indexed, name: str) -> tuple[Indexed, SNRMRecipe]:
+    """What is trained: the labeller sees no judgments, the seed is the collection's."""
+    return replace(indexed, training=None), preset(name).with_fields({"seed": indexed.seed})
 
 
 def feedback(indexed: Indexed, name: str = "tuned") -> LatentFeedback:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32, Float64, Int32
 
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.retrieval.postings import Postings
@@ -92,6 +92,21 @@ class Bm25:
         asked = self._index.tokens.encode(query_texts)
         return searched(self._index, self._values, asked.tokens, asked.offsets, k)
 
+    @property
+    def frequencies(self) -> Int32[np.ndarray, " terms"]:
+        """In how many documents each term occurs."""
+        return self._index.tokens.document_frequency
+
+    @property
+    def empty_share(self) -> float:
+        """The share of documents without any term."""
+        return float((self._index.lengths == 0).mean())
+
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The terms of each query."""
+        asked = self._index.tokens.encode(query_texts)
+        return [asked.of(query) for query in range(len(asked))]
+
 
 class QueryLikelihood:
     """Σ ln((tf + μ p(t)) / (length + μ)), p(t) the term's share of the collection.
@@ -112,6 +127,21 @@ class QueryLikelihood:
         """At most k documents for each query, among those that have a word of it."""
         asked = self.index.tokens.encode(query_texts)
         return self.weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
+
+    @property
+    def frequencies(self) -> Int32[np.ndarray, " terms"]:
+        """In how many documents each term occurs."""
+        return self.index.tokens.document_frequency
+
+    @property
+    def empty_share(self) -> float:
+        """The share of documents without any term."""
+        return float((self.index.lengths == 0).mean())
+
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The terms of each query."""
+        asked = self.index.tokens.encode(query_texts)
+        return [asked.of(query) for query in range(len(asked))]
 
     def weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int

@@ -22,7 +22,7 @@ from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import STOPPED
 from shuffleproof.core.studies.study import Plan, Study, TrialRecords
@@ -231,7 +231,7 @@ def planned(recipe: Mapping[str, Any]) -> Plan:
         TypeError: a value is not of its field's shape.
         ValueError: a pair is none.
     """
-    return STUDIES[recipe["kind"]].planned(recipe)
+    return EVERY[recipe["kind"]].planned(recipe)
 
 
 def so_far(

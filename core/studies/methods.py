@@ -15,8 +15,9 @@ from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THR
 from shuffleproof.core.perturb.user_families import user_entry
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName, display_names
 from shuffleproof.core.rankers.registry import RANKERS
+from shuffleproof.core.retrieval.registry import RETRIEVERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY
 from shuffleproof.core.words import counted, listed
 
 DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")
@@ -90,7 +91,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     All rankers are measured on the 9 test queries of the data set mine.
     """
     said = [
-        _of_runs(recipe, facts) if is_of_runs(recipe) else _data(facts),
+        _of_runs(recipe, facts) if is_of_runs(recipe) else _data(recipe, facts),
         _lists(recipe, facts),
         _rankers(recipe, facts),
         _readings(recipe, facts),
@@ -120,11 +121,14 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     return [one for one in found if one not in REFERENCES and not RankerName.of(one).is_initial]
 
 
-def _data(facts: Mapping[str, Any]) -> str:
+def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     queries = facts.get("queries")
     tested = f"the {counted(queries, 'test query')}" if queries else "the test queries"
     if "of_queries" in facts:
         tested = f"the first {queries:,} of {counted(facts['of_queries'], 'test query')}"
+    if recipe["kind"] in COLLECTION_STUDIES:
+        judged = tested.replace("test queries", "judged queries")
+        return f"Retrievers are measured on {judged} of the text collection {facts['data']}."
     folds = facts.get("folds", ())
     of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
     return f"All rankers are measured on {tested} of the data set {facts.get('data', '?')}{of}."
@@ -248,7 +252,7 @@ def _tests(recipe: Mapping[str, Any]) -> str:
 
 def _tested(recipe: Mapping[str, Any]) -> bool:
     """Whether differences are tested in a study of this kind."""
-    kind = STUDIES.get(recipe["kind"])
+    kind = EVERY.get(recipe["kind"])
     return kind is not None and kind.tested
 
 
@@ -258,13 +262,16 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
     for label in (*rankers_of(recipe), *initial, str(facts.get("ranker", ""))):
         if (base := RankerName.of(label).base) in RANKERS:
             yield RANKERS[base].source
+    for name in recipe.get("retrievers", ()):
+        if name in RETRIEVERS:
+            yield RETRIEVERS[name].source
     for family, _ in recipe.get("perturbations", ()):
         if family in PERTURBATIONS:
             yield PERTURBATIONS[family].source
     for text in _counted(recipe):
         yield Measure.parse(text).entry.source
-    if recipe["kind"] in STUDIES and not is_of_runs(recipe):
-        yield STUDIES[recipe["kind"]].source
+    if recipe["kind"] in EVERY and not is_of_runs(recipe):
+        yield EVERY[recipe["kind"]].source
     if _counted(recipe):
         yield f"{BOOTSTRAP}; {HOLM}" if _tested(recipe) else BOOTSTRAP
 
@@ -295,7 +302,7 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         recipe: of the study.
         facts: of the study, as its result carries them.
     """
-    kind = STUDIES.get(recipe["kind"])
+    kind = EVERY.get(recipe["kind"])
     own = getattr(kind.telling(), "changed", None) if kind and not is_of_runs(recipe) else None
     return disturbed(recipe) if own is None else str(own(recipe, facts))
 

@@ -11,6 +11,7 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
+from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.question import Question
@@ -31,3 +32,9 @@ STUDIES: Mapping[str, type[Question]] = {
         Card,
     )
 }
+"""Of rankers, on a data set's candidate lists."""
+
+COLLECTION_STUDIES: Mapping[str, type[Question]] = {one.kind: one for one in (Retrieval,)}
+"""Of retrievers, on a text collection."""
+
+EVERY: Mapping[str, type[Question]] = {**STUDIES, **COLLECTION_STUDIES}

@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.user_code import MARK
 
 MODULE = "MODULE"
@@ -56,9 +56,9 @@ def question_of(recipe: Facts, facts: Facts) -> Question:
         UsageError: no study is of this kind, or an old one does not tell.
     """
     kind = str(recipe["kind"])
-    if kind not in STUDIES:
+    if kind not in EVERY:
         raise UsageError(f"no study is of the kind {kind}: install the version that made it")
-    return STUDIES[kind].of(recipe, facts)
+    return EVERY[kind].of(recipe, facts)
 
 
 def command_of(question: Question, facts: Facts) -> str:

@@ -130,6 +130,7 @@ CALLS = {
     "library rename": "library rename planted other",
     "library tag": "library tag other mine",
     "export": "export other {f}/other.csv",
+    "study retrieval": "study retrieval --retrievers bm25,ql --seeds 1 --queries 6",
     "library delete": "library delete other --with-dependents",
     "worker": "worker --idle 0.1",
 }

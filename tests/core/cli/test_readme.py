@@ -119,7 +119,8 @@ def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, 
     monkeypatch.chdir(folder)
     words = shlex.split((starting(line, INSTEAD) or line).replace(KEY, key))
     planned = line.startswith(PLANNED)
-    more = ["--dry-run", "--preset", "small"] if planned and "--preset" not in words else []
+    preset = [] if "--preset" in words or words[1] == "retrieval" else ["--preset", "small"]
+    more = ["--dry-run", *preset] if planned and preset else []
     more += ["--dry-run"] if planned and not more else []
     store = "new" if words[0] in {"ingest", "ingest-collection"} else "store"
     shutil.rmtree(folder / "new", ignore_errors=True)

@@ -8,13 +8,14 @@ import pytest
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY, STUDIES
 from tests import places
 
 LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))
@@ -87,18 +88,19 @@ def test_every_kind_has_command_page_sample_and_name():
     import shuffleproof
     from shuffleproof.app.navigation import PAGES
 
-    kinds = set(STUDIES)
+    kinds = set(EVERY)
     assert set(flags_studies.ANSWERS) < kinds
-    assert all(question.telling() for question in STUDIES.values())
+    assert all(question.telling() for question in EVERY.values())
     assert kinds <= set(PAGES)
-    rooms = {question.__module__.split(".")[-2] for question in STUDIES.values()}
+    assert kinds <= {one.recipe["kind"] for one in Store(SAMPLE_FOLDER).artefacts("study")}
+    rooms = {question.__module__.split(".")[-2] for question in EVERY.values()}
     folders = (places.ROOT / "core/studies/kinds").glob("*/question.py")
     for folder in folders:
         name = folder.parent.name
         assert name in rooms, f"core/studies/registry.py has no line for {name}"
     tests = {path.stem for path in (places.TESTS / "core/studies/kinds").glob("test_*.py")}
     assert {f"test_{room}" for room in rooms} <= tests
-    assert {question.__name__ for question in STUDIES.values()} <= set(dir(shuffleproof))
+    assert {question.__name__ for question in EVERY.values()} <= set(dir(shuffleproof))
 
 
 def test_every_field_of_every_kind_is_tried():

@@ -1,0 +1,179 @@
+"""Retrievers of a text collection: what a query finds by two of them, and the stored study."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import address, opened, pictures, services
+from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app.opened import dated
+from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study.picture import chart
+from shuffleproof.core.retrieval import ingest, planted
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.retrieval import sections
+from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.sections import Picture, View
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import counted
+
+BEST, SNIPPET = 10, 160
+SIDES = {"left": "bm25", "right": "lsi"}
+"""In addresses: the two retrievers side by side, and who they are where it says nothing."""
+
+FOUND = (
+    Column("rank", "Rank", "d"), Column("other", "Rank there", "d", "By the other retriever."),
+    Column("grade", "Grade", "d", "As judged; empty: nobody judged it."),
+    Column("title", "Title"), Column("text", "Text"),
+)  # fmt: skip
+
+
+def page() -> None:
+    """Draw the choice of a collection, a query of it, then its stored study."""
+    parts.header("Retrieval", Retrieval.title)
+    names = [planted.NAME]
+    names += [name for name, key in services.store().names().items() if key.kind == ingest.KIND]
+    chosen = st.selectbox(
+        "Text collection",
+        **address.selectbox("collection", address.named(*names), planted.NAME),
+        help="`shuffleproof ingest-collection FOLDER --name mine` reads another one in.",
+    )
+    if chosen == planted.NAME:
+        st.caption(
+            "A generated collection in which every subject is written about in two vocabularies: "
+            "it shows what the page does, not which retriever is better elsewhere."
+        )
+    with parts.errors_shown(again=True):
+        _studies(str(chosen))
+        st.subheader("Ask it yourself")
+        _search(str(chosen))
+
+
+@st.fragment
+def _search(name: str) -> None:
+    """Two retrievers side by side for one query."""
+    indexed = _indexed(name)
+    collection = indexed.collection
+    left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
+    first = collection.queries[0] if collection.queries else ""
+    text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
+    here = [entry.name for entry in RETRIEVERS.values() if not entry.presets]
+    sides = {
+        side: str(
+            place.selectbox(
+                {"left": "Retriever", "right": "Compared with"}[side],
+                **address.selectbox(side, address.named(*here), usual),
+                format_func=lambda one: RETRIEVERS[one].label,
+            )
+        )
+        for (side, usual), place in zip(SIDES.items(), (middle, right), strict=True)
+    }
+    asked = str(text or "").strip()
+    if not asked:
+        st.info("Type a query.")
+        return
+    ranked = {side: _made(name, one).search([asked], 1000).of(0)[0] for side, one in sides.items()}
+    st.markdown(told(_in_words(sides, ranked)))
+    grades = _grades(indexed, asked)
+    for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
+        other = next(one for one in SIDES if one != side)
+        ranks = {document: rank for rank, document in enumerate(ranked[other].tolist(), start=1)}
+        rows = [
+            {
+                "rank": rank, "other": ranks.get(document), "grade": grades.get(document),
+                "title": collection.titles[document] or collection.doc_ids[document],
+                "text": " ".join(collection.texts[document].split())[:SNIPPET],
+            }
+            for rank, document in enumerate(ranked[side][:BEST].tolist(), start=1)
+        ]  # fmt: skip
+        label = RETRIEVERS[sides[side]].label
+        frame = pd.DataFrame(rows, columns=[column.key for column in FOUND])
+        frame = frame.astype({"other": "Int64", "grade": "Int64"})
+        with place:
+            st.markdown(f"**{escaped(label)}**")
+            if rows:
+                data_frame(Table(frame, FOUND, f"What {label} finds"), f"found {side}")
+            else:
+                st.caption("No document matches.")
+
+
+def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
+    """How many documents each finds, and how many of the best are the same."""
+    labels = [RETRIEVERS[name].label for name in sides.values()]
+    best = [set(found[:BEST].tolist()) for found in ranked.values()]
+    same = len(best[0] & best[1])
+    return (
+        f"{same} of the best {BEST} are the same; {labels[0]} alone has {len(best[0]) - same}, "
+        f"{labels[1]} alone {len(best[1]) - same}."
+    )
+
+
+def _grades(indexed: Indexed, text: str) -> dict[int, int]:
+    """Grades by document, where the text is a judged query of the collection."""
+    collection = indexed.collection
+    if text not in collection.queries:
+        return {}
+    query = collection.queries.index(text)
+    own = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
+    judged = zip(collection.judged[own].tolist(), collection.grades[own].tolist(), strict=True)
+    return {place: grade for place, grade in judged if place >= 0}
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the collection …")
+def _indexed(name: str) -> Indexed:
+    return Indexed(ingest.find(name, services.store()), services.store())
+
+
+@st.cache_resource(max_entries=16, show_spinner="Preparing …")
+def _made(name: str, retriever: str) -> Retriever:
+    return RETRIEVERS[retriever].made(_indexed(name))
+
+
+def _studies(name: str) -> None:
+    """The stored study of the collection, and the command that makes another."""
+    stored = {
+        str(one.key): one
+        for one in services.artefacts("study")
+        if (one.recipe["kind"], one.facts.get("data")) == (Retrieval.kind, name)
+    }
+    command = f"shuffleproof study retrieval --data {name}"
+    if not stored:
+        parts.not_yet(
+            "No study of this collection is stored yet.", "One command makes it:", command
+        )
+        return
+    top = choice.top(stored, short_words, words)
+    key = str(top.artefact.key)
+    top.says()
+    result = opened.result(key)
+    every = list(sections.sections(result, View()))
+    picture = next(one for one in every if isinstance(one, Picture))
+    figure, alt = pictures.drawn(picture)
+    with top.picture:
+        chart(figure, alt, "means")
+    for at, table in enumerate(one for one in every if isinstance(one, Table) and not one.folded):
+        st.markdown(f"**{escaped(table.title)}**")
+        data_frame(table, f"table {at}")
+        for note in table.notes:
+            st.caption(told(note))
+    choice.export_row(top.artefact, figure, sections.effectiveness(result))
+    st.caption("Other retrievers, seeds or queries, also learnt ones (`train snrm`):")
+    st.code(f"{command} --retrievers ql,bm25,snrm --seeds 4", language="bash")
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    return dated(artefact, ", ".join(map(sections.label, artefact.recipe["retrievers"])))
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line."""
+    recipe = artefact.recipe
+    return (
+        f"{counted(artefact.facts['queries'], 'query')} · two folds, "
+        f"{counted(recipe['seeds'], 'seed')} · {counted(artefact.facts['documents'], 'document')}"
+    )

@@ -1,0 +1,63 @@
+"""How well what a retriever found answers its queries, under any measure of the program."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.registry import Ranked
+
+
+def measured(
+    collection: Collection, queries: Sequence[int], found: Ranked, measures: Sequence[Measure]
+) -> Float32[np.ndarray, "measures queries"]:
+    """The value of every measure for every query.
+
+    All judged documents of a query count as to be found, those that the collection lacks among
+    them; unjudged ones have grade 0, and a query that nothing matched has an empty list.
+
+    Args:
+        collection: the judgments.
+        queries: their places, in the order of `found`.
+        found: documents of each.
+        measures: what is measured.
+    """
+    labels, rows, counts, lengths, start = [], [], [], [], 0
+    for at, query in enumerate(queries):
+        own = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
+        judged = collection.judged[own].astype(np.int64)
+        missing = judged < 0
+        judged[missing] = -1 - np.arange(missing.sum())
+        documents = found.of(at)[0].astype(np.int64)
+        every = np.union1d(judged, documents)
+        grades = np.zeros(len(every), np.float32)
+        grades[np.searchsorted(every, judged)] = collection.grades[own]
+        labels.append(grades)
+        rows.append(start + np.searchsorted(every, documents))
+        counts.append(len(every))
+        lengths.append(len(documents))
+        start += len(every)
+    dataset = RankingDataset(
+        features=np.zeros((start, 0), np.float32),
+        labels=np.concatenate([np.zeros(0, np.float32), *labels]),
+        offsets=offsets_of(np.array(counts, np.int64)),
+        query_ids=tuple(collection.query_ids[query] for query in queries),
+        feature_ids=(),
+        doc_ids=TextColumn.of([str(place) for place in range(start)]),
+    )
+    size = sum(lengths)
+    lists = CandidateLists(
+        offsets=offsets_of(np.array(lengths, np.int64)),
+        queries=np.arange(len(queries), dtype=np.int64),
+        rows=np.concatenate([np.zeros(0, np.int64), *rows]),
+        ranks=np.zeros((size, 0), np.int32),
+        prior=np.zeros((size, 0), np.float32),
+    )
+    return np.asarray(evaluate(measures, dataset, lists, found.scores), np.float32)

@@ -1,0 +1,273 @@
+"""A study of retrievers, told: gates of sparsity first, then effectiveness, tests and cost."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import holm, paired_t
+from shuffleproof.core.retrieval.gates import Gates
+from shuffleproof.core.retrieval.name import parsed
+from shuffleproof.core.retrieval.registry import RETRIEVERS, named
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS, DEPTH
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Cell, Column, Table
+from shuffleproof.core.words import counted, listed, number, p_value, signed
+
+ALPHA = 0.05
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+RETRIEVER = Column("retriever", "Retriever")
+MILLISECONDS = Column("milliseconds", "ms", ".3f", "A query, mean; searched one by one, here.")
+GATES = (
+    RETRIEVER,
+    Column("postings_per_query_over_n", "Postings / N", ".2f", "Read per query; at most 2."),
+    Column("largest_document_frequency", "Largest df", tables.SHARE, "Of N; at most 50 %."),
+    Column("matched_share", "Matched", tables.SHARE, "Documents per query; at most 90 %."),
+    Column("empty_share", "Empty", tables.SHARE, "Queries or documents, the larger; below 1 %."),
+    Column("nonzeros_document", "Terms a document", ".1f", "Dimensions that are not zero."),
+    Column("nonzeros_query", "Terms a query", ".1f", "Dimensions that are not zero."),
+    Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It reads or matches too much."),
+    Column("failed", "Why not sparse", tables.TEXT, "The gates that it does not pass."),
+)
+COST_COLUMNS = (
+    RETRIEVER,
+    MILLISECONDS,
+    Column("matched_share", "Matched", tables.SHARE, "Documents per query, mean."),
+    Column("empty_queries", "Nothing found", tables.SHARE, "Queries that match no document."),
+)
+SUMMARY = (
+    RETRIEVER,
+    Column("measure", "Measure"),
+    Column("mean", "Mean", tables.VALUE, "Over queries, after the mean over seeds."),
+    *tables.bounds(),
+    tables.QUERIES,
+)
+COMPARISONS = (
+    Column("measure", "Measure"),
+    Column("first", "Retriever"),
+    Column("second", "Compared with"),
+    Column("difference", "Difference", tables.CHANGE),
+    Column("p", "p", tables.P, tables.HOLM),
+    Column("effect", "d", tables.EFFECT, "Cohen's d of the differences."),
+    tables.QUERIES,
+)
+
+
+def label(name: str) -> str:
+    """What people call a retriever.
+
+    >>> label("snrm@small"), label("gone")
+    ('SNRM small', 'gone')
+    """
+    base, preset = parsed(name)
+    return f"{RETRIEVERS[base].label} {preset}".strip() if base in RETRIEVERS else name
+
+
+def names(result: StudyResult) -> list[str]:
+    """The retrievers that are there, in the order asked for."""
+    return list(dict.fromkeys(map(str, result.trials["ranker"])))
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """The best retriever by the first measure, unless a sparse one is dense in disguise."""
+    dense = disguised(result)
+    if dense:
+        verb = "is" if len(dense) == 1 else "are"
+        return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
+    measure = view.measures[0] if view.measures else result.measures[0]
+    found = summary(result)
+    found = found[found["measure"] == measure].sort_values("mean", ascending=False, kind="stable")
+    first = found.iloc[0]
+    text = f"{label(first['retriever'])} finds most: {measure} {number(first['mean'])}"
+    if len(found) > 1:
+        second = found.iloc[1]
+        tested = comparisons(result)
+        pair = tested[(tested["measure"] == measure) & (tested["first"] == first["retriever"])
+                      & (tested["second"] == second["retriever"])]  # fmt: skip
+        chance = "" if (pair["p"] <= ALPHA).all() else ", which may be chance"
+        text += f", {label(second['retriever'])} {number(second['mean'])}{chance}"
+    return Headline(f"{text}.")
+
+
+def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    read = gates(result)
+    found = summary(result)
+    yield from map(Finding, findings(result))
+    if len(read):
+        yield Table(_named(read), GATES, "What an index reads and matches")
+    yield effectiveness(result)
+    yield Picture("retrieval", (_named(found), result.measures[0]))
+    for measure in result.measures:
+        yield Convention.of(measure, int(result.facts["queries"]))
+    yield Table(_named(costs(result)), COST_COLUMNS, "What a query costs")
+    tested = comparisons(result)
+    if len(tested):
+        yield Table(_named(tested), COMPARISONS, "Is it more than chance?", folded=True)
+    yield Table(_named(found), SUMMARY, "Every number", folded=True)
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    return {
+        "summary": records(summary(result)),
+        "gates": records(gates(result)),
+        "costs": records(costs(result)),
+        "comparisons": records(comparisons(result)),
+        "findings": findings(result),
+    }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    return (
+        f"Compared are {'; '.join(told)}, each with its best {DEPTH:,} documents. Queries are "
+        f"split into two folds, by {counted(recipe['seeds'], 'seed')}; what a retriever fits to "
+        "judgments it fits to the other fold alone. Unjudged documents are not relevant, and a "
+        "query that matches nothing counts as an empty list."
+    )
+
+
+def summary(result: StudyResult) -> pd.DataFrame:
+    """Retriever, measure, mean, interval and number of queries."""
+    frame = result.summary().rename(columns={"ranker": "retriever"})
+    return frame[tables.keys(SUMMARY)]
+
+
+def _mean_of(result: StudyResult, name: str, what: str) -> np.ndarray:
+    """Of every query, the mean over seeds."""
+    return np.asarray(result.per_query(name, "retrieval", 0.0, what), np.float64)
+
+
+def costs(result: StudyResult) -> pd.DataFrame:
+    """Milliseconds a query, share of documents matched, share of queries that find nothing."""
+    rows = []
+    for name in names(result):
+        matched = _mean_of(result, name, "matched")
+        rows.append(
+            {"retriever": name, "milliseconds": known_mean(_mean_of(result, name, "milliseconds")),
+             "matched_share": known_mean(matched) / result.facts["documents"],
+             "empty_queries": float((matched == 0).mean())}
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(COST_COLUMNS))
+
+
+def gates(result: StudyResult) -> pd.DataFrame:
+    """The gates of every retriever that reads an inverted index."""
+    documents, rows = result.facts["documents"], []
+    for row in costs(result).itertuples():
+        of = {one: known_mean(_mean_of(result, str(row.retriever), one)) for one in COSTS}
+        if np.isnan(of["postings"]):
+            continue
+        asked = _mean_of(result, str(row.retriever), "nonzeros")
+        found = Gates(
+            postings_per_query_over_n=of["postings"] / documents,
+            largest_document_frequency=of["largest"] / documents,
+            matched_share=float(row.matched_share),  # type: ignore[arg-type]
+            empty_share=max(of["empty"], float((asked == 0).mean())),
+            nonzeros_document=of["nonzeros_document"],
+            nonzeros_query=of["nonzeros"],
+        )
+        rows.append(
+            {"retriever": row.retriever, **asdict(found),
+             "dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(GATES))
+
+
+def disguised(result: StudyResult) -> list[str]:
+    """The learnt sparse retrievers that pass a gate."""
+    found = gates(result)
+    dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
+    bases = {str(name): parsed(str(name))[0] for name in dense}
+    return [name for name, base in bases.items() if base in RETRIEVERS and RETRIEVERS[base].sparse]
+
+
+def comparisons(result: StudyResult) -> pd.DataFrame:
+    """Every pair of retrievers under every measure, both ways round, tested together by measure."""
+    rows = []
+    for measure in result.measures:
+        values = {name: _mean_of(result, name, measure) for name in names(result)}
+        pairs = list(combinations(values, 2))
+        tests = [paired_t(values[first], values[second]) for first, second in pairs]
+        adjusted = holm(np.array([one.p_value for one in tests]))
+        for (first, second), test, p in zip(pairs, tests, adjusted.tolist(), strict=True):
+            both = ((first, second, 1), (second, first, -1))
+            rows += [
+                {"measure": measure, "first": one, "second": other, "p": p, "n": test.n,
+                 "difference": sign * test.difference, "effect": sign * test.effect_size}
+                for one, other, sign in both
+            ]  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(COMPARISONS))
+
+
+def effectiveness(result: StudyResult) -> Table:
+    """The paper's table: a row a retriever, a column a measure, letters of those surely below."""
+    tested, found = comparisons(result), summary(result)
+    own = names(result)
+    letter = dict(zip(own, LETTERS, strict=False))
+    rows = []
+    for name in own:
+        row: dict[str, Any] = {"retriever": f"{letter[name]} {label(name)}"}
+        for measure in result.measures:
+            at = found[found["measure"] == measure].set_index("retriever")["mean"]
+            above = tested[(tested["measure"] == measure) & (tested["first"] == name)
+                           & (tested["difference"] > 0) & (tested["p"] <= ALPHA)]  # fmt: skip
+            marks = "".join(letter[other] for other in above["second"])
+            row[measure] = str(Cell(number(at[name]), bool(at[name] == at.max()), marks))
+        rows.append(row)
+    columns = (RETRIEVER, *(Column(measure, measure) for measure in result.measures))
+    notes = (
+        "* best; letters: better than these retrievers beyond chance (paired t, Holm over all "
+        "pairs of a column)."
+    )
+    frame = pd.DataFrame(rows, columns=tables.keys(columns))
+    return Table(frame, columns, "Effectiveness", [notes])
+
+
+def findings(result: StudyResult) -> list[str]:
+    """What the numbers amount to; what is dense in disguise first."""
+    told = gates(result)
+    failed = dict(zip(told["retriever"], told["failed"], strict=True))
+    said = [f"{label(name)} is dense in disguise: {failed[name]}." for name in disguised(result)]
+    tested = comparisons(result)
+    for measure in result.measures:
+        found = summary(result)
+        found = found[found["measure"] == measure].sort_values(
+            "mean", ascending=False, kind="stable"
+        )
+        best = found.iloc[0]
+        text = f"{Measure.parse(measure)}: {label(best['retriever'])} {number(best['mean'])}"
+        if len(found) > 1:
+            second = found.iloc[1]
+            pair = tested[(tested["measure"] == measure) & (tested["first"] == best["retriever"])
+                          & (tested["second"] == second["retriever"])].iloc[0]  # fmt: skip
+            text += (
+                f", before {label(second['retriever'])} by {signed(pair['difference'])} "
+                f"({p_value(pair['p'])}, N = {pair['n']}, paired t, Holm)"
+            )
+        said.append(f"{text}.")
+    fast = costs(result).sort_values("milliseconds", kind="stable").iloc[0]
+    said.append(f"{label(fast['retriever'])} is fastest: {fast['milliseconds']:.3f} ms a query.")
+    return said
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame with what people call the retrievers."""
+    columns = [one for one in ("retriever", "first", "second") if one in frame]
+    return frame.assign(**{one: frame[one].map(label) for one in columns})

@@ -1,0 +1,170 @@
+"""Retrievers of a text collection, by two-fold cross-validation over its judged queries.
+
+What a retriever fits to judgments (the μ of query likelihood) it fits to the queries of one fold
+and is measured on the other's; every seed splits the queries anew. Each query is searched by
+itself and timed, after one that warms up; how many documents match is counted apart.
+"""
+
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Int64
+
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval.effectiveness import measured
+from shuffleproof.core.retrieval.registry import Indexed, Inverted, Ranked, Retriever, named
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.words import counted
+
+DEPTH = 1000
+COSTS = (
+    "milliseconds", "matched", "postings", "nonzeros", "largest", "nonzeros_document", "empty",
+)  # fmt: skip
+"""Of a query beside its measures: time, documents that match, postings read, dimensions asked; and
+of the index, alike for every query: its largest document frequency, dimensions of a document, and
+the share of documents without any."""
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        collection: digest of the collection.
+        analysis: how its texts become terms.
+        retrievers: their names.
+        networks: digest of what each of them learns at seed 0; empty where it learns nothing.
+        seeds: splits of the queries, and of what is learnt.
+        queries: only the first so many judged queries; None: all.
+        measures: as text.
+        stored: what is kept of every query.
+    """
+
+    kind: str = field(default=Retrieval.kind, init=False)
+    collection: str
+    analysis: str
+    retrievers: tuple[str, ...]
+    networks: tuple[str, ...]
+    seeds: int
+    queries: int | None
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: every retriever on the first split, then the others.
+
+        >>> plan = Plan("digest", "", ("ql", "bm25"), ("", ""), 2, None, ("AP",), ("AP", *COSTS))
+        >>> [(cell.row.ranker, cell.row.draw) for cell in plan.cells()]
+        [('ql', 0), ('bm25', 0), ('ql', 1), ('bm25', 1)]
+        """
+        return tuple(
+            Cell(Trial(name, self.kind, 0.0, seed), 0, self._digest(name, network, seed))
+            for seed in range(self.seeds)
+            for name, network in zip(self.retrievers, self.networks, strict=True)
+        )
+
+    def _digest(self, name: str, network: str, seed: int) -> str:
+        """The key of a cell; other retrievers and seeds do not enter it."""
+        facts = {
+            "kind": self.kind, "retriever": name, "network": network, "seed": seed,
+            "collection": self.collection,
+            "analysis": self.analysis, "queries": self.queries, "measures": list(self.stored),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, None, Artefact]:
+    """Search every query by every retriever, fitted to the other fold.
+
+    Args:
+        indexed: the collection.
+        asked: the question.
+        data: what the collection is called.
+
+    Raises:
+        DataError: fewer than two queries are judged.
+    """
+    collection, store = indexed.collection, indexed.store
+    judged = [place for place in range(len(collection.queries)) if collection.relevant(place)]
+    kept = judged[: asked.queries]
+    if len(kept) < 2:
+        remedy = "Two folds need two queries with relevant documents."
+        found = f"{counted(len(kept), 'query')} with relevant documents"
+        raise DataError(data, found, remedy)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    networks = tuple(named(name).network(indexed) for name in asked.retrievers)
+    plan = Plan(
+        collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.seeds,
+        asked.queries, texts, (*texts, *COSTS),
+    )  # fmt: skip
+    ids = [collection.query_ids[place] for place in kept]
+    facts = {"data": data, "queries": len(kept), "documents": len(collection)}
+    facts |= {} if len(kept) == len(judged) else {"of_queries": len(judged)}
+
+    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+        values = np.full((len(plan.stored), len(kept)), np.nan, np.float32)
+        half, seed, entry = folds(len(kept), cell.row.draw), cell.row.draw, named(cell.row.ranker)
+        yield from entry.learning(replace(indexed, seed=seed))
+        for fold in (0, 1):
+            own, other = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
+            training = tuple(kept[at] for at in other.tolist())
+            yield Progress(fold, 2, "folds")
+            retriever = entry.made(replace(indexed, training=training, seed=seed))
+            queries = [kept[at] for at in own.tolist()]
+            parsed = [Measure.parse(text) for text in texts]
+            values[:, own] = _values(indexed, retriever, queries, parsed)
+        return {"queries": len(kept), "set_size": float(len(collection))}, {"values": values}
+
+    return (
+        yield from engine.run(
+            store, plan, ids, lambda: facts,
+            by_cells(plan, store.records, ids, compute),
+        )
+    )  # fmt: skip
+
+
+def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
+    """The fold, 0 or 1, of every query under a seed; both are of one size, or differ by one."""
+    half = np.arange(queries, dtype=np.int64) % 2
+    return generator(seed, Retrieval.kind, "folds").permutation(half)
+
+
+def _values(
+    indexed: Indexed, retriever: Retriever, queries: Sequence[int], measures: Sequence[Measure]
+) -> Float32[np.ndarray, "stored queries"]:
+    """Measures and COSTS of queries that the retriever was not fitted to."""
+    collection = indexed.collection
+    texts = [collection.queries[place] for place in queries]
+    retriever.search(texts[:1], DEPTH)
+    found, costs = [], np.full((len(COSTS), len(queries)), np.nan)
+    for at, text in enumerate(texts):
+        start = time.perf_counter()
+        ranked = retriever.search([text], DEPTH)
+        costs[0, at] = 1000 * (time.perf_counter() - start)
+        found.append(ranked.of(0))
+        costs[1, at] = len(retriever.search([text], len(collection)).documents)
+    if isinstance(retriever, Inverted):
+        frequencies: Any = retriever.frequencies
+        asked = retriever.dimensions(texts)
+        costs[2] = [int(frequencies[own].sum(dtype=np.int64)) for own in asked]
+        costs[3] = [len(np.unique(own)) for own in asked]
+        costs[4] = frequencies.max(initial=0)
+        costs[5] = frequencies.sum(dtype=np.int64) / len(collection)
+        costs[6] = retriever.empty_share
+    return np.concatenate(
+        [
+            measured(collection, queries, Ranked.of_queries(found), measures),
+            costs.astype(np.float32),
+        ]
+    )

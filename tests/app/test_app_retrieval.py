@@ -1,0 +1,63 @@
+"""The page Retrieval: the shipped collection, a query of it, its study, other collections."""
+
+from functools import partial
+
+import pytest
+
+from shuffleproof.core.progress import finished
+from shuffleproof.core.retrieval import planted
+from shuffleproof.core.retrieval.ingest import ingesting
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
+from tests import app_pages, small_collection
+from tests.app_pages import words
+
+COLLECTION = planted.planted()
+opened = partial(app_pages.opened, "retrieval", data="sample")
+
+
+@pytest.fixture
+def store(dashboard, tmp_path):
+    return dashboard(tmp_path)
+
+
+def shown(page, column):
+    return [one.value for one in page.dataframe if column in one.value]
+
+
+def test_the_shipped_collection_is_searched_by_two_retrievers(store):
+    page = opened()
+    indexed = Indexed(COLLECTION, store)
+    query = COLLECTION.queries[0]
+    both = [RETRIEVERS[name].made(indexed).search([query], 10).of(0)[0] for name in ("bm25", "lsi")]
+    for frame, documents in zip(shown(page, "other"), both, strict=True):
+        titles = [COLLECTION.titles[document] for document in documents.tolist()]
+        assert list(frame["title"]) == titles
+        assert set(frame["grade"].dropna()) <= {0, 1, 2}
+    same = len(set(both[0].tolist()) & set(both[1].tolist()))
+    assert f"{same} of the best 10 are the same" in words(page)
+    assert "generated collection" in words(page)
+
+
+def test_another_query_that_nothing_matches_says_so(store):
+    page = opened(q="zzzz")
+    assert words(page).count("No document matches.") == 2
+    assert not shown(page, "other")
+    assert "Type a query." in words(opened(q="  "))
+
+
+def test_the_stored_study_is_told_gates_before_effectiveness(store):
+    page = opened()
+    columns = [set(one.value) for one in page.dataframe]
+    places = [at for at, own in enumerate(columns) if own & {"dense_in_disguise", "AP"}]
+    assert [("AP" in columns[at]) for at in places] == [False, True]
+    assert "SNRM small finds most" in words(page)
+    assert page.get("plotly_chart")[0].proto.alt.startswith("Means of AP")
+
+
+def test_a_collection_without_a_study_has_the_command(store, tmp_path):
+    small_collection.write(tmp_path / "texts")
+    finished(ingesting(tmp_path / "texts", "mine", store))
+    page = opened(query={"collection": "mine"})
+    assert "No study of this collection is stored yet." in words(page)
+    assert any("study retrieval --data mine" in one.value for one in page.code)
+    assert shown(page, "other"), "its first query is asked"

@@ -1,0 +1,208 @@
+"""The study of retrievers: values by their definitions, folds, gates first, found again."""
+
+import json
+import shlex
+from dataclasses import replace
+from math import log2
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.retrieval import planted
+from shuffleproof.core.retrieval.effectiveness import measured
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import reproduce
+from shuffleproof.core.studies.kinds.retrieval import sections, study
+from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.methods import paragraph, references
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
+
+COLLECTION = planted.planted()
+ASKED = "study retrieval --retrievers bm25,ql,snrm@small --seeds 2 --queries 20"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("retrieval"))
+
+
+@pytest.fixture(scope="module")
+def result(store):
+    assert main([*ASKED.split(), "--store", str(store.root)]) == 0
+    (artefact,) = (one for one in store.artefacts("study") if one.recipe["queries"] == 20)
+    return StudyResult.open(artefact.path)
+
+
+def answered(capsys, store, line):
+    capsys.readouterr()
+    code = main([*line.split(), "--store", str(store.root), "--json"])
+    out, err = capsys.readouterr()
+    assert out, err
+    return code, json.loads(out)
+
+
+def judged(query):
+    own = slice(*COLLECTION.judged_offsets[query : query + 2])
+    pairs = zip(COLLECTION.judged[own], COLLECTION.grades[own], strict=True)
+    return {int(place): int(grade) for place, grade in pairs}
+
+
+def by_definition(query, documents):
+    """AP, P@20, NDCG@20 and R@1000 of a list of documents, written out."""
+    grades = judged(query)
+    relevant = sum(grade > 0 for grade in grades.values())
+    hits = [grades.get(place, 0) > 0 for place in documents]
+    precision = [sum(hits[: at + 1]) / (at + 1) for at, hit in enumerate(hits) if hit]
+    gains = [2 ** grades.get(place, 0) - 1 for place in documents[:20]]
+    ideal = sorted((2**grade - 1 for grade in grades.values()), reverse=True)[:20]
+    discounted = [sum(gain / log2(at + 2) for at, gain in enumerate(own)) for own in (gains, ideal)]
+    return (
+        sum(precision) / relevant, sum(hits[:20]) / 20, discounted[0] / discounted[1],
+        sum(hits[:1000]) / relevant,
+    )  # fmt: skip
+
+
+def test_values_are_those_of_the_definitions(store):
+    found = RETRIEVERS["bm25"].made(Indexed(COLLECTION, store)).search(COLLECTION.queries, 1000)
+    queries = [3, 0, 40]
+    falling = [(one, -np.arange(len(one))) for one, _ in map(found.of, queries)]  # nothing is tied
+    chosen = study.Ranked.of_queries(falling)
+    measures = [Measure.parse(text) for text in Retrieval().measures]
+    values = measured(COLLECTION, queries, chosen, measures)
+    for at, query in enumerate(queries):
+        expected = by_definition(query, found.of(query)[0].tolist())
+        assert values[:, at] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_query_that_finds_nothing_counts_as_nothing_found():
+    empty = study.Ranked.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
+    assert measured(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize("queries", [2, 7, 48])
+def test_folds_share_no_query_and_seeds_split_anew(queries):
+    splits = [study.folds(queries, seed) for seed in range(4)]
+    assert all(abs((split == 0).sum() - (split == 1).sum()) <= 1 for split in splits)
+    assert np.array_equal(splits[0], study.folds(queries, 0))
+    assert queries == 2 or len({tuple(split) for split in splits}) > 1
+
+
+class Spied:
+    """An entry that notes what it is made of."""
+
+    def __init__(self, entry, seen):
+        self.entry, self.seen = entry, seen
+
+    def network(self, indexed):
+        return self.entry.network(indexed)
+
+    def learning(self, indexed):
+        yield from self.entry.learning(indexed)
+
+    def made(self, indexed):
+        self.seen.append(indexed)
+        return self.entry.made(indexed)
+
+
+def test_what_is_fitted_is_fitted_to_the_other_fold(store, monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(study, "named", lambda name: Spied(RETRIEVERS[name], seen))
+    line = "study retrieval --retrievers ql --seeds 2 --queries 12"
+    code, answer = answered(capsys, store, line)
+    assert (code, {row["n"] for row in answer["summary"]}) == (0, {12})
+    halves = [set(indexed.training) for indexed in seen]
+    assert [indexed.seed for indexed in seen] == [0, 0, 1, 1]
+    for first, second in (halves[:2], halves[2:]):
+        assert not first & second
+        assert len(first | second) == 12
+    mu = {RETRIEVERS["ql"].made(indexed).mu for indexed in seen}
+    assert all(indexed.training for indexed in seen), "never fitted to nothing"
+    assert mu
+
+
+def test_the_answer_has_a_row_a_retriever_and_measure(store, result, capsys):
+    code, answer = answered(capsys, store, ASKED)
+    assert (code, answer["result"]) == (0, result.directory.name)
+    assert set(answer) >= set(Retrieval.answers)
+    summary = {(row["retriever"], row["measure"]): row for row in answer["summary"]}
+    names, measures = ["bm25", "ql", "snrm@small"], list(Retrieval().measures)
+    assert set(summary) == {(name, measure) for name in names for measure in measures}
+    for (name, measure), row in summary.items():
+        at = list(result.stored).index(measure)
+        rows = np.flatnonzero(result.trials["ranker"] == name)
+        assert row["mean"] == pytest.approx(result.values[rows, at].mean(), abs=1e-6)
+        assert row["low"] <= row["mean"] <= row["high"]
+    gates = {row["retriever"]: row for row in answer["gates"]}
+    assert set(gates) == set(names)
+    index = RETRIEVERS["bm25"].made(Indexed(COLLECTION, store))
+    assert isinstance(index, Inverted)
+    largest = index.frequencies.max() / len(COLLECTION)
+    assert gates["bm25"]["largest_document_frequency"] == pytest.approx(largest)
+    assert not gates["snrm@small"]["dense_in_disguise"]
+    assert answer["findings"][0].startswith("AP: "), "nothing is dense"
+
+
+def test_another_retriever_repeats_nothing(store, result, capsys, monkeypatch):
+    seen = []
+    monkeypatch.setattr(study, "named", lambda name: Spied(RETRIEVERS[name], seen))
+    _, answer = answered(
+        capsys,
+        store,
+        "study retrieval --retrievers bm25,ql,lsi --seeds 2 --queries 20",
+    )
+    assert len(seen) == 4, "LSI, in two folds, twice"
+    kept = {row["retriever"] for row in answer["gates"]}
+    assert kept == {"bm25", "ql"}, "LSI reads no postings"
+
+
+def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
+    at = list(result.stored).index("postings")
+    values = result.values.copy()
+    values[np.flatnonzero(result.trials["ranker"] == "snrm@small"), at] = 5 * len(COLLECTION)
+    dense = replace(result, values=values)
+    said = sections.headline(dense, View())
+    assert said.text == "SNRM small is dense in disguise."
+    first = sections.findings(dense)[0]
+    assert first == ("SNRM small is dense in disguise: a query reads 5.0 postings a document.")
+    assert sections.disguised(dense) == ["snrm@small"]
+    assert sections.disguised(result) == []
+
+
+def test_letters_stand_where_the_test_says_so(result):
+    tested, shown = sections.comparisons(result), sections.effectiveness(result).frame
+    letter = dict(zip(sections.names(result), "abc", strict=True))
+    for name, row in zip(letter, shown.itertuples(index=False), strict=True):
+        for measure, cell in zip(result.measures, row[1:], strict=True):
+            own = tested[(tested["measure"] == measure) & (tested["first"] == name)]
+            better = own[(own["difference"] > 0) & (own["p"] <= 0.05)]["second"]
+            marks = str(cell).lstrip("0123456789.* ")
+            assert marks == "".join(letter[other] for other in better)
+
+
+def test_it_is_asked_again_by_its_own_command_and_told_in_words(result):
+    line = reproduce.study_command(result.recipe, result.facts)
+    words = shlex.split(line)
+    assert words[1:3] == ["study", "retrieval"]
+    assert words[words.index("--retrievers") + 1] == "bm25,ql,snrm@small"
+    assert "--data" not in words, "the sample's is the usual"
+    text = paragraph(result.recipe, result.facts)
+    assert "two folds" in text
+    assert "text collection sample" in text
+    assert any("Zamani" in source for source in references(result.recipe, result.facts))
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--retrievers bm52", "did you mean bm25"), ("--retrievers ,", "name at least one"),
+        ("--measures NDGC", "NDCG"), ("--data nothing", "nothing"),
+        ("--retrievers snrm@larg", "preset of snrm"), ("--queries 1", "queries"),
+    ],
+)  # fmt: skip
+def test_wrong_questions_are_refused(store, capsys, flags, said):
+    assert main(["study", "retrieval", *flags.split(), "--store", str(store.root)]) in {1, 2}
+    assert said in capsys.readouterr().err
