@@ -121,6 +121,9 @@ CASES = {
         table(ranker=[EVIL], budget=[1], random_damage=[0.1], worst_damage=[0.2], random=[0.1],
               low=[0.1], high=[0.3], certified=[False]), "NDCG@10", "exchanges",
     ),
+    "retrieval.means": (
+        table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
+    ),
     "worst_case.swaps": (np.zeros((2, 2)), [EVIL, "b"], [1.0, 0.0], "NDCG@10"),
     "ablation.effects": (EFFECTS, "quality", "NDCG@10", str),
     "ablation.queries": (
