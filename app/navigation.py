@@ -20,6 +20,7 @@ from shuffleproof.app.views.ranking_degradation import page as initial_ranking
 from shuffleproof.app.views.retrieval import page as retrieval
 from shuffleproof.app.views.set_size import page as set_size
 from shuffleproof.app.views.train import page as train
+from shuffleproof.app.views.tune import page as tune
 from shuffleproof.app.views.worst_case import page as worst_case
 
 STUDY = ("study", "show")
@@ -52,6 +53,7 @@ SECTIONS = {
     "Data": (Page("Data", "data", data.page),),
     "Rankers": (
         Page("Train", "train", train.page),
+        Page("Tune", "tune", tune.page),
         Page("From outside", "outside", outside.page),
     ),
     "Stress tests": (

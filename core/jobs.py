@@ -344,6 +344,44 @@ def train(  # noqa: PLR0913 (a job's parameters are its keywords)
     }
 
 
+def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    ranker: str,
+    search: Sequence[str] = (),
+    trials: int | None = None,
+    budget: float | None = None,
+    seed: int = 0,
+    name: str | None = None,
+    lists: Lists = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Search for a recipe; result: artefact (the best trial's ranker), preset, trials, valid.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name, of one fold or of all of them, or `sample`.
+        ranker: `ranker` or `ranker@preset`, from which the search starts.
+        search: fields, as `tune --search` takes them; by default those that declare a range.
+        trials: at most, the presets included; by default 40, or any number within the budget.
+        budget: seconds after which no trial begins.
+        seed: of the search.
+        name: of the preset that is made; by default after the data set.
+        lists: fields of ListRecipe that differ from its default.
+        preset: preset of rankers named without one.
+        pinned: the data set's keys, which `submit` finds from its name.
+    """
+    from shuffleproof.core.studies import tuning  # noqa: PLC0415 (only who works pays for it)
+
+    asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name)
+    made, cached = yield from tuning.tuned(asked, Scope(store, data, lists, preset, pinned))
+    best = store.resolve(made.best["rankers"][0], "ranker")
+    told = {"preset": str(made), "trials": made.trials, "cached": cached}
+    return answer(best) | told | {"valid": {made.measure: made.best["value"]}}
+
+
 def doctor(  # noqa: PLR0913 (a job's parameters are its keywords)
     store: Store,
     *,
@@ -380,6 +418,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
     "examine": examine,
     "train": train,
+    "tune": tune,
     "bring": bring,
     "doctor": doctor,
     "runs": runs,
@@ -446,13 +485,19 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     if isinstance(job, StudyJob):
         question, scope = job.asked(store, parameters)
         question.check(scope)
+    elif kind == "tune":
+        from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
+
+        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
+        asked = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
+        tuning.refuse(asked, Scope(store, parameters["data"], preset=parameters["preset"]))
     elif kind in {"train", "doctor"}:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy: only at submission)
 
         initial = (parameters["lists"] or {}).get("initial", ())
         changes = parameters.get("changes") or {}
-        asked = names.Names([parameters["ranker"]], changes, initial=initial)
-        names.check(asked, parameters["preset"], store)
+        named = names.Names([parameters["ranker"]], changes, initial=initial)
+        names.check(named, parameters["preset"], store)
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:
@@ -461,7 +506,7 @@ def _pinned(store: Store, kind: str, data: str) -> str | None:
 
     if data == SAMPLE:
         return None
-    if kind not in STUDIES or not STUDIES[kind].over_folds:
+    if kind != "tune" and (kind not in STUDIES or not STUDIES[kind].over_folds):
         return text_of(store.resolve(data, "data").key)
     return ",".join(text_of(store.resolve(name, "data").key) for name in folds_of(data, store))
 

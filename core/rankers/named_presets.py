@@ -7,6 +7,7 @@ is filed under the whole recipe, so a preset that is tuned anew changes nothing 
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,15 +105,18 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
 
 def know(store: Store) -> None:
     """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
-    found = {}
-    for path in sorted((store.root / FOLDER).glob("*.json")):
-        try:
-            preset = _read(path)
-        except ArtefactError:  # `find` says what is wrong with it when it is asked for
-            continue
-        found[preset.ranker, preset.name] = preset
+    found = {(preset.ranker, preset.name): preset for preset in stored(store)}
     _KNOWN.clear()
     _KNOWN.update(found)
+
+
+def stored(store: Store) -> list[NamedPreset]:
+    """The presets of a store, those written first come first; damaged ones are left out."""
+    found = []
+    for path in sorted((store.root / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime):
+        with suppress(ArtefactError):  # `find` says what is wrong with it when it is asked for
+            found.append(_read(path))
+    return found
 
 
 def of(ranker: str) -> dict[str, NamedPreset]:

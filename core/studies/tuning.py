@@ -10,10 +10,12 @@ takes the same steps again, and those that were done cost nothing.
 
 import re
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, fsum
 from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import DataError, DivergedError, ParameterError, UsageError
@@ -276,6 +278,16 @@ def _distribution(declared: Parameter, ends: Range) -> "BaseDistribution":
     return of.FloatDistribution(float(low), float(high), log=log)
 
 
+def refuse(asked: Tuning, scope: Scope) -> None:
+    """Refuse a search that cannot be made, before any work.
+
+    Raises:
+        UsageError: a ranker that is not trained by a recipe.
+        ParameterError: a field that is not searched so.
+    """
+    space_of(_named(asked.ranker, scope.usual), asked.search)
+
+
 def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
     """Search, look at the test part once, and keep the best as a named preset.
 
@@ -286,11 +298,13 @@ def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
         UsageError: a ranker that is not trained by a recipe, or a name that is taken.
     """
     base = _named(asked.ranker, scope.usual)
-    space, name = space_of(base, asked.search), asked.name or _name_for(scope.data)
+    space, name = space_of(base, asked.search), asked.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
     folds: list[Workbench] = []
-    for fold in folds_of(scope.data, scope.store):
-        folds += [(yield from replace(scope, data=fold).opened())]
+    names = folds_of(scope.data, scope.store)
+    keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
+    for fold, key in zip(names, keys, strict=True):
+        folds += [(yield from replace(scope, data=fold, pinned=key).opened())]
     search = Search(asked, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
         raise UsageError(f"{before} was tuned for something else: choose another --name")
@@ -331,6 +345,7 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
         name = replace(search.base, preset=preset)
         row = yield from _counted(search, wanted, search.trial(name, {}))
         search.history.append({"trial": len(search.history) + 1, "of": preset, **row})
+        yield _reported(search, wanted)
         _tell(study, row, declared_of=_declared(registry.spec(name)), drawn=drawn)
     while wanted is None or len(search.history) < wanted:
         if search.asked.budget is not None and time.monotonic() - start >= search.asked.budget:
@@ -339,6 +354,7 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
         fields = {name: _short(value) for name, value in trial.params.items()}
         row = yield from _counted(search, wanted, search.trial(search.base, fields, trial))
         search.history.append({"trial": len(search.history) + 1, "of": SEARCH, **row})
+        yield _reported(search, wanted)
         _finish(study, trial, row)
 
 
@@ -387,16 +403,61 @@ def _finish(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
 def _counted(
     search: Search, wanted: int | None, work: Generator[Progress, None, dict[str, Any]]
 ) -> Generator[Progress, None, dict[str, Any]]:
-    """A trial's reports as reports of the whole search, with the best so far."""
+    """A trial's reports as reports of the whole search."""
     done = len(search.history)
-    best = max((_value(row) for row in search.history), default=float("-inf"))
-    told = {"best": best} if best > float("-inf") else {}
     while True:
         try:
             progress = next(work)
         except StopIteration as stop:
             return stop.value
-        yield Progress(done, wanted or done + 1, "trials", told, min(progress.share, 0.99))
+        yield Progress(done, wanted or done + 1, "trials", {}, min(progress.share, 0.99))
+
+
+def _reported(search: Search, wanted: int | None) -> Progress:
+    """The report of the trial that has just ended: what it came to, and its numbers."""
+    row, done = search.history[-1], len(search.history)
+    best = max(map(_value, search.history))
+    values = {"best": best} if best > float("-inf") else {}
+    values |= {VALID: _shown(row), row["state"]: 1.0}
+    numbers = settings(search.base, row, search.space)
+    values |= {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
+    return Progress(done, max(wanted or 0, done), "trials", values)
+
+
+VALID = "valid"
+"""A trial's value on validation, in reports and in `table`."""
+
+
+def table(preset: NamedPreset) -> pd.DataFrame:
+    """The trials of a tuned preset, a row each.
+
+    Returns:
+        Columns trial, of, state, valid (of one that was stopped its last), seconds, and the fields
+        that were searched.
+    """
+    base = RankerName.parse(f"{preset.ranker}@{preset.base}")
+    rows = [
+        {
+            **{name: row[name] for name in ("trial", "of", "state")},
+            VALID: _shown(row), "seconds": row["seconds"],
+            **settings(base, row, preset.asked["search"]),
+        }
+        for row in preset.history
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """The values that a trial gave to some fields: those it proposed, else its preset's."""
+    name = base if row["of"] == SEARCH else replace(base, preset=row["of"])
+    declared = _declared(registry.spec(name))
+    return {field: row["fields"].get(field, declared[field][1]) for field in fields}
+
+
+def _shown(row: Mapping[str, Any]) -> float:
+    """What a trial came to on validation, as far as it went; NaN where it never measured."""
+    last = row["curve"][-1][1] if row["curve"] else float("nan")
+    return float(last if row["value"] is None else row["value"])
 
 
 def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None, dict[str, Any]]:
@@ -425,10 +486,10 @@ def _named(text: str, preset: str) -> RankerName:
     return name
 
 
-def _name_for(data: str) -> str:
+def name_for(data: str) -> str:
     """The name of a preset for a data set.
 
-    >>> _name_for("MQ2008"), _name_for("/data/web-30k/")
+    >>> name_for("MQ2008"), name_for("/data/web-30k/")
     ('tuned_mq2008', 'tuned_web_30k')
     """
     last = data.rstrip("/").rpartition("/")[2].casefold()

@@ -38,6 +38,7 @@ NUMBERS = {
     "attention_heads.small", "multi_ranking.similarity",
     "multi_ranking.lengths", "multi_ranking.path",
     "attention_heads.dots", "group_shuffles.equivariance", "query_bars.bars",
+    "tuning.best_so_far", "tuning.parallel",
 }  # fmt: skip
 """Those that show no text of users: only numbers, or names of our own rankers."""
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
+from shuffleproof.core.jobs import KINDS, jobs_of, submit
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
@@ -16,7 +17,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.tuning import Tuning, space_of, tuned
+from shuffleproof.core.studies.tuning import Tuning, space_of, table, tuned
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
@@ -67,7 +68,7 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
     monkeypatch.setattr(tuning, "_looked", lambda *given: looks.append(1) or look(*given))
     work = tuned(ASKED, scope(tmp_path))
     for progress in work:
-        if progress.done == 4:
+        if progress.done == 4 and not progress.values:
             work.close()  # as a kill: four trials are stored, the fifth had begun
     before = len(fits)
     assert (before, looks) == (5, [])
@@ -92,8 +93,8 @@ def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_tr
         Store(root).resolve("study-")
     found = StudyResult.open(finished(asked.answered(scope(root))).path)
     assert found.facts["trials"] == {"ranksvm@tuned_sample": 6}
-    table = sections.table(found, View(measures=("NDCG@10",), baselines=()))
-    assert "ranksvm@tuned_sample (tuned with 6 trials)" in list(table.frame["ranker"])
+    printed = sections.table(found, View(measures=("NDCG@10",), baselines=()))
+    assert "ranksvm@tuned_sample (tuned with 6 trials)" in list(printed.frame["ranker"])
     recipe = registry.spec(str(preset)).recipe()
     assert recipe == registry.spec(f"ranksvm@{preset.base}", **preset.fields).recipe()
     other = registry.spec(str(preset), cost="3.5").recipe()
@@ -199,3 +200,53 @@ def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_ha
                     registry.spec(ranker, **{field: end})
                 assert low < high
                 assert tuning._distribution(declared[field][0], (low, high))
+
+
+def test_a_search_is_a_job_that_reports_every_trial(whole, tmp_path):
+    _, preset = whole
+    given = {"ranker": "ranksvm", "data": "sample", "trials": 6, "lists": LISTS}
+    reports = []
+    result = finished(KINDS["tune"](Store(tmp_path), **given), reports.append)
+    assert result["preset"] == "ranksvm@tuned_sample"
+    assert result["trials"] == 6
+    assert result["valid"] == {"NDCG@10": preset.best["value"]}
+    assert Store(tmp_path).resolve(result["artefact"], "ranker")
+    ends = [one for one in reports if one.unit == "trials" and not one.part and one.values]
+    assert [one.done for one in ends] == [1, 2, 3, 4, 5, 6]
+    frame = table(preset)
+    assert list(frame.columns) == ["trial", "of", "state", "valid", "seconds", "cost"]
+    for one, row in zip(ends, frame.to_dict("records"), strict=True):
+        assert (one.values["valid"], one.values["cost"]) == (row["valid"], row["cost"])
+        assert one.values["best"] == frame["valid"][: one.done].max()
+    assert list(frame["cost"][:3]) == [
+        registry.spec(f"ranksvm@{name}").cost for name in ("paper", "tuned", "small")
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"ranker": "dlcm#1234"}, {"ranker": "ranksvm", "search": ["depth"]},
+     {"ranker": "ranksvm", "trials": 0}, {"ranker": "ranksvm", "name": "paper"}],
+)  # fmt: skip
+def test_a_search_that_cannot_be_made_is_no_job(tmp_path, given):
+    with pytest.raises(UsageError):
+        submit(Store(tmp_path), "tune", {"data": "sample"} | given)
+    assert jobs_of(Store(tmp_path)).list() == ()
+
+
+def test_a_job_over_folds_opens_the_folds_that_its_name_meant(tmp_path, monkeypatch):
+    opened, names = [], ["two-fold1", "two-fold2"]
+    monkeypatch.setattr(tuning, "folds_of", lambda *_: names)
+
+    def first(self, *_):
+        opened.append((self.data, self.pinned))
+        if len(opened) == 2:
+            raise UsageError("both were opened")
+        return "a workbench"
+        yield
+
+    monkeypatch.setattr(Scope, "opened", first)
+    both = Scope(Store(tmp_path), "two", LISTS, "small", "data-1,data-2")
+    with pytest.raises(UsageError, match="both were opened"):
+        finished(tuned(ASKED, both))
+    assert opened == [("two-fold1", "data-1"), ("two-fold2", "data-2")]

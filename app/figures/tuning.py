@@ -1,0 +1,196 @@
+"""A search for a recipe: the best so far, trial by trial, and what every trial was."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from shuffleproof.app.figures.style import (
+    PALETTE,
+    REFERENCE,
+    faded,
+    laid_out,
+    put,
+    written,
+    xaxes,
+    yaxes,
+)
+from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.core.words import counted, number
+
+HEIGHT, ACROSS = 300, 340
+"""Pixels of the two pictures."""
+
+DONE, STOPPED = "done", ("pruned", "failed")
+SPAN = 8
+"""A field whose values differ by this factor or more has a logarithmic axis."""
+
+WORDS = "validation NDCG@10"
+
+
+@plain_text
+def best_so_far(frame: pd.DataFrame) -> go.Figure:
+    """A dot a trial, and the best until then as a line; stopped trials at the value they had.
+
+    Args:
+        frame: columns trial, of (a preset, or `search`), state and valid; one row a trial.
+    """
+    figure = go.Figure()
+    done, stopped = _done(frame), frame[frame["state"].isin(STOPPED)].dropna(subset="valid")
+    steps = {"color": PALETTE[0], "width": 2.5, "shape": "hv"}
+    if len(done):
+        last = int(frame["trial"].max())
+        figure.add_scatter(
+            x=[*done["trial"], last], y=[*done["valid"].cummax(), done["valid"].max()],
+            mode="lines", line=steps, name="best so far",
+            hovertemplate=f"best until trial %{{x}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
+        )  # fmt: skip
+    of_presets = done["of"].where(done["of"] != "search", "")
+    figure.add_scatter(
+        x=done["trial"], y=done["valid"], mode="markers+text", name="finished",
+        text=of_presets, cliponaxis=False,
+        textposition=[f"{('top', 'bottom')[at % 2]} center" for at in range(len(done))],
+        marker={"color": PALETTE[0], "size": 8},
+        hovertemplate=f"trial %{{x}} %{{text}}<br>{WORDS} %{{y:.3f}}<extra></extra>",
+    )  # fmt: skip
+    if len(stopped):
+        figure.add_scatter(
+            x=stopped["trial"], y=stopped["valid"], mode="markers", name="stopped early",
+            marker={"color": REFERENCE, "size": 8, "symbol": "x-thin", "line": {"width": 2}},
+            hovertemplate=f"trial %{{x}}, stopped early<br>{WORDS} %{{y:.3f}}<extra></extra>",
+        )  # fmt: skip
+    laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
+    xaxes(figure, title="trial", tickformat="d", range=[0.5, max(frame["trial"], default=1) + 0.5])
+    yaxes(figure, title=WORDS)
+    return figure
+
+
+@in_words
+def best_alt_text(frame: pd.DataFrame) -> str:
+    """The first picture in words.
+
+    >>> best_alt_text(pd.DataFrame({"trial": [1, 2, 3], "of": ["paper", "search", "search"],
+    ...     "state": ["done", "pruned", "done"], "valid": [0.5, 0.1, 0.625]}))
+    'Validation NDCG@10 of 3 trials: paper 0.500; the best is trial 3 with 0.625; 1 stopped early.'
+    """
+    done = _done(frame)
+    of = done[done["of"] != "search"]
+    words = [
+        f"{name} {number(float(valid))}" for name, valid in zip(of["of"], of["valid"], strict=True)
+    ]
+    if len(done):
+        best = done.iloc[int(done["valid"].argmax())]
+        words.append(f"the best is trial {best['trial']} with {number(best['valid'])}")
+    if stopped := int(frame["state"].isin(STOPPED).sum()):
+        words.append(f"{stopped} stopped early")
+    said = "; ".join(words) or "none is finished"
+    return f"Validation NDCG@10 of {counted(len(frame), 'trial')}: {said}."
+
+
+@plain_text
+def parallel(frame: pd.DataFrame, fields: Sequence[str]) -> go.Figure:
+    """Parallel coordinates: a line a finished trial through its settings to what it came to.
+
+    The better a trial, the darker its line; the best stands out. Drawn as plain lines, since
+    plotly's own kind needs WebGL and has no hovers.
+
+    Args:
+        frame: columns trial, state, valid, and the fields.
+        fields: that were searched.
+    """
+    done = _done(frame).sort_values("valid", kind="stable")  # the best is drawn last, on top
+    axes = [_axis(done[name], name.replace("_", " ")) for name in fields]
+    axes.append(_axis(done["valid"], WORDS, "{:.3f}".format))
+    figure = go.Figure()
+    for at, row in enumerate(done.to_dict("records"), start=1):
+        best = at == len(done)
+        settings = "<br>".join(f"{name.replace('_', ' ')} {_text(row[name])}" for name in fields)
+        figure.add_scatter(
+            x=[*range(len(axes))], y=[axis.places[at - 1] for axis in axes],
+            mode="lines+markers", marker={"size": 7 if best else 4}, name=f"trial {row['trial']}",
+            line={"width": 3, "color": PALETTE[0]} if best
+            else {"width": 1.5, "color": faded(REFERENCE, 0.25 + 0.65 * at / len(done))},
+            hovertemplate=f"<b>%{{fullData.name}}</b><br>{settings}<br>"
+            f"{WORDS} {row['valid']:.3f}<extra></extra>",
+        )  # fmt: skip
+    laid_out(figure, height=ACROSS, showlegend=False, hovermode="closest")
+    put(figure.layout, margin={"l": 30, "r": 30, "t": 60, "b": 30})
+    xaxes(
+        figure, range=[-0.35, len(axes) - 0.65], tickvals=[*range(len(axes))], side="top",
+        tickfont_size=10,
+        ticktext=["<br>".join(axis.label.split()) for axis in axes], tickangle=0, showgrid=True,
+    )  # fmt: skip
+    yaxes(figure, range=[-0.12, 1.12], showgrid=False, showticklabels=False)
+    written(figure, [
+        {"x": at, "y": y, "text": text, "showarrow": False, "yanchor": anchor, "font": {"size": 11}}
+        for at, axis in enumerate(axes)
+        for y, text, anchor in ((0, axis.low, "top"), (1, axis.high, "bottom"))
+    ])  # fmt: skip
+    return figure
+
+
+@in_words
+def parallel_alt_text(frame: pd.DataFrame, fields: Sequence[str]) -> str:
+    """The second picture in words: the settings of the best.
+
+    >>> parallel_alt_text(pd.DataFrame({"state": ["done"], "valid": [0.5], "leaves": [8]}),
+    ...     ["leaves"])
+    'Parallel coordinates of 1 finished trial; the best, with 0.500, has leaves 8.'
+    """
+    done = _done(frame)
+    words = f"Parallel coordinates of {counted(len(done), 'finished trial')}"
+    if done.empty:
+        return f"{words}."
+    best = done.iloc[int(done["valid"].argmax())]
+    told = ", ".join(f"{name.replace('_', ' ')} {_text(best[name])}" for name in fields)
+    return f"{words}; the best, with {number(best['valid'])}, has {told}."
+
+
+def _done(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["state"] == DONE].dropna(subset="valid")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of parallel coordinates.
+
+    Attributes:
+        label: its name.
+        low: what stands at its lower end.
+        high: at its upper end.
+        places: of every trial, from 0 to 1.
+    """
+
+    label: str
+    low: str
+    high: str
+    places: list[float]
+
+
+def _axis(values: pd.Series, label: str, text: Callable[[Any], str] | None = None) -> Axis:
+    """An axis of numbers, of logarithms where they span much, or of choices in their order.
+
+    >>> _axis(pd.Series([1, 10, 100]), "leaves")
+    Axis(label='leaves (log)', low='1', high='100', places=[0.0, 0.5, 1.0])
+    """
+    text, numbers = text or _text, pd.to_numeric(values, errors="coerce").astype(float)
+    if values.empty:
+        return Axis(label, "", "", [])
+    if numbers.isna().any():
+        choices = sorted(set(map(str, values)))
+        numbers, ends = values.map(str).map(choices.index).astype(float), (choices[0], choices[-1])
+    else:
+        ends = (text(values.min()), text(values.max()))
+        if 0 < SPAN * numbers.min() <= numbers.max():
+            numbers, label = numbers.map(math.log10), f"{label} (log)"
+    low, high = numbers.min(), numbers.max()
+    if low == high:
+        return Axis(label, ends[0], "", [0.5] * len(values))
+    return Axis(label, *ends, [float(one) for one in (numbers - low) / (high - low)])
+
+
+def _text(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, int | float) else str(value)

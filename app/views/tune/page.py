@@ -1,0 +1,289 @@
+"""The page Tune: search a recipe on validation, watch it, and keep the best as a named preset."""
+
+import shlex
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import address, benchmarks, jobs, services, state, training
+from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app.figures.tuning import best_alt_text, best_so_far, parallel, parallel_alt_text
+from shuffleproof.app.plain import told
+from shuffleproof.app.study import job_panel, parts
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers import named_presets, registry
+from shuffleproof.core.rankers.name import RankerName, named
+from shuffleproof.core.rankers.named_presets import NamedPreset
+from shuffleproof.core.studies import tuning
+from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
+from shuffleproof.core.words import counted, duration, number
+
+QUESTION = "Which settings of this ranker are best here, and how many were tried?"
+CONVENTION = Measure("NDCG", 10).convention()
+PANEL = job_panel.Panel("tune", "search")
+TUNED = "tuned"
+"""In addresses: the preset whose search is shown."""
+
+TRIALS, MINUTES = "trials", "minutes"
+USUAL = {TRIALS: 20, MINUTES: 10}
+USUAL_RANKER = "lambdamart"
+
+
+def page() -> None:
+    """Draw the page for the data set in use."""
+    parts.header("Tune", QUESTION)
+    with parts.errors_shown(again=True):
+        data = state.data()
+        names = tuple(dict.fromkeys((data, benchmarks.stem(data))))
+        picture, form = st.columns([4, 3], gap="medium")
+        with form:
+            _form(data, names)
+        with picture:
+            _searches(names)
+
+
+def _searches(names: Sequence[str]) -> None:
+    """What is searched now, and the search that the address names."""
+    job_panel.progress(PANEL, names)
+    stored = {str(one): one for one in named_presets.stored(services.store()) if one.data in names}
+    mine = [job for job in jobs.table().list("running", "waiting") if job.kind == PANEL.kind]
+    under_way = {_preset(job): job for job in mine if job.parameters["data"] in names}
+    known = [*stored, *(name for name in under_way if name not in stored)]
+    if not known:
+        st.info(
+            "Nothing has been tuned on this data set yet. Choose a ranker and press Tune: every "
+            "trial appears here as it ends.",
+            icon=":material/tune:",
+        )
+        return
+    shown = st.selectbox(
+        "Search", **address.selectbox(TUNED, address.named(*known), known[0]), format_func=named,
+        help="By the preset that it made, or will make.",
+    )  # fmt: skip
+    if shown in under_way:
+        st.fragment(_watched, run_every=jobs.FAST)(under_way[shown].id)
+    elif shown in stored:
+        _stored(stored[shown])
+
+
+def _preset(job: Job) -> str:
+    """The preset that a search makes."""
+    given = job.parameters
+    return f"{jobs.ranker(job)}@{given['name'] or tuning.name_for(given['data'])}"
+
+
+def _watched(identifier: str) -> None:
+    """The trials of a search under way, drawn anew every second."""
+    frame = trials(jobs.table().history(identifier))
+    if frame.empty:
+        st.caption("No trial has ended yet.")
+        return
+    done = frame[frame["state"] == tuning.DONE]
+    _drawn(frame, [name for name in frame.columns if name not in GIVEN])
+    if len(done):
+        best = done.iloc[int(done["valid"].argmax())]
+        parts.finding(
+            f"Trial {best['trial']} of {len(frame)} so far is best on validation, "
+            f"with {number(best['valid'])}."
+        )
+    parts.convention(CONVENTION, "the test part is looked at when the search is over")
+
+
+GIVEN = ("trial", "of", "state", "valid")
+
+
+def trials(steps: Sequence[Step]) -> pd.DataFrame:
+    """The trials that a job has reported: number, state, value on validation, and settings."""
+    rows = []
+    for step in steps:
+        if step.unit == "trials":
+            values = dict(step.values)
+            ends = (tuning.DONE, tuning.PRUNED, tuning.FAILED)
+            state_ = next(name for name in ends if values.pop(name, None))
+            values.pop("best", None)
+            rows.append({"trial": step.done, "of": tuning.SEARCH, "state": state_, **values})
+    frame = pd.DataFrame(rows, columns=None if rows else GIVEN)
+    return frame.astype({"valid": float})
+
+
+def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
+    st.plotly_chart(
+        best_so_far(frame), key="best so far", config=parts.PLAIN, alt=best_alt_text(frame)
+    )
+    st.plotly_chart(
+        parallel(frame, fields), key="parallel", config=parts.PLAIN,
+        alt=parallel_alt_text(frame, fields),
+    )  # fmt: skip
+
+
+def _stored(preset: NamedPreset) -> None:
+    """A search that is over: the preset, every trial, and the one look at the test part."""
+    frame, fields = tuning.table(preset), list(preset.asked["search"])
+    best, looked = preset.best, counted(preset.looks, "time")
+    beside = ", ".join(
+        f"{name} {number(value)}" for name, value in preset.usual.items() if value is not None
+    )
+    parts.finding(
+        f"{named(str(preset))} is the best of {counted(preset.trials, 'trial')}: trial "
+        f"{best['trial']}, {number(best['value'])} on validation ({beside})."
+    )
+    _drawn(frame, fields)
+    stopped = int((frame["state"] != tuning.DONE).sum())
+    crosses = [f"{stopped} stopped early (×)"] if stopped else []
+    lines = "each line: a finished trial, the best in blue"
+    parts.convention(CONVENTION, f"validation of {preset.data} alone", *crosses, lines)
+    st.subheader("On the test part")
+    st.caption(f"Looked at {looked} for this search, when it was over.")
+    _table_of_tests(preset)
+    st.subheader("Every trial")
+    columns = (
+        Column("trial", "Trial", COUNT), Column("of", "From", help="A preset, or the search."),
+        Column("state", "State"), Column("valid", "Validation NDCG@10", VALUE, CONVENTION),
+        Column("seconds", "Seconds", ",.1f"),
+        *(Column(name, name.replace("_", " "), ".3g") for name in fields),
+    )  # fmt: skip
+    title = f"Trials of {preset}: where each came from, validation NDCG@10, settings"
+    data_frame(Table(frame[keys(columns)], columns, title), "trials")
+    st.markdown("Use it wherever a ranker is named; a benchmark says how many trials chose it:")
+    st.code(
+        f"shuffleproof study benchmark --data {shlex.quote(preset.data)} "
+        f"--rankers {preset.ranker},{preset}",
+        language="bash", wrap_lines=True,
+    )  # fmt: skip
+    parts.link("benchmark", "Benchmark", query={"data": state.data()})
+
+
+def _table_of_tests(preset: NamedPreset) -> None:
+    frame = pd.DataFrame([dict(row) for row in preset.test])
+    measures = [name for name in frame.columns if name not in {"ranker", "queries"}]
+    columns = (
+        Column("ranker", "Ranker", NAME),
+        *(Column(name, name, VALUE) for name in measures),
+        Column("queries", "Queries", COUNT),
+    )
+    title = f"Means on the test part of {preset.data}"
+    data_frame(Table(frame[keys(columns)], columns, title), "tests")
+
+
+@st.fragment
+def _form(data: str, names: Sequence[str]) -> None:
+    """Draw the form; a change draws it alone."""
+    st.subheader("New search")
+    with parts.errors_shown():
+        _asked(data, names)
+
+
+def _asked(data: str, names: Sequence[str]) -> None:
+    on = data
+    if len(names) > 1:
+        on = st.segmented_control(
+            "Folds", names, default=data, required=True, key="folds", bind="query-params",
+            format_func=lambda name: f"{name} alone" if name == data else "all folds",
+            help="Over all folds a trial is trained once on each, and judged by their mean.",
+        )  # fmt: skip
+    usual = training.usual_preset(data)
+    offered = [name for name in training.FITTED if usual in registry.RANKERS[name].presets]
+    ranker = st.selectbox(
+        "Ranker", **address.selectbox("ranker", address.named(*offered), USUAL_RANKER),
+        format_func=named,
+    )  # fmt: skip
+    base = RankerName.parse(f"{ranker}@{usual}")
+    space = tuning.space_of(base)
+    fields = st.multiselect(
+        "Fields that are searched", list(space), default=list(space), wrap=True,
+        key=f"fields {ranker}",
+        format_func=lambda name: f"{name.replace('_', ' ')} {_range(space[name])}",
+        help="All others stay as the preset has them.",
+    )  # fmt: skip
+    limit, most = _limit()
+    name = st.text_input(
+        "Name of the preset", placeholder=tuning.name_for(on), key="name",
+        help="Small letters, digits and _. It stands behind the ranker: "
+        f"{ranker}@{tuning.name_for(on)}.",
+    )  # fmt: skip
+    first = [preset for preset in (*tuning.FIRST, usual) if preset in _presets(ranker)]
+    st.caption(_cost(data, base, limit, most, list(dict.fromkeys(first))))
+    lacking = _lacking(fields)
+    if lacking:
+        st.caption(lacking)
+    asked = {
+        "data": on, "ranker": str(ranker), "search": () if len(fields) == len(space) else fields,
+        "trials": most if limit == TRIALS else None,
+        "budget": 60.0 * most if limit == MINUTES else None, "name": name.strip() or None,
+    }  # fmt: skip
+    if st.button("Tune", type="primary", key="tune now", disabled=bool(lacking)):
+        _handed_in(asked)
+    with st.expander("As a command", icon=":material/terminal:"):
+        st.code(_command(asked, limit, most), language="bash", wrap_lines=True)
+
+
+def _lacking(fields: Sequence[str]) -> str:
+    """Why the button does nothing; empty where it does."""
+    if find_spec("optuna") is None:
+        return "Optuna, which proposes trials, is not installed: `pip install 'shuffleproof[tune]'`"
+    return "" if fields else "Choose at least one field."
+
+
+def _limit() -> tuple[str, int]:
+    """What ends the search, and after how many."""
+    limit = st.segmented_control(
+        "Stop after", [TRIALS, MINUTES], default=TRIALS, required=True, key="stop",
+        bind="query-params", help="After so many minutes no trial begins.",
+    )  # fmt: skip
+    limit = limit or TRIALS
+    most = st.number_input(
+        "Trials, the presets among them" if limit == TRIALS else "Minutes", min_value=1,
+        value=USUAL[limit], key=limit, bind="query-params",
+    )  # fmt: skip
+    return limit, int(most)
+
+
+def _presets(ranker: str) -> tuple[str, ...]:
+    return tuple(registry.RANKERS[ranker].presets)
+
+
+def _range(ends: Sequence[Any]) -> str:
+    """The ends of a range in words.
+
+    >>> _range((4, 128)), _range((0.01, 0.3))
+    ('4–128', '0.01–0.3')
+    """
+    return "–".join(f"{end:g}" for end in ends)
+
+
+def _cost(data: str, base: RankerName, limit: str, most: int, first: Sequence[str]) -> str:
+    """What comes first, and how long it takes here."""
+    words = f"{', '.join(first)} first, so that the result is never worse on validation. "
+    fitting = training.fitting(data)
+    plan = training.planned(fitting, training.usual_lists(data), base.base, base.preset, {})
+    low, high = plan.cost.low, plan.cost.high
+    if not high:
+        return told(words)
+    times = most if limit == TRIALS else 1
+    spans = " to ".join(dict.fromkeys((duration(times * low), duration(times * high))))
+    what = counted(most, "trial") if limit == TRIALS else "one trial"
+    return told(
+        f"{words}{what} like @{base.preset}: {spans} a fold. Those that fall behind stop early."
+    )
+
+
+def _command(asked: dict[str, Any], limit: str, most: int) -> str:
+    words = ["shuffleproof", "tune", asked["ranker"], "--data", asked["data"]]
+    words += [f"--search={field}" for field in asked["search"]]
+    words += ["--trials", str(most)] if limit == TRIALS else ["--budget", f"{most}m"]
+    words += ["--name", asked["name"]] if asked["name"] else []
+    return shlex.join(words)
+
+
+def _handed_in(asked: dict[str, Any]) -> None:
+    """Hand the search in and go to it: the address names it from now on."""
+    job = jobs.submit(PANEL.kind, asked | {"search": list(asked["search"])})
+    st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+    address.pin(TUNED, _preset(job))
+    st.session_state.pop(TUNED, None)
+    st.rerun()

@@ -1,0 +1,117 @@
+"""The page Tune: its form, a search that goes on, and one that is over."""
+
+import math
+from functools import partial
+
+import pytest
+
+from shuffleproof.app.figures.tuning import parallel
+from shuffleproof.app.views.tune import page as view
+from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.execution import jobs_history
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import tuning
+from shuffleproof.core.studies.question import Scope
+from tests import app_pages
+from tests.app_jobs import desk
+
+opened = partial(app_pages.opened, "tune", data="sample")
+LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
+TOLD = {"best": 0.5, "leaves": 20.0, "learning_rate": 0.05}
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    find("sample", Store(tmp_path))
+    return desk(Store(tmp_path), monkeypatch)
+
+
+def click(page, key):
+    return page.button(key=key).click().run()
+
+
+def test_the_form_hands_in_what_the_command_says(table):
+    page = opened()
+    assert "Nothing has been tuned on this data set yet" in app_pages.words(page)
+    page.multiselect(key="fields lambdamart").set_value(["leaves"]).run()
+    page.number_input(key="trials").set_value(7).run()
+    page.text_input(key="name").set_value("mine").run()
+    command = "shuffleproof tune lambdamart --data sample --search=leaves --trials 7 --name mine"
+    assert command in [one.value for one in page.code]
+    click(page, "tune now")
+    (job,) = table.jobs.list()
+    given = {"ranker": "lambdamart", "search": ["leaves"], "trials": 7, "budget": None}
+    assert job.kind == "tune"
+    assert given.items() <= job.parameters.items()
+    assert page.query_params["tuned"] == "lambdamart@mine"
+    assert "No trial has ended yet." in app_pages.words(page)
+
+
+def test_minutes_end_a_search_and_without_fields_there_is_none(table):
+    page = opened()
+    page.button_group(key="stop").set_value("minutes").run()
+    page.number_input(key="minutes").set_value(3).run()
+    click(page, "tune now")
+    (job,) = table.jobs.list()
+    assert (job.parameters["trials"], job.parameters["budget"]) == (None, 180.0)
+    page.multiselect(key="fields lambdamart").set_value([]).run()
+    assert "Choose at least one field." in app_pages.words(page)
+    assert page.button(key="tune now").disabled
+
+
+def test_a_name_that_is_taken_is_refused_where_the_button_is(table):
+    page = opened()
+    page.text_input(key="name").set_value("paper").run()
+    click(page, "tune now")
+    assert "none of paper" in app_pages.words(page)
+    assert table.jobs.list() == ()
+
+
+def test_without_optuna_the_page_says_what_to_install(table, monkeypatch):
+    monkeypatch.setattr(view, "find_spec", lambda _: None)
+    page = opened()
+    assert "pip install 'shuffleproof[tune]'" in app_pages.words(page)
+    assert page.button(key="tune now").disabled
+
+
+def test_trials_appear_as_they_end(table):
+    page = opened()
+    click(page, "tune now")
+    held = table.run(table.jobs.list()[0])
+    history = jobs_history.history_path(table.jobs.folder, held.id)
+    values = [(0.5, "done"), (0.625, "done"), (0.25, "pruned"), (math.nan, "failed")]
+    for at, (valid, ended) in enumerate(values, start=1):
+        told = TOLD | {"valid": valid, ended: 1.0}
+        jobs_history.add(history, Progress(at, 20, "trials", told))
+    page.run()
+    assert "Trial 2 of 4 so far is best on validation, with 0.625." in app_pages.words(page)
+    first, second = page.get("plotly_chart")
+    assert "the best is trial 2 with 0.625; 2 stopped early" in first.proto.alt
+    assert "has leaves 20, learning rate 0.05" in second.proto.alt
+
+
+def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
+    asked = tuning.Tuning("ranksvm", trials=5)
+    preset, _ = finished(tuning.tuned(asked, Scope(table.store, "sample", LISTS)))
+    page = opened()
+    said = app_pages.words(page)
+    assert page.query_params["tuned"] == "ranksvm@tuned_sample"
+    assert "RankSVM tuned_sample is the best of 5 trials: trial" in said
+    assert "Looked at 1 time for this search, when it was over." in said
+    tests, every = (frame.value for frame in page.dataframe)
+    assert list(tests["ranker"])[-1] == "RankSVM tuned_sample"
+    assert len(tests) == 4
+    assert list(every["cost"][3:]) == [row["fields"]["cost"] for row in preset.history[3:]]
+    assert "shuffleproof study benchmark" in page.code[0].value
+
+
+def test_every_line_of_the_parallel_coordinates_is_one_trial():
+    rows = {"trial": [1, 2, 3], "state": ["done", "failed", "done"], "of": "search",
+            "valid": [0.5, math.nan, 0.25], "leaves": [8, 9, 128],
+            "optimiser": ["sgd", "x", "adam"]}  # fmt: skip
+    figure = parallel(view.pd.DataFrame(rows), ["leaves", "optimiser"])
+    lines = {line.name: list(line.y) for line in figure.data}
+    assert lines == {"trial 1": [0, 1, 1], "trial 3": [1, 0, 0]}
+    ends = [note.text for note in figure.layout.annotations]
+    assert ends == ["8", "128", "adam", "sgd", "0.250", "0.500"]
