@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import services, state
+from shuffleproof.app import opened, services, state
 from shuffleproof.app.services import Now
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -25,6 +25,7 @@ from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 
 AT_ONCE = 100_000_000
 """Bytes up to which an archive is written while the browser waits; larger ones by a job."""
@@ -205,11 +206,13 @@ def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
     kind = entry.key.kind
     if kind == "study" and is_of_runs(entry.artefact.recipe):
         return "benchmark", {"study": str(entry.key)}
+    if kind == "study" and entry.artefact.recipe["kind"] in COLLECTION_STUDIES:
+        return opened.place(entry.artefact)
     data = data_of(entries()).get(str(entry.key), "")
     if kind == "scores" or data not in state.data_sets():
         return "", {}
     if kind == "study":
-        return str(entry.artefact.recipe["kind"]), {state.USE: data, "study": str(entry.key)}
+        return opened.place(entry.artefact)
     return PAGES[kind], {state.USE: data}
 
 

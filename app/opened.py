@@ -11,8 +11,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import services
+from shuffleproof.app import services, state
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, page_of
 from shuffleproof.core.studies.result import StudyResult
 
 
@@ -45,6 +46,13 @@ Value = TypeVar("Value")
 def stored(kind: str, data: str) -> dict[str, Artefact]:
     """The stored studies of a kind on a data set by key, newest first."""
     return {str(artefact.key): artefact for artefact in services.studies(kind, data)}
+
+
+def place(artefact: Artefact) -> tuple[str, dict[str, str]]:
+    """The page that shows a study, and what its address must say: a data set or a collection."""
+    kind, data = str(artefact.recipe["kind"]), str(artefact.facts.get("data", ""))
+    of = "collection" if kind in COLLECTION_STUDIES else state.USE
+    return page_of(kind), {of: data, "study": str(artefact.key)}
 
 
 def path(key: str) -> Path:

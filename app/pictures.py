@@ -21,6 +21,7 @@ from shuffleproof.app.figures import (
     group_shuffles,
     multi_ranking,
     perturbations,
+    query_noise,
     ranking_degradation,
     retrieval,
     set_size,
@@ -51,6 +52,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     ),
     "worst case": (worst_case.damages, worst_case.alt_text, 3),
     "group shuffles": (group_shuffles.equivariance, group_shuffles.alt_text, 1),
+    "query noise": (query_noise.changes, query_noise.alt_text, 2),
     "retrieval": (retrieval.means, retrieval.alt_text, 2),
     "cards": (card.pareto, card.alt_text, 2),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from shuffleproof.app import proposals, services, state
-from shuffleproof.app.opened import computed
+from shuffleproof.app.opened import computed, place
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
@@ -66,8 +66,9 @@ def _study(artefact: Artefact) -> Made:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
     number = _number(key, kind, services.now())
-    address = {state.USE: data, "study": key}
-    return Made(kind, "", data, _age(artefact), number, address)
+    path, address = place(artefact)
+    title = "" if path == kind else kind.replace("-", " ").capitalize()
+    return Made(path, title, data, _age(artefact), number, address)
 
 
 def _ranker(artefact: Artefact) -> Made:

@@ -166,7 +166,7 @@ def _places(
     for study in services.artefacts("study"):
         kind, data = str(study.recipe["kind"]), str(study.facts.get("data", ""))
         label = f"{titles_of.get(kind, kind)} on {data} · study of {opened.day(study)}"
-        found.append((label, kind, {state.USE: data, "study": str(study.key)}))
+        found.append((label, *opened.place(study)))
     for label, (_, path, query) in zip(numbered(one[0] for one in found), found, strict=True):
         places[label] = (path, query)
     return places

@@ -3,7 +3,7 @@
 import re
 from array import array
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import no_type_check
@@ -13,6 +13,7 @@ from jaxtyping import Int32, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import stored
+from shuffleproof.core.data.ragged import segment_ids
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, finished
@@ -133,6 +134,12 @@ class Encoded:
     def lengths(self) -> Int64[np.ndarray, " texts"]:
         """How many tokens each text has."""
         return np.diff(self.offsets)
+
+    @property
+    def in_order(self) -> "Encoded":
+        """The same, the tokens of each text rising: sums over them are the same to the last bit."""
+        order = np.lexsort((self.tokens, segment_ids(self.offsets)))
+        return replace(self, tokens=self.tokens[order])
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,7 +89,7 @@ class Bm25:
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self._index.tokens.encode(query_texts)
+        asked = self._index.tokens.encode(query_texts).in_order
         return searched(self._index, self._values, asked.tokens, asked.offsets, k)
 
     @property
@@ -125,7 +125,7 @@ class QueryLikelihood:
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self.index.tokens.encode(query_texts)
+        asked = self.index.tokens.encode(query_texts).in_order
         return self.weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
 
     @property
@@ -211,7 +211,7 @@ class RelevanceFeedback:
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
         first = self._words.search(query_texts, self._recipe.documents)
-        asked = self._words.index.tokens.encode(query_texts)
+        asked = self._words.index.tokens.encode(query_texts).in_order
         tokens, weights = [], []
         for query in range(len(asked)):
             own = self._expanded(asked.of(query), *first.of(query))

@@ -132,6 +132,9 @@ class Question:
     summary: ClassVar[str]
     """What its command says of itself."""
 
+    page: ClassVar[str] = ""
+    """The path of the page that shows it; empty: the kind's name."""
+
     initial: ClassVar[tuple[str, ...]] = ("lambdamart",)
     """Initial rankers of its lists, where none are named."""
 

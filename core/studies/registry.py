@@ -10,6 +10,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
+from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
@@ -34,7 +35,18 @@ STUDIES: Mapping[str, type[Question]] = {
 }
 """Of rankers, on a data set's candidate lists."""
 
-COLLECTION_STUDIES: Mapping[str, type[Question]] = {one.kind: one for one in (Retrieval,)}
+COLLECTION_STUDIES: Mapping[str, type[Question]] = {
+    one.kind: one for one in (Retrieval, QueryNoise)
+}
 """Of retrievers, on a text collection."""
 
 EVERY: Mapping[str, type[Question]] = {**STUDIES, **COLLECTION_STUDIES}
+
+
+def page_of(kind: str) -> str:
+    """The path of the page that shows studies of a kind.
+
+    >>> page_of("query-noise"), page_of("card")
+    ('retrieval', 'card')
+    """
+    return (EVERY[kind].page if kind in EVERY else "") or kind

@@ -4,11 +4,19 @@ from functools import partial
 
 import pytest
 
+from shuffleproof.app.opened import place
+from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.ingest import ingesting
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Finding, View
+from shuffleproof.core.studies.tables import Table
 from tests import app_pages, small_collection
+from tests.app_jobs import plain
 from tests.app_pages import words
 
 COLLECTION = planted.planted()
@@ -61,3 +69,19 @@ def test_a_collection_without_a_study_has_the_command(store, tmp_path):
     assert "No study of this collection is stored yet." in words(page)
     assert any("study retrieval --data mine" in one.value for one in page.code)
     assert shown(page, "other"), "its first query is asked"
+
+
+def test_every_kind_of_study_of_the_collection_is_a_choice_here(store):
+    there = Store(SAMPLE_FOLDER).artefacts("study")
+    shipped = [one for one in there if one.recipe["kind"] in COLLECTION_STUDIES]
+    assert {one.recipe["kind"] for one in shipped} == set(COLLECTION_STUDIES)
+    for one in shipped:
+        page = opened(query={"study": str(one.key)})
+        kind = COLLECTION_STUDIES[one.recipe["kind"]]
+        every = list(kind.telling().sections(StudyResult.open(one.path), View()))
+        findings = [part.text for part in every if isinstance(part, Finding)]
+        tables = [part for part in every if isinstance(part, Table) and not part.folded]
+        assert all(plain(text) in words(page) for text in findings)
+        columns = [set(frame.value) for frame in page.dataframe]
+        assert all(any(set(table.frame) <= own for own in columns) for table in tables)
+        assert place(one) == ("retrieval", {"collection": "sample", "study": str(one.key)})

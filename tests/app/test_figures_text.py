@@ -125,6 +125,10 @@ CASES = {
     "retrieval.means": (
         table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
     ),
+    "query_noise.changes": (
+        table(retriever=[EVIL], noise=["typos"], level=[0.2], measure=["AP"], change=[-0.2],
+              low=[-0.3], high=[-0.1], p=[0.01], n=[9]), "AP",
+    ),
     "worst_case.swaps": (np.zeros((2, 2)), [EVIL, "b"], [1.0, 0.0], "NDCG@10"),
     "ablation.effects": (EFFECTS, "quality", "NDCG@10", str),
     "ablation.queries": (

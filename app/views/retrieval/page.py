@@ -15,9 +15,10 @@ from shuffleproof.app.study.picture import chart
 from shuffleproof.core.retrieval import ingest, planted
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.retrieval import sections
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
-from shuffleproof.core.studies.sections import Picture, View
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES
+from shuffleproof.core.studies.retriever_names import label
+from shuffleproof.core.studies.sections import Finding, Picture, View
 from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted
 
@@ -90,13 +91,13 @@ def _search(name: str) -> None:
             }
             for rank, document in enumerate(ranked[side][:BEST].tolist(), start=1)
         ]  # fmt: skip
-        label = RETRIEVERS[sides[side]].label
+        called = RETRIEVERS[sides[side]].label
         frame = pd.DataFrame(rows, columns=[column.key for column in FOUND])
         frame = frame.astype({"other": "Int64", "grade": "Int64"})
         with place:
-            st.markdown(f"**{escaped(label)}**")
+            st.markdown(f"**{escaped(called)}**")
             if rows:
-                data_frame(Table(frame, FOUND, f"What {label} finds"), f"found {side}")
+                data_frame(Table(frame, FOUND, f"What {called} finds"), f"found {side}")
             else:
                 st.caption("No document matches.")
 
@@ -138,7 +139,7 @@ def _studies(name: str) -> None:
     stored = {
         str(one.key): one
         for one in services.artefacts("study")
-        if (one.recipe["kind"], one.facts.get("data")) == (Retrieval.kind, name)
+        if one.recipe["kind"] in COLLECTION_STUDIES and one.facts.get("data") == name
     }
     command = f"shuffleproof study retrieval --data {name}"
     if not stored:
@@ -149,25 +150,31 @@ def _studies(name: str) -> None:
     top = choice.top(stored, short_words, words)
     key = str(top.artefact.key)
     top.says()
-    result = opened.result(key)
-    every = list(sections.sections(result, View()))
+    kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]
+    every = list(kind.telling().sections(opened.result(key), View()))
     picture = next(one for one in every if isinstance(one, Picture))
     figure, alt = pictures.drawn(picture)
     with top.picture:
-        chart(figure, alt, "means")
-    for at, table in enumerate(one for one in every if isinstance(one, Table) and not one.folded):
+        chart(figure, alt, "picture")
+    for finding in (one for one in every if isinstance(one, Finding)):
+        st.markdown(told(finding.text))
+    tables = [one for one in every if isinstance(one, Table) and not one.folded]
+    for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")
         data_frame(table, f"table {at}")
         for note in table.notes:
             st.caption(told(note))
-    choice.export_row(top.artefact, figure, sections.effectiveness(result))
-    st.caption("Other retrievers, seeds or queries, also learnt ones (`train snrm`):")
-    st.code(f"{command} --retrievers ql,bm25,snrm --seeds 4", language="bash")
+    choice.export_row(top.artefact, figure, tables[-1])
+    st.caption("Other studies of this collection, also with learnt retrievers (`train snrm`):")
+    lines = [f"{command} --retrievers ql,bm25,snrm --seeds 4"]
+    lines += [f"shuffleproof study {one} --data {name}" for one in COLLECTION_STUDIES][1:]
+    st.code("\n".join(lines), language="bash")
 
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return dated(artefact, ", ".join(map(sections.label, artefact.recipe["retrievers"])))
+    kind = str(artefact.recipe["kind"]).replace("-", " ").capitalize()
+    return dated(artefact, f"{kind}: {', '.join(map(label, artefact.recipe['retrievers']))}")
 
 
 def words(artefact: Artefact) -> str:

@@ -131,6 +131,7 @@ CALLS = {
     "library tag": "library tag other mine",
     "export": "export other {f}/other.csv",
     "study retrieval": "study retrieval --retrievers bm25,ql --seeds 1 --queries 6",
+    "study query-noise": "study query-noise --retrievers bm25,ql --levels .5 --seeds 1 --queries 6",
     "library delete": "library delete other --with-dependents",
     "worker": "worker --idle 0.1",
 }

@@ -15,7 +15,7 @@ from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import EVERY, STUDIES
+from shuffleproof.core.studies.registry import EVERY, STUDIES, page_of
 from tests import places
 
 LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))
@@ -91,7 +91,7 @@ def test_every_kind_has_command_page_sample_and_name():
     kinds = set(EVERY)
     assert set(flags_studies.ANSWERS) < kinds
     assert all(question.telling() for question in EVERY.values())
-    assert kinds <= set(PAGES)
+    assert {page_of(kind) for kind in kinds} <= set(PAGES)
     assert kinds <= {one.recipe["kind"] for one in Store(SAMPLE_FOLDER).artefacts("study")}
     rooms = {question.__module__.split(".")[-2] for question in EVERY.values()}
     folders = (places.ROOT / "core/studies/kinds").glob("*/question.py")

@@ -14,8 +14,10 @@ from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.name import parsed
 from shuffleproof.core.retrieval.registry import RETRIEVERS, named
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS, DEPTH
+from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS
 from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -30,7 +32,6 @@ from shuffleproof.core.words import counted, listed, number, p_value, signed
 
 ALPHA = 0.05
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-RETRIEVER = Column("retriever", "Retriever")
 MILLISECONDS = Column("milliseconds", "ms", ".3f", "A query, mean; searched one by one, here.")
 GATES = (
     RETRIEVER,
@@ -67,21 +68,6 @@ COMPARISONS = (
 )
 
 
-def label(name: str) -> str:
-    """What people call a retriever.
-
-    >>> label("snrm@small"), label("gone")
-    ('SNRM small', 'gone')
-    """
-    base, preset = parsed(name)
-    return f"{RETRIEVERS[base].label} {preset}".strip() if base in RETRIEVERS else name
-
-
-def names(result: StudyResult) -> list[str]:
-    """The retrievers that are there, in the order asked for."""
-    return list(dict.fromkeys(map(str, result.trials["ranker"])))
-
-
 def headline(result: StudyResult, view: View) -> Headline:
     """The best retriever by the first measure, unless a sparse one is dense in disguise."""
     dense = disguised(result)
@@ -109,16 +95,16 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     found = summary(result)
     yield from map(Finding, findings(result))
     if len(read):
-        yield Table(_named(read), GATES, "What an index reads and matches")
+        yield Table(labelled(read), GATES, "What an index reads and matches")
     yield effectiveness(result)
-    yield Picture("retrieval", (_named(found), result.measures[0]))
+    yield Picture("retrieval", (labelled(found), result.measures[0]))
     for measure in result.measures:
         yield Convention.of(measure, int(result.facts["queries"]))
-    yield Table(_named(costs(result)), COST_COLUMNS, "What a query costs")
+    yield Table(labelled(costs(result)), COST_COLUMNS, "What a query costs")
     tested = comparisons(result)
     if len(tested):
-        yield Table(_named(tested), COMPARISONS, "Is it more than chance?", folded=True)
-    yield Table(_named(found), SUMMARY, "Every number", folded=True)
+        yield Table(labelled(tested), COMPARISONS, "Is it more than chance?", folded=True)
+    yield Table(labelled(found), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -265,9 +251,3 @@ def findings(result: StudyResult) -> list[str]:
     fast = costs(result).sort_values("milliseconds", kind="stable").iloc[0]
     said.append(f"{label(fast['retriever'])} is fastest: {fast['milliseconds']:.3f} ms a query.")
     return said
-
-
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame with what people call the retrievers."""
-    columns = [one for one in ("retriever", "first", "second") if one in frame]
-    return frame.assign(**{one: frame[one].map(label) for one in columns})

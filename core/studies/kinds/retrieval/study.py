@@ -11,23 +11,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
+from jaxtyping import Float32
 
-from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.effectiveness import measured
 from shuffleproof.core.retrieval.registry import Indexed, Inverted, Ranked, Retriever, named
-from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.words import counted
 
-DEPTH = 1000
 COSTS = (
     "milliseconds", "matched", "postings", "nonzeros", "largest", "nonzeros_document", "empty",
 )  # fmt: skip
@@ -96,21 +93,14 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
         DataError: fewer than two queries are judged.
     """
     collection, store = indexed.collection, indexed.store
-    judged = [place for place in range(len(collection.queries)) if collection.relevant(place)]
-    kept = judged[: asked.queries]
-    if len(kept) < 2:
-        remedy = "Two folds need two queries with relevant documents."
-        found = f"{counted(len(kept), 'query')} with relevant documents"
-        raise DataError(data, found, remedy)
+    judged = Judged.of(indexed, data, asked.queries)
+    kept = judged.places
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     networks = tuple(named(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
         collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.seeds,
         asked.queries, texts, (*texts, *COSTS),
     )  # fmt: skip
-    ids = [collection.query_ids[place] for place in kept]
-    facts = {"data": data, "queries": len(kept), "documents": len(collection)}
-    facts |= {} if len(kept) == len(judged) else {"of_queries": len(judged)}
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         values = np.full((len(plan.stored), len(kept)), np.nan, np.float32)
@@ -128,16 +118,10 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
 
     return (
         yield from engine.run(
-            store, plan, ids, lambda: facts,
-            by_cells(plan, store.records, ids, compute),
+            store, plan, judged.ids, lambda: dict(judged.facts),
+            by_cells(plan, store.records, judged.ids, compute),
         )
     )  # fmt: skip
-
-
-def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
-    """The fold, 0 or 1, of every query under a seed; both are of one size, or differ by one."""
-    half = np.arange(queries, dtype=np.int64) % 2
-    return generator(seed, Retrieval.kind, "folds").permutation(half)
 
 
 def _values(

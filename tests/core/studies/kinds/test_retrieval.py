@@ -15,10 +15,12 @@ from shuffleproof.core.retrieval.effectiveness import measured
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
+from shuffleproof.core.studies.judged_queries import folds
 from shuffleproof.core.studies.kinds.retrieval import sections, study
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.retriever_names import names
 from shuffleproof.core.studies.sections import View
 
 COLLECTION = planted.planted()
@@ -85,9 +87,9 @@ def test_a_query_that_finds_nothing_counts_as_nothing_found():
 
 @pytest.mark.parametrize("queries", [2, 7, 48])
 def test_folds_share_no_query_and_seeds_split_anew(queries):
-    splits = [study.folds(queries, seed) for seed in range(4)]
+    splits = [folds(queries, seed) for seed in range(4)]
     assert all(abs((split == 0).sum() - (split == 1).sum()) <= 1 for split in splits)
-    assert np.array_equal(splits[0], study.folds(queries, 0))
+    assert np.array_equal(splits[0], folds(queries, 0))
     assert queries == 2 or len({tuple(split) for split in splits}) > 1
 
 
@@ -174,7 +176,7 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
 
 def test_letters_stand_where_the_test_says_so(result):
     tested, shown = sections.comparisons(result), sections.effectiveness(result).frame
-    letter = dict(zip(sections.names(result), "abc", strict=True))
+    letter = dict(zip(names(result), "abc", strict=True))
     for name, row in zip(letter, shown.itertuples(index=False), strict=True):
         for measure, cell in zip(result.measures, row[1:], strict=True):
             own = tested[(tested["measure"] == measure) & (tested["first"] == name)]

@@ -1,0 +1,60 @@
+"""What studies of retrievers share: the judged queries of a collection, and their two folds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int64
+
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.words import counted
+
+DEPTH = 1000
+"""Documents that a retriever is asked for."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The queries that a study of retrievers measures.
+
+    Attributes:
+        places: in the collection.
+        ids: of the queries.
+        facts: of the result: data, queries, documents, and of how many queries.
+    """
+
+    places: tuple[int, ...]
+    ids: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, indexed: Indexed, data: str, most: int | None) -> "Judged":
+        """The first judged queries of a collection.
+
+        Args:
+            indexed: the collection.
+            data: what it is called.
+            most: how many at most; None: all.
+
+        Raises:
+            DataError: fewer than two queries have relevant documents.
+        """
+        collection = indexed.collection
+        every = [place for place in range(len(collection.queries)) if collection.relevant(place)]
+        kept = tuple(every[:most])
+        if len(kept) < 2:
+            remedy = "Two folds need two queries with relevant documents."
+            found = f"{counted(len(kept), 'query')} with relevant documents"
+            raise DataError(data, found, remedy)
+        facts = {"data": data, "queries": len(kept), "documents": len(collection)}
+        facts |= {} if len(kept) == len(every) else {"of_queries": len(every)}
+        return cls(kept, tuple(collection.query_ids[place] for place in kept), facts)
+
+
+def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:
+    """The fold, 0 or 1, of every query under a seed; both are of one size, or differ by one."""
+    half = np.arange(queries, dtype=np.int64) % 2
+    return generator(seed, "retrieval", "folds").permutation(half)

@@ -1,0 +1,1 @@
+"""What noise in the text of queries costs retrievers."""

@@ -1,0 +1,70 @@
+"""What the study of noisy queries is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.studies.collection_question import CollectionQuestion
+from shuffleproof.core.studies.question import Scope
+
+KINDS = ("typos", "drop", "repeat", "shuffle")
+"""Names of `core.retrieval.query_noise.KINDS`, which asking needs without NumPy."""
+
+
+@dataclass(frozen=True)
+class QueryNoise(CollectionQuestion):
+    """What do typing errors, words left out, repeated or shuffled cost a retriever?"""
+
+    kind: ClassVar[str] = "query-noise"
+    page: ClassVar[str] = "retrieval"
+    title: ClassVar[str] = "What do typing errors and lost, repeated or shuffled words cost?"
+    source: ClassVar[str] = "Retrievers under noisy queries, each paired with itself"
+    summary: ClassVar[str] = "retrievers of a text collection under noisy queries"
+    doing: ClassVar[str] = "Disturb queries"
+    tested: ClassVar[bool] = True
+    answers: ClassVar[Mapping[str, str]] = {
+        "summary": "a row a retriever, kind of noise, level and measure: mean over queries and "
+        "draws, 95 % bootstrap interval (low, high), queries (n); kind none: queries as they are",
+        "changes": "a row a retriever, kind of noise, level and measure: mean change against the "
+        "query as it is, its interval and p (paired t, adjusted by Holm), queries (n)",
+        "texts": "a row a kind of noise and level: shares of queries whose text changed and of "
+        "those left without any word that the collection knows",
+        "findings": "sentences: what costs each retriever most, what shuffling does, empty queries",
+    }
+    sample: ClassVar[Mapping[str, Any]] = {
+        "retrievers": ("bm25", "lsi", "snrm@small"), "levels": (0.2, 0.5), "seeds": 2,
+    }  # fmt: skip
+
+    retrievers: tuple[str, ...] = parameter(
+        ("ql", "bm25", "lsi", "sdm"), "comma-separated, of `list retrievers`", names="retrievers"
+    )
+    noise: tuple[str, ...] = parameter(
+        KINDS, "comma-separated: typos, drop, repeat, shuffle (words)"
+    )
+    levels: tuple[float, ...] = parameter(
+        (0.1, 0.2, 0.4), "shares of a query's words that are changed, from 0 to 1", low=0.0,
+        high=1.0,
+    )  # fmt: skip
+    seeds: int = parameter(
+        4, "draws of the noise, splits of the queries, and seeds of what is learnt", low=1, high=100
+    )
+    queries: int | None = parameter(None, "only the first so many judged queries", low=2)
+    measures: tuple[str, ...] = parameter(
+        ("NDCG@20",), "comma-separated; of 1000 documents", names="measures"
+    )
+
+    def check(self, scope: Scope, *, from_outside: bool = False) -> None:
+        """Refuse also a kind of noise that there is not, and no noise or level at all."""
+        super().check(scope, from_outside=from_outside)
+        for what in ("noise", "levels"):
+            if not getattr(self, what):
+                raise UsageError(f"--{what} is empty: name at least one")
+        for one in self.noise:
+            if one not in KINDS:
+                raise UnknownNameError("noise", one, KINDS)
+
+    def printed(self) -> str:
+        """The sentences."""
+        return "*findings(result), sep='\\n'"

@@ -1,0 +1,222 @@
+"""A study of noisy queries, told: what each noise costs each retriever, paired by query."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.retrieval.query_noise import KINDS
+from shuffleproof.core.retrieval.registry import named
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.kinds.query_noise.study import CLEAN
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import counted, interval, listed, p_value, signed
+
+ALPHA = 0.05
+NOISE = (
+    Column("noise", "Noise", help="What happened to words of the query."),
+    Column("level", "Level", ".0%", "Share of the query's words, as a probability."),
+)
+SUMMARY = (
+    RETRIEVER,
+    *NOISE,
+    Column("measure", "Measure"),
+    Column("mean", "Mean", tables.VALUE, "Over queries, after the mean over draws."),
+    *tables.bounds(),
+    tables.QUERIES,
+)
+PAIRED = "95 %, paired t, adjusted by Holm."
+CHANGES = (
+    RETRIEVER,
+    *NOISE,
+    Column("measure", "Measure"),
+    Column("change", "Change", tables.CHANGE, "Against the query as it is, mean over queries."),
+    *tables.bounds(spec=tables.CHANGE, words=PAIRED),
+    Column("p", "p", tables.P, tables.HOLM),
+    tables.QUERIES,
+)
+TEXTS = (
+    *NOISE,
+    Column("changed", "Changed", tables.SHARE, "Queries whose text is another, over all draws."),
+    Column("empty", "Left empty", tables.SHARE, "Queries without a word that the collection has."),
+)
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most to what, and who least."""
+    measure = view.measures[0] if view.measures else result.measures[0]
+    worst = _worst(result, measure)
+    last = worst.iloc[0]
+    if last["change"] >= 0 or not last["p"] <= ALPHA:
+        return Headline("No noise lowers any retriever beyond chance.")
+    text = (
+        f"{label(last['retriever'])} loses most: {measure} {signed(last['change'])} "
+        f"under {_noise(last)}"
+    )
+    if len(worst) > 1:
+        least = worst.iloc[-1]
+        text += f"; {label(least['retriever'])} at worst {signed(least['change'])}"
+    return Headline(f"{text}.")
+
+
+def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    found = changes(result)
+    yield from map(Finding, findings(result))
+    yield Picture("query noise", (labelled(found), result.measures[0]))
+    for measure in result.measures:
+        yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
+    yield Table(labelled(found), CHANGES, "Change under noise")
+    yield Table(texts(result), TEXTS, "What noise did to the queries")
+    yield Table(labelled(summary(result)), SUMMARY, "Every number", folded=True)
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    return {
+        "summary": records(summary(result)),
+        "changes": records(changes(result)),
+        "texts": records(texts(result)),
+        "findings": findings(result),
+    }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    shares = ", ".join(f"{level:.0%}" for level in recipe["levels"])
+    what = listed([KINDS[kind][1] for kind in recipe["noise"]])
+    return (
+        f"Retrievers are {'; '.join(told)}, each with its best {DEPTH:,} documents. Their queries "
+        f"are disturbed at test time alone: {what}, each word with a probability of {shares}, in "
+        f"{counted(recipe['seeds'], 'draw')}, the same for all retrievers. Queries are split into "
+        "two folds; what a retriever fits to judgments it fits to the other fold's queries as they "
+        "are. A query that finds nothing counts as an empty list."
+    )
+
+
+def summary(result: StudyResult) -> pd.DataFrame:
+    """Retriever, noise, level, measure, mean, interval and number of queries."""
+    frame = result.summary().rename(columns={"ranker": "retriever", "family": "noise"})
+    return frame[tables.keys(SUMMARY)]
+
+
+def _points(result: StudyResult) -> list[tuple[str, float]]:
+    """Kinds of noise and levels, in the order asked for."""
+    pairs = zip(result.trials["family"].map(str), result.trials["level"].map(float), strict=True)
+    return [one for one in dict.fromkeys(pairs) if one[0] != CLEAN]
+
+
+def changes(result: StudyResult) -> pd.DataFrame:
+    """The paired change of every retriever under every noise, tested together by measure."""
+    rows: list[dict[str, Any]] = []
+    for measure in result.measures:
+        own, differences = [], []
+        for name in names(result):
+            plain = result.per_query(name, CLEAN, 0.0, measure).astype(np.float64)
+            for noise, level in _points(result):
+                other = result.per_query(name, noise, level, measure)
+                if len(other):
+                    differences.append(other.astype(np.float64) - plain)
+                    own.append({"retriever": name, "noise": noise, "level": level})
+        if not own:
+            continue
+        p, low, high = adjusted(np.stack(differences))
+        for at, (row, values) in enumerate(zip(own, differences, strict=True)):
+            known = values[~np.isnan(values)]
+            rows.append(
+                row | {"measure": measure, "change": float(known.mean()) if len(known) else np.nan,
+                       "low": low[at], "high": high[at], "p": p[at], "n": len(known)}
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(CHANGES))
+
+
+def texts(result: StudyResult) -> pd.DataFrame:
+    """Of every noise and level, the shares of queries that changed and that are left empty."""
+    name = names(result)[0]
+    rows = [
+        {"noise": noise, "level": level}
+        | {one: float(np.mean(result.per_query(name, noise, level, one)))
+           for one in ("changed", "empty")}
+        for noise, level in _points(result)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(TEXTS))
+
+
+def _worst(result: StudyResult, measure: str) -> pd.DataFrame:
+    """Of every retriever the noise that costs it most, who loses most first."""
+    found = changes(result)
+    own = found[found["measure"] == measure].sort_values("change", kind="stable")
+    return own.drop_duplicates("retriever")
+
+
+def _noise(row: Any) -> str:
+    """A noise and its level in words."""
+    return f"{row['noise']} {row['level']:.0%}"
+
+
+def findings(result: StudyResult) -> list[str]:
+    """What the numbers amount to."""
+    said = []
+    for measure in result.measures:
+        for _, row in _worst(result, measure).iterrows():
+            tested = (
+                f"{Measure.parse(measure)} {signed(row['change'])} "
+                f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
+            )
+            costs = "costs most" if row["change"] < 0 else "costs nothing"
+            said.append(f"{label(row['retriever'])}: {_noise(row)} {costs}, {tested}.")
+        said += _of_order(result, measure)
+    left = texts(result)
+    left = left[left["empty"] > 0]
+    said += [
+        f"{row['empty']:.1%} of the queries have no known word left under {_noise(row)}."
+        for _, row in left.iterrows()
+    ] or ["No noise leaves a query without a word that the collection knows."]
+    return said
+
+
+def _of_order(result: StudyResult, measure: str) -> list[str]:
+    """Whom shuffled words move, and whom they do not: who reads words alone must stay."""
+    found = changes(result)
+    own = found[(found["measure"] == measure) & (found["noise"] == "shuffle")]
+    if not len(own):
+        return []
+    still = [name for name in names(result) if _still(result, name, measure)]
+    parts = []
+    if still:
+        parts.append(f"change no query's value for {listed([label(name) for name in still])}")
+    for name in names(result):
+        if name not in still:
+            most = own[own["retriever"] == name].sort_values("change", key=abs).iloc[-1]
+            parts.append(
+                f"change {label(name)} by {signed(most['change'])} at {most['level']:.0%} "
+                f"({p_value(most['p'])})"
+            )
+    return [f"{Measure.parse(measure)}: shuffled words {listed(parts)}."]
+
+
+def _still(result: StudyResult, name: str, measure: str) -> bool:
+    """Whether no query's value changes under any shuffling of its words."""
+    plain = result.draws(name, CLEAN, 0.0, measure)
+    shuffled = [
+        result.draws(name, noise, level, measure)
+        for noise, level in _points(result)
+        if noise == "shuffle"
+    ]
+    return all(np.array_equal(one, plain[: len(one)], equal_nan=True) for one in shuffled)

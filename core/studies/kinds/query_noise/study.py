@@ -1,0 +1,167 @@
+"""Retrievers under noisy queries: the same split, fit and network, only the query's text differs.
+
+What a retriever fits to judgments it fits to the queries of the other fold as they are; nobody is
+trained on noise. Every seed splits the queries anew, is that of what is learnt, and draws noise.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval.effectiveness import measured
+from shuffleproof.core.retrieval.query_noise import noisy
+from shuffleproof.core.retrieval.registry import Indexed, Retriever, named
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds
+from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
+from shuffleproof.core.studies.study import Found, Trial
+
+CLEAN = "none"
+"""The kind of a trial whose queries are as they are."""
+
+TEXTS = ("changed", "empty", "matched")
+"""Of a query beside its measures: whether its text changed, whether the collection knows none of
+its words, and how many documents were found (of at most `DEPTH`)."""
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        collection: digest of the collection.
+        analysis: how its texts become terms.
+        retrievers: their names.
+        networks: digest of what each of them learns at seed 0; empty where it learns nothing.
+        noise: kinds.
+        levels: of each kind.
+        seeds: draws of noise, splits of the queries, and of what is learnt.
+        queries: only the first so many judged queries; None: all.
+        measures: as text.
+        stored: what is kept of every query.
+    """
+
+    kind: str = field(default=QueryNoise.kind, init=False)
+    collection: str
+    analysis: str
+    retrievers: tuple[str, ...]
+    networks: tuple[str, ...]
+    noise: tuple[str, ...]
+    levels: tuple[float, ...]
+    seeds: int
+    queries: int | None
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: a retriever of a seed, undisturbed first.
+
+        >>> plan = Plan("digest", "", ("ql",), ("",), ("drop",), (0.5,), 2, None, ("AP",), ("AP",))
+        >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
+        [('none', 0.0, 0), ('drop', 0.5, 0), ('none', 0.0, 1), ('drop', 0.5, 1)]
+        """
+        points = [(CLEAN, 0.0), *((kind, one) for kind in self.noise for one in self.levels)]
+        return tuple(
+            Cell(row, 0, self._digest(row, network))
+            for seed in range(self.seeds)
+            for name, network in zip(self.retrievers, self.networks, strict=True)
+            for row in (Trial(name, kind, level, seed) for kind, level in points)
+        )
+
+    def _digest(self, row: Trial, network: str) -> str:
+        """The key of a cell; other retrievers, noise and seeds do not enter it."""
+        facts = {
+            "kind": self.kind, "retriever": row.ranker, "network": network, "noise": row.family,
+            "level": row.level, "seed": row.draw, "collection": self.collection,
+            "analysis": self.analysis, "queries": self.queries, "measures": list(self.stored),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, None, Artefact]:
+    """Search every query as it is and under every noise, by retrievers fitted to the other fold.
+
+    Args:
+        indexed: the collection.
+        asked: the question.
+        data: what the collection is called.
+
+    Raises:
+        DataError: fewer than two queries are judged.
+    """
+    collection, store = indexed.collection, indexed.store
+    judged = Judged.of(indexed, data, asked.queries)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    networks = tuple(named(name).network(indexed) for name in asked.retrievers)
+    plan = Plan(
+        collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.noise,
+        asked.levels, asked.seeds, asked.queries, texts, (*texts, *TEXTS),
+    )  # fmt: skip
+    fitted = _Fitted(indexed, judged)
+
+    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+        row = cell.row
+        yield from named(row.ranker).learning(replace(indexed, seed=row.draw))
+
+        def asked_as(text: str) -> str:
+            return text if row.family == CLEAN else noisy(text, row.family, row.level, row.draw)
+
+        values = fitted.values(row, asked_as, [Measure.parse(text) for text in texts])
+        return {"queries": len(judged.ids), "set_size": float(len(collection))}, {"values": values}
+
+    return (
+        yield from engine.run(
+            store, plan, judged.ids, lambda: dict(judged.facts),
+            by_cells(plan, store.records, judged.ids, compute),
+        )
+    )  # fmt: skip
+
+
+class _Fitted:
+    """The retriever of a seed, fitted to either fold; the last one stays for its next noise."""
+
+    def __init__(self, indexed: Indexed, judged: Judged) -> None:
+        self._indexed, self._judged = indexed, judged
+        self._last: tuple[str, int] = ("", -1)
+        self._pair: Sequence[Retriever] = ()
+
+    def _of(self, name: str, seed: int) -> Sequence[Retriever]:
+        if self._last != (name, seed):
+            half = folds(len(self._judged.ids), seed)
+            training = [
+                tuple(np.array(self._judged.places)[half != fold].tolist()) for fold in (0, 1)
+            ]
+            entry = named(name)
+            self._pair = [
+                entry.made(replace(self._indexed, training=own, seed=seed)) for own in training
+            ]
+            self._last = (name, seed)
+        return self._pair
+
+    def values(
+        self, row: Trial, asked_as: Callable[[str], str], measures: Sequence[Measure]
+    ) -> Float32[np.ndarray, "stored queries"]:
+        """Measures and TEXTS of every query, asked in other words."""
+        collection, half = self._indexed.collection, folds(len(self._judged.ids), row.draw)
+        values = np.full((len(measures) + len(TEXTS), len(half)), np.nan, np.float32)
+        for fold, retriever in enumerate(self._of(row.ranker, row.draw)):
+            own = np.flatnonzero(half == fold)
+            queries = [self._judged.places[at] for at in own.tolist()]
+            plain = [" ".join(collection.queries[place].split()) for place in queries]
+            texts = [asked_as(text) for text in plain]
+            found = retriever.search(texts, DEPTH)
+            known = self._indexed.tokens.encode(texts).lengths
+            values[: len(measures), own] = measured(collection, queries, found, measures)
+            values[len(measures) :, own] = [
+                [new != old for new, old in zip(texts, plain, strict=True)],
+                known == 0,
+                np.diff(found.offsets),
+            ]
+        return values
