@@ -234,10 +234,8 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
     question, scope = _question(arguments)
     indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
     steps = []
-    for name in question.retrievers:
-        entry = named(name)
-        if not entry.presets:
-            continue
+    members = [one for name in question.retrievers for one in named(name).members]
+    for name, entry in {one.name: one for one in members if one.presets}.items():
         from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
 
         seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
@@ -245,7 +243,7 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
             scope.store.find(ArtefactKey(snrm.KIND, entry.network(one))) is not None
             for one in seeds
         ]
-        low, high = snrm.seconds_of(snrm.preset(parsed(name)[1] or entry.presets[0]))
+        low, high = snrm.seconds_of(snrm.preset(entry.preset or entry.presets[0]))
         missing = there.count(False)
         count = missing or len(there)
         steps.append(

@@ -1,4 +1,40 @@
-"""Names of retrievers, and the presets behind them."""
+"""Names of retrievers, the presets behind them, and combinations of several."""
+
+import re
+from dataclasses import dataclass
+
+from shuffleproof.core.errors import UsageError
+
+_FUSED = re.compile(
+    r"(?P<method>rrf|interpolated)(?:-(?P<number>[0-9]{1,4}))?:(?P<parts>[^:]+)", re.IGNORECASE
+)
+USUAL = {"rrf": 60, "interpolated": 50}
+"""What `rrf` and `interpolated` mean without a number."""
+
+
+@dataclass(frozen=True)
+class FusedName:
+    """The name of retrievers made one, in the grammar of rankers: `rrf:bm25+snrm`.
+
+    Attributes:
+        method: rrf, or interpolated: a weighted mean of scores between 0 and 1.
+        number: k of reciprocal rank fusion; of interpolated the first one's weight in percent.
+        parts: names.
+    """
+
+    method: str
+    number: int
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The name as it is kept."""
+        return f"{self.prefix}:{'+'.join(self.parts)}"
+
+    @property
+    def prefix(self) -> str:
+        """The method and its number, where that is not the usual."""
+        usual = self.number == USUAL[self.method]
+        return self.method if usual else f"{self.method}-{self.number}"
 
 
 def parsed(text: str) -> tuple[str, str]:
@@ -9,3 +45,30 @@ def parsed(text: str) -> tuple[str, str]:
     """
     base, _, preset = text.strip().casefold().partition("@")
     return base, preset
+
+
+def fused(text: str) -> FusedName | None:
+    """The combination that a name says; None: it is of one retriever.
+
+    >>> str(fused("RRF-60:bm25 + snrm@small")), fused("bm25")
+    ('rrf:bm25+snrm@small', None)
+    >>> fused("interpolated-70:bm25+lsi")
+    FusedName(method='interpolated', number=70, parts=('bm25', 'lsi'))
+
+    Raises:
+        UsageError: a combination of fewer than two, of one twice, or a weight above 100 percent.
+    """
+    found = _FUSED.fullmatch(text.strip())
+    if found is None:
+        return None
+    method = found["method"].casefold()
+    number = int(found["number"] or USUAL[method])
+    parts = tuple(part.strip().casefold() for part in found["parts"].split("+"))
+    if len(parts) < 2 or len(set(parts)) < len(parts):
+        raise UsageError(f"{text}: name two different retrievers or more, as in rrf:bm25+snrm")
+    if method == "interpolated" and (number > 100 or len(parts) > 2):
+        raise UsageError(
+            f"{text}: of two retrievers, the first one's weight is 0 to 100 percent, as in "
+            "interpolated-70:bm25+snrm"
+        )
+    return FusedName(method, number, parts)

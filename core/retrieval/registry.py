@@ -13,7 +13,7 @@ from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.name import parsed
+from shuffleproof.core.retrieval.name import FusedName, fused, parsed
 from shuffleproof.core.retrieval.text import Analysis, TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
@@ -155,10 +155,63 @@ class RetrieverEntry:
         return found
 
     @property
+    def members(self) -> "tuple[RetrieverEntry, ...]":
+        """The retrievers that it is made of; itself, unless it is a combination."""
+        return (self,)
+
+    @property
     def _module(self) -> Any:
         return importlib.import_module(
             f"shuffleproof.core.retrieval.{self.place.partition(':')[0]}"
         )
+
+
+@dataclass(frozen=True)
+class FusedEntry(RetrieverEntry):
+    """Several retrievers made one.
+
+    Attributes:
+        fusion: how, and their names.
+    """
+
+    fusion: FusedName = field(default_factory=lambda: FusedName("rrf", 60, ()))
+
+    @classmethod
+    def of(cls, fusion: FusedName) -> "FusedEntry":
+        """The entry of a combination.
+
+        Raises:
+            UnknownNameError: no retriever is called so.
+        """
+        labels = ", ".join(named(part).label for part in fusion.parts)
+        rrf = fusion.method == "rrf"
+        prefix = fusion.prefix.replace("rrf", "RRF").replace("interp", "Interp")
+        return cls(
+            str(fusion), f"{prefix}({labels})",
+            "Sums of reciprocal ranks." if rrf else "A weighted mean of scores between 0 and 1.",
+            "Cormack, Clarke & Büttcher, SIGIR 2009" if rrf else "Fox & Shaw, TREC 1994",
+            "fusion:Fused", fusion=fusion,
+        )  # fmt: skip
+
+    @property
+    def members(self) -> tuple[RetrieverEntry, ...]:
+        """The retrievers that it is made of."""
+        return tuple(named(part) for part in self.fusion.parts)
+
+    def made(self, indexed: Indexed) -> Retriever:
+        """The retriever of a collection."""
+        parts = [one.made(indexed) for one in self.members]
+        made: Retriever = self._module.Fused(self.fusion, parts)
+        return made
+
+    def learning(self, indexed: Indexed) -> Generator[Progress]:
+        """Train what its members need, or find it trained."""
+        for one in self.members:
+            yield from one.learning(indexed)
+
+    def network(self, indexed: Indexed) -> str:
+        """Digests of what its members learn; empty where nobody learns anything."""
+        return "+".join(filter(None, (one.network(indexed) for one in self.members)))
 
 
 SNRM_PRESETS = ("tuned", "small", "paper", "released")
@@ -201,14 +254,20 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = {entry.name: entry for entry in _ENTR
 
 
 def named(name: str) -> RetrieverEntry:
-    """The entry of a name, at a preset maybe.
+    """The entry of a name, at a preset maybe, or of a combination.
 
     >>> named("snrm@small").name, named("snrm@small").preset, named("bm25").preset
     ('snrm@small', 'small', '')
+    >>> named("rrf:bm25+snrm@small").label
+    'RRF(BM25, SNRM small)'
 
     Raises:
         UnknownNameError: no retriever, or no preset of it, is called so.
+        UsageError: a combination that cannot be.
     """
+    combination = fused(name)
+    if combination is not None:
+        return FusedEntry.of(combination)
     base, preset = parsed(name)
     if base not in RETRIEVERS:
         raise UnknownNameError("retriever", base, RETRIEVERS)
@@ -217,4 +276,5 @@ def named(name: str) -> RetrieverEntry:
         return entry
     if preset not in entry.presets:
         raise UnknownNameError(f"preset of {base}", preset, entry.presets)
-    return replace(entry, name=f"{base}@{preset}", preset=preset)
+    label = f"{entry.label} {preset}"
+    return replace(entry, name=f"{base}@{preset}", preset=preset, label=label)

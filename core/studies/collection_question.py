@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 RETRIEVERS = "retrievers"
 """What a field of retrievers holds names of."""
 
+RETRIEVER_NAMES = (
+    "comma-separated, of `list retrievers`; also several made one by reciprocal ranks "
+    "(rrf:bm25+snrm) or by scores (interpolated-70:bm25+lsi: 70 percent BM25)"
+)
+"""What such a field says of itself."""
+
 
 @dataclass(frozen=True)
 class CollectionQuestion(Question):

@@ -15,9 +15,9 @@ from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THR
 from shuffleproof.core.perturb.user_families import user_entry
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName, display_names
 from shuffleproof.core.rankers.registry import RANKERS
-from shuffleproof.core.retrieval.registry import RETRIEVERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY
+from shuffleproof.core.studies.retriever_names import sources
 from shuffleproof.core.words import counted, listed
 
 DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")
@@ -263,8 +263,7 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
         if (base := RankerName.of(label).base) in RANKERS:
             yield RANKERS[base].source
     for name in recipe.get("retrievers", ()):
-        if name in RETRIEVERS:
-            yield RETRIEVERS[name].source
+        yield from sources(name)
     for family, _ in recipe.get("perturbations", ()):
         if family in PERTURBATIONS:
             yield PERTURBATIONS[family].source

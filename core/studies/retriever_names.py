@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from shuffleproof.core.retrieval.name import parsed
-from shuffleproof.core.retrieval.registry import RETRIEVERS
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.retrieval.registry import named
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.tables import Column
 
@@ -16,8 +16,23 @@ def label(name: str) -> str:
     >>> label("snrm@small"), label("gone")
     ('SNRM small', 'gone')
     """
-    base, preset = parsed(name)
-    return f"{RETRIEVERS[base].label} {preset}".strip() if base in RETRIEVERS else name
+    try:
+        return named(name).label
+    except ShuffleproofError:
+        return name  # of a program that knew another one
+
+
+def sources(name: str) -> tuple[str, ...]:
+    """Whom a retriever is from, and those that it is made of; nobody of an unknown one.
+
+    >>> sources("interpolated:bm25+lsi")[0], sources("gone")
+    ('Fox & Shaw, TREC 1994', ())
+    """
+    try:
+        entry = named(name)
+    except ShuffleproofError:
+        return ()
+    return tuple(dict.fromkeys([entry.source, *(one.source for one in entry.members)]))
 
 
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:

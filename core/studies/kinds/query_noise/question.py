@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.collection_question import CollectionQuestion
+from shuffleproof.core.studies.collection_question import RETRIEVER_NAMES, CollectionQuestion
 from shuffleproof.core.studies.question import Scope
 
 KINDS = ("typos", "drop", "repeat", "shuffle")
@@ -38,7 +38,7 @@ class QueryNoise(CollectionQuestion):
     }  # fmt: skip
 
     retrievers: tuple[str, ...] = parameter(
-        ("ql", "bm25", "lsi", "sdm"), "comma-separated, of `list retrievers`", names="retrievers"
+        ("ql", "bm25", "lsi", "sdm"), RETRIEVER_NAMES, names="retrievers"
     )
     noise: tuple[str, ...] = parameter(
         KINDS, "comma-separated: typos, drop, repeat, shuffle (words)"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.collection_question import CollectionQuestion
+from shuffleproof.core.studies.collection_question import RETRIEVER_NAMES, CollectionQuestion
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Retrieval(CollectionQuestion):
     }  # fmt: skip
 
     retrievers: tuple[str, ...] = parameter(
-        ("ql", "bm25", "lsi", "sdm", "rm3"), "comma-separated, of `list retrievers`",
+        ("ql", "bm25", "lsi", "sdm", "rm3"), RETRIEVER_NAMES,
         names="retrievers",
     )  # fmt: skip
     seeds: int = parameter(
