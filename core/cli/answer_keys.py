@@ -109,11 +109,14 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "epochs": "trained", "valid": "measures of the validation part", "seconds": "it took now",
     },
     "train --data collection": {
-        "ranker": "snrm", "artefact": "key of what is stored", "cached": "whether it was",
-        "epochs": "steps trained", "valid": "empty: no judgments are read",
-        "seconds": "it took now",
-        "gates": "postings_per_query_over_n, largest_document_frequency, matched_share, "
-        "empty_share, nonzeros_document, nonzeros_query, dense_in_disguise",
+        "ranker": "snrm, fnrm or cnrm", "artefact": "key of what is stored",
+        "cached": "whether it was", "epochs": "steps trained",
+        "valid": "empty: no judgments are read", "seconds": "it took now",
+        "last": "what the last step measured: loss, and of snrm non-zeros and dead dimensions, of "
+        "fnrm and cnrm the share of pairs in the labeller's order (agreement)",
+        "gates": "of snrm, empty for others: postings_per_query_over_n, "
+        "largest_document_frequency, matched_share, empty_share, "
+        " nonzeros_document, nonzeros_query, dense_in_disguise",
     },
     "tune": {
         "preset": "the name by which commands take what was found", "base": "the preset below it",

@@ -442,8 +442,8 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     train.set_defaults(first="open:look_over")
     train.add_argument(
         "ranker",
-        help="a name of `list rankers`, with @preset if you like; or snrm, which learns to search "
-        "the text collection --data",
+        help="a name of `list rankers`, with @preset if you like; or snrm, fnrm or cnrm, "
+        "which learn to search the text collection --data",
     )
     train.add_argument(
         "--set",

@@ -19,7 +19,7 @@ from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.retrieval.name import parsed
+from shuffleproof.core.retrieval.name import TRAINED, parsed
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
@@ -192,8 +192,8 @@ def look_over(arguments: argparse.Namespace) -> None:
 
 def trains_retriever(arguments: argparse.Namespace) -> bool:
     """Whether `train` is asked for what searches a text collection, not for a ranker of lists."""
-    asked = str(getattr(arguments, "ranker", ""))
-    return arguments.command == "train" and parsed(asked)[0] == "snrm"
+    base = parsed(str(getattr(arguments, "ranker", "")))[0]
+    return arguments.command == "train" and base in TRAINED
 
 
 def look_over_list(arguments: argparse.Namespace) -> None:

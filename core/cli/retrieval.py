@@ -19,14 +19,13 @@ from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
 from shuffleproof.core.retrieval.ingest import Reading
-from shuffleproof.core.retrieval.name import parsed
 from shuffleproof.core.retrieval.registry import Indexed, named
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 
 if TYPE_CHECKING:
-    from shuffleproof.core.retrieval.snrm import SNRMRecipe
+    from shuffleproof.core.retrieval.weak_training import Learner
     from shuffleproof.core.studies.rehearsal import Dry
 
 SNIPPET = 160
@@ -156,7 +155,7 @@ def exported(arguments: argparse.Namespace, what: str) -> Answer:
 
 
 def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
-    """`train snrm`: fit a retriever of sparse latent dimensions to a collection, or find it.
+    """`train snrm`, fnrm or cnrm: fit what searches to a collection, or find it.
 
     Args:
         arguments: of the command; --data names a collection.
@@ -165,51 +164,51 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     Raises:
         UsageError: a flag that only rankers of lists take.
     """
-    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-
-    if arguments.executor:
-        raise UsageError("train snrm: leave out --executor, which rankers of lists alone take")
     use_device(arguments)
-    indexed, recipe = _asked_of(arguments, changes)
-    cached = indexed.store.find(snrm.key_of_training(indexed, recipe)) is not None
+    learner, indexed, recipe = _asked_of(arguments, changes)
+    if arguments.executor:
+        raise UsageError("of a collection, leave out --executor, which rankers of lists alone take")
+    cached = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
     start = time.perf_counter()
-    artefact = done("snrm", snrm.training(indexed, recipe))
+    artefact = done(learner.kind, learner.training(indexed, recipe))
     facts = artefact.facts
     answer = {
-        "ranker": "snrm", "artefact": str(artefact.key), "cached": cached,
-        "epochs": facts["steps"], "valid": {}, "gates": facts["gates"],
-        "seconds": 0.0 if cached else time.perf_counter() - start,
+        "ranker": learner.kind, "artefact": str(artefact.key), "cached": cached,
+        "epochs": facts["steps"], "valid": {}, "gates": facts.get("gates", {}),
+        "last": facts["last"], "seconds": 0.0 if cached else time.perf_counter() - start,
     }  # fmt: skip
+    head = {name: answer[name] for name in ("artefact", "cached", "seconds")}
+    if not answer["gates"]:
+        depth = recipe.training.first_stage_depth
+        said = f"It reorders the first {depth} documents of query likelihood."
+        return Answer(answer, f"{said}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
     said = f"Dense in disguise: {failed}." if dense else "Sparse by the gates of postings."
     if failed and not dense:
         said += f" A gate fails: {failed}."
-    head = {name: answer[name] for name in ("artefact", "cached", "seconds")}
     return Answer(answer, f"{said}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 
 def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "Dry":
-    """What `train snrm` would make, and how long that takes about."""
-    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+    """What `train` of a retriever would make, and how long that takes about."""
     from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
 
-    indexed, recipe = _asked_of(arguments, changes)
-    there = indexed.store.find(snrm.key_of_training(indexed, recipe)) is not None
-    low, high = snrm.seconds_of(recipe)
-    return Dry((), (Step("snrm", stored=there, count=1, low=low, high=high),))
+    learner, indexed, recipe = _asked_of(arguments, changes)
+    there = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
+    low, high = learner.seconds_of(recipe)
+    return Dry((), (Step(learner.kind, stored=there, count=1, low=low, high=high),))
 
 
 def _asked_of(
     arguments: argparse.Namespace, changes: Mapping[str, str]
-) -> "tuple[Indexed, SNRMRecipe]":
-    """The collection and the recipe that `train snrm` names."""
-    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-
-    recipe = snrm.preset(parsed(arguments.ranker)[1] or arguments.preset or "tuned").with_fields(
-        changes
-    )
+) -> "tuple[Learner[Any, Any], Indexed, Any]":
+    """What `train` names: what trains, the collection, and the recipe."""
+    entry = named(arguments.ranker)
+    learner = entry.learner
+    preset = entry.preset or arguments.preset or entry.presets[0]
+    recipe = learner.preset(preset).with_fields(changes)
     store = store_of(arguments)
-    return Indexed(collections.find(arguments.data, store), store), recipe
+    return learner, Indexed(collections.find(arguments.data, store), store), recipe
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -236,14 +235,13 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
     steps = []
     members = [one for name in question.retrievers for one in named(name).members]
     for name, entry in {one.name: one for one in members if one.presets}.items():
-        from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-
+        learner = entry.learner
         seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
         there = [
-            scope.store.find(ArtefactKey(snrm.KIND, entry.network(one))) is not None
+            scope.store.find(ArtefactKey(learner.kind, entry.network(one))) is not None
             for one in seeds
         ]
-        low, high = snrm.seconds_of(snrm.preset(entry.preset or entry.presets[0]))
+        low, high = learner.seconds_of(learner.preset(entry.preset or entry.presets[0]))
         missing = there.count(False)
         count = missing or len(there)
         steps.append(

@@ -37,6 +37,10 @@ class FusedName:
         return self.method if usual else f"{self.method}-{self.number}"
 
 
+TRAINED = ("snrm", "snrm-prf", "fnrm", "cnrm")
+"""Those that `train` makes; the registry says how."""
+
+
 def parsed(text: str) -> tuple[str, str]:
     """A retriever's name and its preset, empty where none is named.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
-from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import Collection
@@ -18,6 +18,7 @@ from shuffleproof.core.retrieval.text import Analysis, TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
 if TYPE_CHECKING:
+    from shuffleproof.core.retrieval.weak_training import Learner
     from shuffleproof.core.retrieval.word_index import WordIndex
 
 
@@ -121,6 +122,7 @@ class RetrieverEntry:
         place: `module:function` below `core.retrieval`; the function makes it of `Indexed`.
         sparse: whether the sparsity gates are about it: it searches learnt dimensions.
         reranks: whether it only orders what another found.
+        learns: `module:value` of the `Learner` of what it searches with; empty: it learns nothing.
         presets: of what it learnt; `name@preset` says which, `name` alone the first.
         preset: the one that is meant.
     """
@@ -132,38 +134,49 @@ class RetrieverEntry:
     place: str
     sparse: bool = False
     reranks: bool = False
+    learns: str = ""
     presets: tuple[str, ...] = ()
     preset: str = ""
 
     def made(self, indexed: Indexed) -> Retriever:
         """The retriever of a collection."""
-        function = self.place.partition(":")[2]
         known = (self.preset or self.presets[0],) if self.presets else ()
-        made: Retriever = getattr(self._module, function)(indexed, *known)
+        made: Retriever = _found(self.place)(indexed, *known)
         return made
+
+    @property
+    def learner(self) -> "Learner[Any, Any]":
+        """What trains it.
+
+        Raises:
+            UsageError: it learns nothing.
+        """
+        if not self.learns:
+            raise UsageError(f"{self.name} learns nothing: leave it out")
+        learner: Learner[Any, Any] = _found(self.learns)
+        return learner
 
     def learning(self, indexed: Indexed) -> Generator[Progress]:
         """Train what it needs, or find it trained."""
         if self.presets:
-            yield from self._module.learning(indexed, self.preset or self.presets[0])
+            yield from self.learner.learning(indexed, self.preset or self.presets[0])
 
     def network(self, indexed: Indexed) -> str:
         """Digest of what it learns on a collection; empty where it learns nothing."""
         if not self.presets:
             return ""
-        found: str = self._module.network(indexed, self.preset or self.presets[0])
-        return found
+        return self.learner.network(indexed, self.preset or self.presets[0])
 
     @property
     def members(self) -> "tuple[RetrieverEntry, ...]":
         """The retrievers that it is made of; itself, unless it is a combination."""
         return (self,)
 
-    @property
-    def _module(self) -> Any:
-        return importlib.import_module(
-            f"shuffleproof.core.retrieval.{self.place.partition(':')[0]}"
-        )
+
+def _found(place: str) -> Any:
+    """What `module:name` below `core.retrieval` is."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(f"shuffleproof.core.retrieval.{module}"), name)
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,7 @@ class FusedEntry(RetrieverEntry):
     def made(self, indexed: Indexed) -> Retriever:
         """The retriever of a collection."""
         parts = [one.made(indexed) for one in self.members]
-        made: Retriever = self._module.Fused(self.fusion, parts)
+        made: Retriever = _found(self.place)(self.fusion, parts)
         return made
 
     def learning(self, indexed: Indexed) -> Generator[Progress]:
@@ -215,6 +228,7 @@ class FusedEntry(RetrieverEntry):
 
 
 SNRM_PRESETS = ("tuned", "small", "paper", "released")
+RERANKER_PRESETS = ("tuned", "small", "paper")
 _ENTRIES: tuple[RetrieverEntry, ...] = (
     RetrieverEntry(
         "ql", "Query likelihood",
@@ -238,14 +252,28 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
         "Abdul-Jaleel et al., TREC 2004", "words:feedback",
     ),
     RetrieverEntry(
+        "fnrm", "FNRM",
+        "Reorders what query likelihood finds first, by weighted bags of embeddings "
+        "(`train fnrm`).",
+        "Dehghani et al., SIGIR 2017", "rerankers:fnrm", reranks=True, learns="rerankers:FNRM",
+        presets=RERANKER_PRESETS,
+    ),
+    RetrieverEntry(
+        "cnrm", "CNRM",
+        "Reorders what query likelihood finds first, by convolved n-grams (`train cnrm`).",
+        "Zamani et al., CIKM 2018", "rerankers:cnrm", reranks=True, learns="rerankers:CNRM",
+        presets=RERANKER_PRESETS,
+    ),
+    RetrieverEntry(
         "snrm", "SNRM",
         "Sparse latent dimensions that a network learnt from query likelihood (`train snrm`).",
-        "Zamani et al., CIKM 2018", "snrm:snrm", sparse=True, presets=SNRM_PRESETS,
+        "Zamani et al., CIKM 2018", "snrm:snrm", sparse=True, learns="snrm:LEARNER",
+        presets=SNRM_PRESETS,
     ),
     RetrieverEntry(
         "snrm-prf", "SNRM with feedback",
         "SNRM with the latent dimensions of the documents first found.",
-        "Zamani et al., CIKM 2018", "snrm:feedback", sparse=True,
+        "Zamani et al., CIKM 2018", "snrm:feedback", sparse=True, learns="snrm:LEARNER",
         presets=SNRM_PRESETS,
     ),
 )  # fmt: skip

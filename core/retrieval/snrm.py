@@ -4,10 +4,8 @@ Literature: Zamani et al., CIKM 2018. What its preset `released` says differs in
 `tuned` is ours: what trains on a processor in minutes, on a collection of a few thousand texts.
 """
 
-import json
-import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int32, Int64
-from safetensors import safe_open
-from safetensors.torch import save_file
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.ragged import offsets_of, places_of, segment_ids
-from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
-from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import (
     SNRM,
     SNRMConfig,
@@ -31,10 +25,8 @@ from shuffleproof.core.models.snrm import (
     frequency_weights,
     l1,
     listwise_kl,
-    pairwise_hinge,
-    pointwise_hinge,
 )
-from shuffleproof.core.parameters import check, parameter, parameters, replaced, unknown_field
+from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import FILE as INDEX
@@ -42,30 +34,31 @@ from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.registry import Indexed, Ranked
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
-from shuffleproof.core.retrieval.weak import (
-    WeakRecipe,
-    WeakSupervision,
-    ppmi_embeddings,
-    taken,
-    weak_supervision,
+from shuffleproof.core.retrieval.weak import WeakRecipe, taken
+from shuffleproof.core.retrieval.weak_training import (
+    Learner,
+    Product,
+    WeakLearning,
+    WeakTrainer,
+    WeakTraining,
+    arrays_of,
+    filled,
 )
+from shuffleproof.core.retrieval.windows import Windows, together
 from shuffleproof.core.retrieval.words import FeedbackRecipe
-from shuffleproof.core.seeds import derived_seed, generator
-from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.manifest import Artefact
 
 KIND = "snrm"
 FORMAT = "shuffleproof-snrm-1"
 FILE = "snrm.safetensors"
-CHECKPOINT = "checkpoint.safetensors"
-WINDOWS_AT_ONCE = 4096
 MEMORY = 0.98
 """What the running share of texts that use a dimension keeps of itself at a step."""
 DEAD, STOP = 1e-3, 0.5
 
 
 @dataclass(frozen=True)
-class SNRMTraining:
+class SNRMTraining(WeakTraining):
     """How the network learns, and what is left of its vectors; the defaults are the paper's."""
 
     loss: str = parameter(
@@ -74,8 +67,6 @@ class SNRMTraining:
         "Kullback-Leibler to the labeller over all documents of a batch",
         choices=("hinge", "pointwise-hinge", "listwise"),
     )
-    margin: float = parameter(1.0, "ε of the hinge", low=0.0)
-    temperature: float = parameter(1.0, "of the labeller's scores, listwise", low=1e-3)
     penalty: str = parameter(
         "l1", "l1 of q, d1 and d2, flops, or df-flops", choices=("l1", "flops", "df-flops")
     )
@@ -85,13 +76,6 @@ class SNRMTraining:
     )
     query_target: int = parameter(0, "non-zeros of a query, the same", low=0)
     steering: float = parameter(0.05, "how fast λ follows", low=0.0, high=1.0)
-    minimum_frequency: int = parameter(1, "documents that a word must be in to be read", low=1)
-    windows_per_text: int = parameter(
-        0, "windows drawn of a document in a step; 0: all of them", low=0
-    )
-    batch_queries: int = parameter(64, "weak queries of a step", low=1)
-    steps: int = parameter(20_000, "steps", low=1)
-    learning_rate: float = parameter(1e-3, "of Adam", low=0.0, high=1.0)
     keep_document: int = parameter(
         0, "largest dimensions that stay of a document after training; 0: all", low=0
     )
@@ -104,44 +88,18 @@ class SNRMTraining:
         "best-first", "of what is found; worst-first is the released code's sort",
         choices=("best-first", "worst-first"),
     )  # fmt: skip
-    seed: int = parameter(0, "of weak queries, first weights and draws", low=0)
-
-    def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ParameterError: a value outside of them.
-        """
-        check(self)
 
 
 @dataclass(frozen=True)
-class SNRMRecipe:
-    """Network, weak queries, and training."""
+class SNRMRecipe(WeakLearning):
+    """Network, weak queries, and training.
+
+    >>> SNRMRecipe().with_fields({"steps": "5", "window": 3}).training.steps
+    5
+    """
 
     model: SNRMConfig = field(default_factory=SNRMConfig)
-    weak: WeakRecipe = field(default_factory=WeakRecipe)
     training: SNRMTraining = field(default_factory=SNRMTraining)
-
-    def with_fields(self, changes: Mapping[str, Any]) -> "SNRMRecipe":
-        """A copy with fields of any of the three replaced.
-
-        >>> SNRMRecipe().with_fields({"steps": "5", "window": 3}).training.steps
-        5
-
-        Raises:
-            UnknownNameError: a field that none of them has.
-            ParameterError: a value that a field does not take.
-        """
-        parts = {one.name: getattr(self, one.name) for one in fields(self)}
-        owners = {one.name: name for name, part in parts.items() for one in parameters(part)}
-        for name in changes:
-            if name not in owners:
-                raise unknown_field(name, owners)
-        return SNRMRecipe(**{
-            name: replaced(part, {f: v for f, v in changes.items() if owners[f] == name})
-            for name, part in parts.items()
-        })  # fmt: skip
 
 
 PRESETS: Mapping[str, SNRMRecipe] = {
@@ -184,107 +142,32 @@ PRESETS: Mapping[str, SNRMRecipe] = {
 }  # fmt: skip
 
 
-def preset(name: str) -> SNRMRecipe:
-    """The recipe of a preset.
+class Trainer(WeakTrainer):
+    """SNRM on its way: beside the loss, how sparse its vectors are, and what that costs."""
 
-    Raises:
-        UnknownNameError: there is none of that name.
-    """
-    if name not in PRESETS:
-        raise UnknownNameError("preset of snrm", name, PRESETS)
-    return PRESETS[name]
-
-
-@dataclass(frozen=True, eq=False)
-class Windows:
-    """The windows of texts as a network reads them.
-
-    Attributes:
-        config: of the network: how long a window is, and how windows are pooled.
-        padding: what stands where a text has no word.
-        unread: terms that are too rare to be read.
-    """
-
-    config: SNRMConfig
-    padding: int
-    unread: np.ndarray
-
-    def of(
-        self,
-        texts: Encoded,
-        length: int,
-        most: int = 0,
-        draw: np.random.Generator | None = None,
-    ) -> tuple[Int64[np.ndarray, "windows n"], Int64[np.ndarray, " windows"], np.ndarray]:
-        """(words of windows, the text of each, what each text's sum is multiplied by).
-
-        A text shorter than a window is one window, padded; a text without words has none.
-
-        Args:
-            texts: their terms.
-            length: of padded pooling.
-            most: windows of a text at most, drawn; 0: all.
-            draw: where they are drawn from.
-        """
-        n, lengths = self.config.window, texts.lengths
-        before = 0
-        counts = np.where(lengths, np.maximum(lengths - n + 1, 1), 0)
-        if self.config.pooling == "padded":
-            lengths, before = np.minimum(lengths, length), n // 2
-            counts = np.where(lengths, np.minimum(lengths + before, length), 0)
-        chosen = np.minimum(counts, most) if most else counts
-        offsets = offsets_of(chosen)
-        owners = segment_ids(offsets)
-        starts = places_of(offsets)
-        if draw is not None and most:
-            drawn = draw.integers(0, np.maximum(counts, 1)[owners])
-            starts = np.where((counts > most)[owners], drawn, starts)
-        places = starts[:, None] - before + np.arange(n)
-        inside = (places >= 0) & (places < lengths[owners][:, None])
-        tokens = np.append(texts.tokens, self.padding).astype(np.int64)
-        at = np.where(inside, texts.offsets[:-1][owners][:, None] + places, len(texts.tokens))
-        words = tokens[at]
-        words = np.where(self.unread[words], self.padding, words)
-        scale = 1.0 / np.maximum(chosen, 1)
-        if self.config.pooling == "padded":
-            scale = counts / np.maximum(chosen, 1) / length
-        return words, owners, scale.astype(np.float32)
-
-
-class Trainer:
-    """A network on its way: what a step does, and what a checkpoint holds."""
+    kind = KIND
+    network: SNRM
+    recipe: SNRMRecipe
 
     def __init__(self, indexed: Indexed, recipe: SNRMRecipe) -> None:
         """Draw weak queries and first weights."""
-        tokens, training = indexed.tokens, recipe.training
-        self.name, self.recipe, self.tokens = indexed.collection.name, recipe, tokens
-        self.weak: WeakSupervision = weak_supervision(indexed, recipe.weak, training.seed)
-        self.device = device(None)
-        draws = torch.Generator().manual_seed(derived_seed(training.seed, "snrm", "weights"))
-        network = SNRM(recipe.model, len(tokens.terms), draws)
-        self.windows = windows_of(tokens, recipe)
-        if recipe.model.embeddings == "ppmi":
+        super().__init__(indexed, recipe)
+        model, training = recipe.model, recipe.training
+        network = SNRM(model, len(self.tokens.terms), self.draws)
+        self.windows = windows_of(self.tokens, recipe)
+        self.padded_lengths = (model.query_length, model.document_length)
+        if model.embeddings == "ppmi":
             self._start(network)
-        self.network = network.to(self.device)
-        self.optimiser = torch.optim.Adam(
-            [one for one in self.network.parameters() if one.requires_grad],
-            lr=training.learning_rate,
-        )
-        dimensions = recipe.model.dimensions
-        self.used = torch.full((dimensions,), 0.01, device=self.device)
+        self.learn(network)
+        self.used = torch.full((model.dimensions,), 0.01, device=self.device)
         self.strengths = [training.strength, training.strength]
-        self.step = 0
 
     def _start(self, network: SNRM) -> None:
         """First weights of the collection, as large as the labeller's scores differ."""
         config, tokens = self.recipe.model, self.tokens
-        embeddings = torch.from_numpy(ppmi_embeddings(tokens, config.embedding))
-        count = len(tokens.documents)
-        idf = np.log1p(count / np.maximum(tokens.document_frequency, 1))
-        idf /= np.average(idf, weights=np.maximum(tokens.collection_frequency, 1))
-        weights = torch.from_numpy(idf.astype(np.float32))
+        embeddings, weights = self.first_embeddings()
         order = np.argsort(-tokens.collection_frequency, kind="stable")
-        common = tokens.document_frequency[order] > max(1.0, 0.25 * count)
+        common = tokens.document_frequency[order] > max(1.0, 0.25 * len(tokens.documents))
         order = np.concatenate([order[~common], order[common]])
         atoms = torch.from_numpy(np.resize(order, config.dimensions).astype(np.int64))
         network.start_from(embeddings, weights, atoms, 1.0)
@@ -296,33 +179,6 @@ class Trainer:
         if spread > 0:
             network.start_from(embeddings, weights, atoms, (wanted / spread) ** 0.5)
 
-    def _batch(self, step: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
-        """(queries, documents, the labeller's table) of a step, on the network's device.
-
-        Of triples the documents are the first ones, then the second ones.
-        """
-        training, config = self.recipe.training, self.recipe.model
-        weak, draw = self.weak, generator(self.recipe.training.seed, "snrm", "step", step)
-        if training.loss == "listwise":
-            chosen = draw.integers(0, len(weak), training.batch_queries)
-            starts, lengths = weak.found.offsets[chosen], np.diff(weak.found.offsets)[chosen]
-            near = weak.found.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
-            any_ = weak.found.documents[starts + draw.integers(0, lengths)]
-            documents = np.unique(np.concatenate([near, any_]))
-        else:
-            triples = weak.triples(step, training.batch_queries)
-            chosen, documents = triples.queries, np.concatenate([triples.first, triples.second])
-        queries = weak.chosen(chosen)
-        labels = weak.labeller.scores(queries, documents)
-        texts = taken(self.tokens.documents, documents.astype(np.int64))
-        asked = self.windows.of(queries, config.query_length)
-        read = self.windows.of(texts, config.document_length, training.windows_per_text, draw)
-        return (
-            tuple(torch.from_numpy(one).to(self.device) for one in asked),
-            tuple(torch.from_numpy(one).to(self.device) for one in read),
-            torch.from_numpy(labels).to(self.device),
-        )
-
     def advance(self) -> dict[str, float]:
         """One step; what it measured."""
         training = self.recipe.training
@@ -333,12 +189,7 @@ class Trainer:
         loss = self._loss(queries, documents, labels)
         penalties = self._penalties(queries, documents)
         whole = loss + self.strengths[0] * penalties[0] + self.strengths[1] * penalties[1]
-        self.optimiser.zero_grad(set_to_none=True)
-        torch.autograd.backward(whole)
-        self.optimiser.step()
-        self.step += 1
-        if not bool(torch.isfinite(whole)):
-            raise DivergedError(f"snrm on {self.name}", self.step, training.learning_rate)
+        self.descend(whole)
         with torch.no_grad():
             share = (documents > 0).float().mean(0)
             self.used.mul_(MEMORY).add_(share, alpha=1 - MEMORY)
@@ -361,9 +212,7 @@ class Trainer:
             return listwise_kl(queries @ documents.T, labels, training.temperature).mean()
         first = (queries * documents[:batch]).sum(-1)
         second = (queries * documents[batch:]).sum(-1)
-        differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
-        cost = pairwise_hinge if training.loss == "hinge" else pointwise_hinge
-        return cost(first, second, differences.sign(), training.margin).mean()
+        return self.hinge(first, second, labels)
 
     def _penalties(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
         """Of queries, and of documents: of triples the sum of first and second ones."""
@@ -374,50 +223,35 @@ class Trainer:
         weights = frequency_weights(self.used) if training.penalty == "df-flops" else None
         return flops(queries, weights), torch.stack([flops(one, weights) for one in halves]).sum()
 
-    def save(self, workspace: Path) -> None:
-        """Write a checkpoint over the one before."""
-        tensors = {f"network/{k}": v for k, v in self.network.state_dict().items()}
-        tensors["used"] = self.used
-        for index, moments in self.optimiser.state_dict()["state"].items():
-            tensors |= {f"optimiser/{index}/{name}": value for name, value in moments.items()}
-        head = {"recipe": asdict(self.recipe), "step": self.step, "strengths": self.strengths}
-        fresh = workspace / f"{CHECKPOINT}.new"
-        whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(whole, fresh, metadata={"run": json.dumps(head)})
-        with fresh.open("rb+") as written:
-            os.fsync(written.fileno())
-        fresh.replace(workspace / CHECKPOINT)
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """How often each dimension was used of late, and both λ."""
+        return {"used": self.used}, {"strengths": self.strengths}
 
-    def restore(self, workspace: Path) -> None:
-        """Go on where the last checkpoint stopped; without one nothing changes.
-
-        Raises:
-            ArtefactError: the checkpoint belongs to another recipe.
-        """
-        path = workspace / CHECKPOINT
-        if not path.exists():
-            return
-        with safe_open(path, framework="pt") as checkpoint:
-            head = json.loads(checkpoint.metadata()["run"])
-            if head["recipe"] != json.loads(json.dumps(asdict(self.recipe))):
-                raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")
-            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118 (not a mapping)
-        of_network = {k[8:]: v for k, v in tensors.items() if k.startswith("network/")}
-        self.network.load_state_dict(of_network)
+    def take(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+        """What `state` gave."""
         self.used = tensors["used"].to(self.device)
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
-            if name.startswith("optimiser/"):
-                _, index, moment = name.split("/")
-                moments.setdefault(int(index), {})[moment] = value
-        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
-        self.step, self.strengths = head["step"], head["strengths"]
+        self.strengths = list(plain["strengths"])
+
+    def product(self, indexed: Indexed) -> Generator[Progress, None, Product]:
+        """The network, the index of the documents, and its gates."""
+        training = self.recipe.training
+        table = yield from encoded(
+            self.network, self.windows, indexed.tokens.documents,
+            self.recipe.model.document_length, training.seed,
+        )  # fmt: skip
+        left = pruned(table, training.keep_document, training.keep_share)
+        index = SparseIndex.of(SparseVectors.of(left))
+        found = Latent(indexed.tokens, self.network, self.recipe, index)
+        gates = Gates.of(index, found.vectors(indexed.collection.queries))
+        told = asdict(gates) | {"dense_in_disguise": gates.dense_in_disguise}
+        return found.save, {"gates": told, "failed": list(gates.failed)}
 
 
 def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
     """The windows of a collection's texts, words that are too rare left unread."""
-    rare = tokens.document_frequency < recipe.training.minimum_frequency
-    return Windows(recipe.model, len(tokens.terms), np.append(rare, [False]))
+    padded = recipe.model.pooling == "padded"
+    rare = recipe.training.minimum_frequency
+    return Windows.over(tokens, recipe.model.window, rare, padded=padded)
 
 
 def encoded(
@@ -434,10 +268,7 @@ def encoded(
     """
     config, parts = network.config, []
     where = network.last.weight.device
-    per_text = np.maximum(texts.lengths, 1)
-    groups = (np.cumsum(per_text) - 1) // WINDOWS_AT_ONCE
-    bounds = np.flatnonzero(np.diff(groups, prepend=-1, append=-1))
-    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+    for first, last in together(texts):
         yield Progress(first, len(texts), "texts encoded")
         own = windows.of(taken(texts, np.arange(first, last)), length)
         placed = [torch.from_numpy(one).to(where) for one in own]
@@ -478,63 +309,6 @@ def _largest(table: csr_array, keep: int) -> csr_array:
     stays = np.sort(order[places_of(table.indptr.astype(np.int64)) < keep])
     kept = np.bincount(rows[stays], minlength=table.shape[0])
     return csr_array((table.data[stays], table.indices[stays], offsets_of(kept)), shape=table.shape)
-
-
-def key_of_training(indexed: Indexed, recipe: SNRMRecipe) -> ArtefactKey:
-    """What a training is filed under: its recipe and the collection as terms."""
-    whole = _plain(indexed, recipe)
-    return key_of(KIND, whole, [indexed.collection.digest])
-
-
-def _plain(indexed: Indexed, recipe: SNRMRecipe) -> dict[str, Any]:
-    whole = {**asdict(recipe), "analysis": asdict(indexed.analysis)}
-    if indexed.training:
-        whole["labeller_fitted_to"] = list(indexed.training)
-    return whole
-
-
-def training(
-    indexed: Indexed, recipe: SNRMRecipe, every: int = 100
-) -> Generator[Progress, None, Artefact]:
-    """Train SNRM on a collection, or find it trained; yields what steps measure.
-
-    Killed, it goes on from its last checkpoint and ends at the same bytes.
-
-    Args:
-        indexed: the collection; its queries and judgments are not read.
-        recipe: how.
-        every: steps between two checkpoints.
-
-    Raises:
-        DataError: no document has the words that a weak query needs.
-        DivergedError: the loss is no longer a finite number.
-    """
-    store, key = indexed.store, key_of_training(indexed, recipe)
-    with store.lock(key):
-        artefact = store.find(key)
-        if artefact is not None:
-            return artefact
-        workspace = store.workspace(key)
-        trainer = Trainer(indexed, recipe)
-        trainer.restore(workspace)
-        values: dict[str, float] = {}
-        while trainer.step < recipe.training.steps:
-            values = trainer.advance()
-            if trainer.step % every == 0 and trainer.step < recipe.training.steps:
-                trainer.save(workspace)
-            yield Progress(trainer.step, recipe.training.steps, "steps", values)
-        table = yield from encoded(
-            trainer.network, trainer.windows, indexed.tokens.documents,
-            recipe.model.document_length, recipe.training.seed,
-        )  # fmt: skip
-        left = pruned(table, recipe.training.keep_document, recipe.training.keep_share)
-        index = SparseIndex.of(SparseVectors.of(left))
-        found = Latent(indexed.tokens, trainer.network, recipe, index)
-        gates = Gates.of(index, found.vectors(indexed.collection.queries))
-        told = asdict(gates) | {"dense_in_disguise": gates.dense_in_disguise}
-        facts = {"name": KIND, "steps": trainer.step, "last": values, "gates": told}
-        facts["failed"] = list(gates.failed)
-        return store.add(key, _plain(indexed, recipe), found.save, facts)
 
 
 class Latent:
@@ -593,11 +367,7 @@ class Latent:
 
     def save(self, folder: Path) -> None:
         """Write the network and the index."""
-        arrays = {
-            f"network.{name}": value.detach().cpu().numpy()
-            for name, value in self.network.state_dict().items()
-        }
-        stored.write(folder / FILE, arrays, {"format": FORMAT})
+        stored.write(folder / FILE, arrays_of(self.network), {"format": FORMAT})
         self.index.save(folder / INDEX)
 
 
@@ -644,59 +414,8 @@ def load(indexed: Indexed, artefact: Artefact, recipe: SNRMRecipe) -> Latent:
     """
     arrays, _ = stored.mapped(artefact.path / FILE, FORMAT)
     network = SNRM(recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0))
-    network.load_state_dict(
-        {name[8:]: torch.from_numpy(array.copy()) for name, array in arrays.items()
-         if name.startswith("network.")}
-    )  # fmt: skip
     index = SparseIndex.open(artefact.path / INDEX)
-    return Latent(indexed.tokens, network.eval(), recipe, index)
-
-
-def trained(indexed: Indexed, recipe: SNRMRecipe, flags: str = "") -> Latent:
-    """A training that is stored.
-
-    Args:
-        indexed: the collection.
-        recipe: how it was trained.
-        flags: what the remedy adds to the command that trains it.
-
-    Raises:
-        DataError: there is none of this recipe on this collection.
-    """
-    artefact = indexed.store.find(key_of_training(indexed, recipe))
-    if artefact is None:
-        name = indexed.collection.name
-        raise DataError(
-            name, "SNRM is not trained on this collection with this recipe",
-            f"Train it: shuffleproof train snrm --data {name}{flags}",
-        )  # fmt: skip
-    return load(indexed, artefact, recipe)
-
-
-def snrm(indexed: Indexed, name: str = "tuned") -> Latent:
-    """SNRM of a collection at a preset, as trained; its labeller saw no judgments."""
-    flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
-    return trained(*_of_preset(indexed, name), flags)
-
-
-def learning(indexed: Indexed, name: str) -> Generator[Progress]:
-    """Train what `snrm` finds, or find it trained."""
-    yield from training(*_of_preset(indexed, name))
-
-
-def network(indexed: Indexed, name: str) -> str:
-    """Digest of what `snrm` finds."""
-    return key_of_training(*_of_preset(indexed, name)).digest
-
-
-def _of_preset(indexed: Indexed, name: str) -> tuple[Indexed, SNRMRecipe]:
-    """What is trained: the labeller sees no judgments, the seed is the collection's."""
-    return replace(indexed, training=None), preset(name).with_fields({"seed": indexed.seed})
-
-
-def feedback(indexed: Indexed, name: str = "tuned") -> LatentFeedback:
-    """SNRM with latent pseudo-relevance feedback."""
-    return LatentFeedback(snrm(indexed, name))
+    return Latent(indexed.tokens, filled(network, arrays), recipe, index)
 
 
 def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
@@ -711,3 +430,18 @@ def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
     weights = sum(one * other for one, other in pairwise(widths))
     operations = 6.0 * training.steps * (windows + 5 * training.batch_queries) * weights
     return operations / 200e9, operations / 5e9
+
+
+LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load, seconds_of)
+preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.trained
+key_of_training = LEARNER.key_of_training
+
+
+def snrm(indexed: Indexed, name: str = "tuned") -> Latent:
+    """SNRM of a collection at a preset, as trained."""
+    return LEARNER.at(indexed, name)
+
+
+def feedback(indexed: Indexed, name: str = "tuned") -> LatentFeedback:
+    """SNRM with latent pseudo-relevance feedback."""
+    return LatentFeedback(snrm(indexed, name))

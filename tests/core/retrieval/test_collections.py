@@ -255,6 +255,9 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     code, network = told(capsys, "train", "snrm@small", "--data", "mine", *store)
     assert (code, network["cached"], network["epochs"]) == (0, False, 60)
     assert told(capsys, "train", "snrm", "--preset", "small", "--data", "mine", *store)[1]["cached"]
+    for name in ("fnrm", "cnrm"):
+        code, network = told(capsys, "train", f"{name}@small", "--data", "mine", *store)
+        assert (code, network["ranker"], set(network["last"])) == (0, name, {"agreement", "loss"})
     learnt = {one.name: f"{one.name}@small" for one in RETRIEVERS.values() if one.presets}
     by = [learnt.get(name, name) for name in RETRIEVERS]
     names = ",".join(by)

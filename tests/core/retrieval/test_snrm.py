@@ -30,7 +30,6 @@ from shuffleproof.core.retrieval.snrm import (
     LatentFeedback,
     SNRMRecipe,
     Trainer,
-    Windows,
     encoded,
     key_of_training,
     load,
@@ -41,6 +40,7 @@ from shuffleproof.core.retrieval.snrm import (
 )
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.text import Analysis, Encoded
+from shuffleproof.core.retrieval.windows import Windows
 from shuffleproof.core.retrieval.words import FeedbackRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -135,7 +135,7 @@ def test_the_released_hinge_charges_every_negative():
 
 
 def test_a_short_text_is_one_padded_window_and_an_empty_one_none():
-    windows = Windows(SNRMConfig(window=3), 99, np.zeros(100, bool))
+    windows = Windows(3, 99, np.zeros(100, bool))
     words, owners, scale = windows.of(texts_of([1, 2, 3, 4], [5], [], [6, 7]), 10)
     assert words.tolist() == [[1, 2, 3], [2, 3, 4], [5, 99, 99], [6, 7, 99]]
     assert owners.tolist() == [0, 0, 1, 3]
@@ -143,15 +143,16 @@ def test_a_short_text_is_one_padded_window_and_an_empty_one_none():
 
 
 def test_padded_pooling_divides_by_the_padded_length():
-    config = SNRMConfig(window=3, pooling="padded", biases=False)
-    words, owners, scale = Windows(config, 9, np.zeros(10, bool)).of(texts_of([1, 2], [3] * 7), 5)
+    words, owners, scale = Windows(3, 9, np.zeros(10, bool), padded=True).of(
+        texts_of([1, 2], [3] * 7), 5
+    )
     assert words[owners == 0].tolist() == [[9, 1, 2], [1, 2, 9], [2, 9, 9]]
     assert (owners == 1).sum() == 5
     assert scale == pytest.approx([0.2, 0.2])
 
 
 def test_drawn_windows_are_the_texts_own():
-    windows = Windows(SNRMConfig(window=2), 99, np.zeros(100, bool))
+    windows = Windows(2, 99, np.zeros(100, bool))
     words, owners, scale = windows.of(texts_of(range(50), [7, 8]), 10, 4, generator(0, "draw"))
     assert owners.tolist() == [0, 0, 0, 0, 1]
     assert (words[:4, 1] == words[:4, 0] + 1).all()
@@ -161,7 +162,7 @@ def test_drawn_windows_are_the_texts_own():
 def test_rare_words_are_not_read():
     rare = np.zeros(10, bool)
     rare[4] = True
-    words, _, _ = Windows(SNRMConfig(window=2), 9, rare).of(texts_of([3, 4]), 10)
+    words, _, _ = Windows(2, 9, rare).of(texts_of([3, 4]), 10)
     assert words.tolist() == [[3, 9]]
 
 

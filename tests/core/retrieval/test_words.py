@@ -157,7 +157,7 @@ def test_bm25_ranks_as_bm25s(indexed):
         assert len(documents) == (dense > 0).sum()
 
 
-@pytest.mark.parametrize("name", [one.name for one in RETRIEVERS.values() if not one.sparse])
+@pytest.mark.parametrize("name", [one.name for one in RETRIEVERS.values() if not one.presets])
 def test_every_retriever_keeps_the_best_and_finds_nothing_where_nothing_matches(indexed, name):
     retriever = RETRIEVERS[name].made(indexed)
     assert isinstance(retriever, Retriever)

@@ -1,0 +1,364 @@
+"""Networks that learn from weak labels: recipes, training that resumes, where they are stored."""
+
+import json
+import os
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
+from shuffleproof.core.execution.devices import device
+from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
+from shuffleproof.core.parameters import check, parameter, parameters, replaced, unknown_field
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.weak import (
+    WeakRecipe,
+    ppmi_embeddings,
+    taken,
+    weak_supervision,
+)
+from shuffleproof.core.retrieval.windows import Windows
+from shuffleproof.core.seeds import derived_seed, generator
+from shuffleproof.core.store.keys import ArtefactKey, key_of
+from shuffleproof.core.store.manifest import Artefact
+
+CHECKPOINT = "checkpoint.safetensors"
+Product = tuple[Callable[[Path], None], dict[str, Any]]
+"""What writes what was learnt into a folder, and facts about it."""
+R = TypeVar("R", bound="WeakLearning")
+M = TypeVar("M")
+N = TypeVar("N", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class WeakTraining:
+    """How a network learns from weak labels."""
+
+    loss: str = parameter(
+        "hinge",
+        "hinge of pairs (the paper), or listwise: Kullback-Leibler to the labeller over all "
+        "documents of a batch",
+        choices=("hinge", "listwise"),
+    )
+    margin: float = parameter(1.0, "ε of the hinge", low=0.0)
+    temperature: float = parameter(1.0, "of the labeller's scores, listwise", low=1e-3)
+    minimum_frequency: int = parameter(1, "documents that a word must be in to be read", low=1)
+    windows_per_text: int = parameter(
+        0, "windows drawn of a document in a step; 0: all of them", low=0
+    )
+    batch_queries: int = parameter(64, "weak queries of a step", low=1)
+    steps: int = parameter(20_000, "steps", low=1)
+    learning_rate: float = parameter(1e-3, "of Adam", low=0.0, high=1.0)
+    seed: int = parameter(0, "of weak queries, first weights and draws", low=0)
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            ParameterError: a value outside of them.
+        """
+        check(self)
+
+
+@dataclass(frozen=True)
+class WeakLearning:
+    """Network, weak queries, and training."""
+
+    model: Any
+    weak: WeakRecipe = field(default_factory=WeakRecipe)
+    training: WeakTraining = field(default_factory=WeakTraining)
+
+    def with_fields(self: R, changes: Mapping[str, Any]) -> R:  # noqa: PYI019 (beartype takes no Self)
+        """A copy with fields of any of the three replaced.
+
+        Raises:
+            UnknownNameError: a field that none of them has.
+            ParameterError: a value that a field does not take.
+        """
+        parts = {one.name: getattr(self, one.name) for one in fields(self)}
+        owners = {one.name: name for name, part in parts.items() for one in parameters(part)}
+        for name in changes:
+            if name not in owners:
+                raise unknown_field(name, owners)
+        return type(self)(**{
+            name: replaced(part, {f: v for f, v in changes.items() if owners[f] == name})
+            for name, part in parts.items()
+        })  # fmt: skip
+
+
+class WeakTrainer:
+    """A network on its way: what a step reads and changes, and what a checkpoint holds."""
+
+    kind: ClassVar[str]
+    network: Any
+    windows: Windows
+    padded_lengths: tuple[int, int] = (0, 0)
+
+    def __init__(self, indexed: Indexed, recipe: Any) -> None:
+        """Draw weak queries; a subclass makes its network and its windows."""
+        training = recipe.training
+        self.name, self.recipe, self.tokens = indexed.collection.name, recipe, indexed.tokens
+        self.weak = weak_supervision(indexed, recipe.weak, training.seed)
+        self.device = device(None)
+        self.draws = torch.Generator().manual_seed(
+            derived_seed(training.seed, self.kind, "weights")
+        )
+        self.step = 0
+
+    def learn(self, network: nn.Module) -> None:
+        """Take the network as it is now for the first step's."""
+        self.network = network.to(self.device)
+        self.optimiser = torch.optim.Adam(
+            [one for one in network.parameters() if one.requires_grad],
+            lr=self.recipe.training.learning_rate,
+        )
+
+    def first_embeddings(self) -> tuple[Tensor, Tensor]:
+        """Embeddings of terms, of length 1, and their idf, 1 on average over words."""
+        tokens = self.tokens
+        embeddings = torch.from_numpy(ppmi_embeddings(tokens, self.recipe.model.embedding))
+        idf = np.log1p(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
+        idf /= np.average(idf, weights=np.maximum(tokens.collection_frequency, 1))
+        return embeddings, torch.from_numpy(idf.astype(np.float32))
+
+    def _batch(self, step: int) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
+        """(queries, documents, the labeller's table) of a step, on the network's device.
+
+        Of triples the documents are the first ones, then the second ones.
+        """
+        training, weak = self.recipe.training, self.weak
+        draw = generator(training.seed, self.kind, "step", step)
+        if training.loss == "listwise":
+            chosen = draw.integers(0, len(weak), training.batch_queries)
+            starts, lengths = weak.found.offsets[chosen], np.diff(weak.found.offsets)[chosen]
+            near = weak.found.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
+            any_ = weak.found.documents[starts + draw.integers(0, lengths)]
+            documents = np.unique(np.concatenate([near, any_]))
+        else:
+            triples = weak.triples(step, training.batch_queries)
+            chosen, documents = triples.queries, np.concatenate([triples.first, triples.second])
+        queries = weak.chosen(chosen)
+        labels = weak.labeller.scores(queries, documents)
+        texts = taken(self.tokens.documents, documents.astype(np.int64))
+        asked = self.windows.of(queries, self.padded_lengths[0])
+        read = self.windows.of(texts, self.padded_lengths[1], training.windows_per_text, draw)
+        return (
+            tuple(torch.from_numpy(one).to(self.device) for one in asked),
+            tuple(torch.from_numpy(one).to(self.device) for one in read),
+            torch.from_numpy(labels).to(self.device),
+        )
+
+    def hinge(self, first: Tensor, second: Tensor, labels: Tensor) -> Tensor:
+        """The mean hinge of a batch of triples.
+
+        Args:
+            first: scores of the first documents.
+            second: of the second ones.
+            labels: the labeller's table of queries and both.
+        """
+        training, batch = self.recipe.training, len(first)
+        differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
+        cost = pairwise_hinge if training.loss == "hinge" else pointwise_hinge
+        return cost(first, second, differences.sign(), training.margin).mean()
+
+    def descend(self, loss: Tensor) -> None:
+        """Move the weights against a loss.
+
+        Raises:
+            DivergedError: it is no longer a finite number.
+        """
+        self.optimiser.zero_grad(set_to_none=True)
+        torch.autograd.backward(loss)
+        self.optimiser.step()
+        self.step += 1
+        if not bool(torch.isfinite(loss)):
+            rate = self.recipe.training.learning_rate
+            raise DivergedError(f"{self.kind} on {self.name}", self.step, rate)
+
+    def advance(self) -> dict[str, float]:
+        """One step; what it measured."""
+        raise NotImplementedError
+
+    def product(self, indexed: Indexed) -> Generator[Progress, None, Product]:
+        """What is kept of the trained network."""
+        raise NotImplementedError
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Tensors and plain values that a step changes beside network and optimiser."""
+        return {}, {}
+
+    def take(self, tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+        """What `state` gave."""
+
+    def save(self, workspace: Path) -> None:
+        """Write a checkpoint over the one before."""
+        more, plain = self.state()
+        tensors = {f"network/{k}": v for k, v in self.network.state_dict().items()} | more
+        for index, moments in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser/{index}/{name}": value for name, value in moments.items()}
+        head = {"recipe": asdict(self.recipe), "step": self.step, **plain}
+        fresh = workspace / f"{CHECKPOINT}.new"
+        whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        save_file(whole, fresh, metadata={"run": json.dumps(head)})
+        with fresh.open("rb+") as written:
+            os.fsync(written.fileno())
+        fresh.replace(workspace / CHECKPOINT)
+
+    def restore(self, workspace: Path) -> None:
+        """Go on where the last checkpoint stopped; without one nothing changes.
+
+        Raises:
+            ArtefactError: the checkpoint belongs to another recipe.
+        """
+        path = workspace / CHECKPOINT
+        if not path.exists():
+            return
+        with safe_open(path, framework="pt") as checkpoint:
+            head = json.loads(checkpoint.metadata()["run"])
+            if head["recipe"] != json.loads(json.dumps(asdict(self.recipe))):
+                raise ArtefactError(str(path), "a checkpoint of another recipe", "Remove it.")
+            tensors = {name: checkpoint.get_tensor(name) for name in checkpoint.keys()}  # noqa: SIM118 (not a mapping)
+        of_network = {k[8:]: v for k, v in tensors.items() if k.startswith("network/")}
+        self.network.load_state_dict(of_network)
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            if name.startswith("optimiser/"):
+                _, index, moment = name.split("/")
+                moments.setdefault(int(index), {})[moment] = value
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+        self.step = head["step"]
+        self.take(tensors, head)
+
+
+@dataclass(frozen=True)
+class Learner(Generic[R, M]):
+    """A kind of network that learns from weak labels: its presets, trained or found.
+
+    Attributes:
+        kind: of its artefacts, and its name.
+        presets: its recipes by name.
+        trainer: what trains a recipe on a collection.
+        load: what makes a stored training ready to search.
+        seconds_of: from and to how many seconds a training takes.
+    """
+
+    kind: str
+    presets: Mapping[str, R]
+    trainer: Callable[[Indexed, R], WeakTrainer]
+    load: Callable[[Indexed, Artefact, R], M]
+    seconds_of: Callable[[R], tuple[float, float]]
+
+    def preset(self, name: str) -> R:
+        """The recipe of a preset.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        if name not in self.presets:
+            raise UnknownNameError(f"preset of {self.kind}", name, self.presets)
+        return self.presets[name]
+
+    def key_of_training(self, indexed: Indexed, recipe: R) -> ArtefactKey:
+        """What a training is filed under: its recipe and the collection as terms."""
+        return key_of(self.kind, _plain(indexed, recipe), [indexed.collection.digest])
+
+    def training(
+        self, indexed: Indexed, recipe: R, every: int = 100
+    ) -> Generator[Progress, None, Artefact]:
+        """Train on a collection, or find it trained; yields what steps measure.
+
+        Killed, it goes on from its last checkpoint and ends at the same bytes.
+
+        Args:
+            indexed: the collection; its queries and judgments are not read.
+            recipe: how.
+            every: steps between two checkpoints.
+
+        Raises:
+            DataError: no document has the words that a weak query needs.
+            DivergedError: the loss is no longer a finite number.
+        """
+        store, key = indexed.store, self.key_of_training(indexed, recipe)
+        with store.lock(key):
+            artefact = store.find(key)
+            if artefact is not None:
+                return artefact
+            workspace = store.workspace(key)
+            trainer = self.trainer(indexed, recipe)
+            trainer.restore(workspace)
+            values: dict[str, float] = {}
+            while trainer.step < recipe.training.steps:
+                values = trainer.advance()
+                if trainer.step % every == 0 and trainer.step < recipe.training.steps:
+                    trainer.save(workspace)
+                yield Progress(trainer.step, recipe.training.steps, "steps", values)
+            save, more = yield from trainer.product(indexed)
+            facts = {"name": self.kind, "steps": trainer.step, "last": values, **more}
+            return store.add(key, _plain(indexed, recipe), save, facts)
+
+    def trained(self, indexed: Indexed, recipe: R, flags: str = "") -> M:
+        """A training that is stored.
+
+        Args:
+            indexed: the collection.
+            recipe: how it was trained.
+            flags: what the remedy adds to the command that trains it.
+
+        Raises:
+            DataError: there is none of this recipe on this collection.
+        """
+        artefact = indexed.store.find(self.key_of_training(indexed, recipe))
+        if artefact is None:
+            name = indexed.collection.name
+            raise DataError(
+                name, f"{self.kind.upper()} is not trained on this collection with this recipe",
+                f"Train it: shuffleproof train {self.kind} --data {name}{flags}",
+            )  # fmt: skip
+        return self.load(indexed, artefact, recipe)
+
+    def at(self, indexed: Indexed, name: str) -> M:
+        """A preset as trained at the collection's seed; its labeller saw no judgments."""
+        flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
+        return self.trained(*self._of_preset(indexed, name), flags)
+
+    def learning(self, indexed: Indexed, name: str) -> Generator[Progress]:
+        """Train what `at` finds, or find it trained."""
+        yield from self.training(*self._of_preset(indexed, name))
+
+    def network(self, indexed: Indexed, name: str) -> str:
+        """Digest of what `at` finds."""
+        return self.key_of_training(*self._of_preset(indexed, name)).digest
+
+    def _of_preset(self, indexed: Indexed, name: str) -> tuple[Indexed, R]:
+        """What is trained: the labeller sees no judgments, the seed is the collection's."""
+        recipe = self.preset(name).with_fields({"seed": indexed.seed})
+        return replace(indexed, training=None), recipe
+
+
+def arrays_of(network: nn.Module) -> dict[str, np.ndarray]:
+    """A network's weights, as they are stored."""
+    weights = network.state_dict().items()
+    return {f"network.{name}": value.detach().cpu().numpy() for name, value in weights}
+
+
+def filled(network: N, arrays: Mapping[str, np.ndarray]) -> N:
+    """A network with the weights that `arrays_of` gave, ready to be asked."""
+    own = [name for name in arrays if name.startswith("network.")]
+    network.load_state_dict({name[8:]: torch.from_numpy(arrays[name].copy()) for name in own})
+    return network.eval()
+
+
+def _plain(indexed: Indexed, recipe: WeakLearning) -> dict[str, Any]:
+    """A training's recipe as plain values."""
+    whole = {**asdict(recipe), "analysis": asdict(indexed.analysis)}
+    if indexed.training:
+        whole["labeller_fitted_to"] = list(indexed.training)
+    return whole

@@ -1,0 +1,86 @@
+"""The windows of texts, as networks of words read them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Int64
+
+from shuffleproof.core.data.ragged import offsets_of, places_of, segment_ids
+from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
+
+AT_ONCE = 4096
+"""Words of the texts that a network reads together, at most, unless one text alone has more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows of texts as a network reads them.
+
+    Attributes:
+        window: words of a window.
+        padding: what stands where a text has no word: the place behind the last term.
+        unread: terms that are too rare to be read, and padding, which is not.
+        padded: whether every text is padded to one length.
+    """
+
+    window: int
+    padding: int
+    unread: np.ndarray
+    padded: bool = False
+
+    @classmethod
+    def over(
+        cls, tokens: TokenisedCollection, window: int, rarest: int, *, padded: bool = False
+    ) -> "Windows":
+        """The windows of a collection's texts; words of fewer documents are left unread."""
+        unread = np.append(tokens.document_frequency < rarest, [False])
+        return cls(window, len(tokens.terms), unread, padded)
+
+    def of(
+        self,
+        texts: Encoded,
+        length: int = 0,
+        most: int = 0,
+        draw: np.random.Generator | None = None,
+    ) -> tuple[Int64[np.ndarray, "windows n"], Int64[np.ndarray, " windows"], np.ndarray]:
+        """(words of windows, the text of each, what each text's sum is multiplied by).
+
+        A text shorter than a window is one window, padded; a text without words has none.
+
+        Args:
+            texts: their terms.
+            length: of padded pooling.
+            most: windows of a text at most, drawn; 0: all.
+            draw: where they are drawn from.
+        """
+        n, lengths = self.window, texts.lengths
+        before = 0
+        counts = np.where(lengths, np.maximum(lengths - n + 1, 1), 0)
+        if self.padded:
+            lengths, before = np.minimum(lengths, length), n // 2
+            counts = np.where(lengths, np.minimum(lengths + before, length), 0)
+        chosen = np.minimum(counts, most) if most else counts
+        offsets = offsets_of(chosen)
+        owners = segment_ids(offsets)
+        starts = places_of(offsets)
+        if draw is not None and most:
+            drawn = draw.integers(0, np.maximum(counts, 1)[owners])
+            starts = np.where((counts > most)[owners], drawn, starts)
+        places = starts[:, None] - before + np.arange(n)
+        inside = (places >= 0) & (places < lengths[owners][:, None])
+        tokens = np.append(texts.tokens, self.padding).astype(np.int64)
+        at = np.where(inside, texts.offsets[:-1][owners][:, None] + places, len(texts.tokens))
+        words = tokens[at]
+        words = np.where(self.unread[words], self.padding, words)
+        scale = 1.0 / np.maximum(chosen, 1)
+        if self.padded:
+            scale = counts / np.maximum(chosen, 1) / length
+        return words, owners, scale.astype(np.float32)
+
+
+def together(texts: Encoded) -> Iterator[tuple[int, int]]:
+    """(first text, the one behind the last) of texts that a network reads together."""
+    groups = (np.cumsum(np.maximum(texts.lengths, 1)) - 1) // AT_ONCE
+    yield from pairwise(np.flatnonzero(np.diff(groups, prepend=-1, append=-1)).tolist())
