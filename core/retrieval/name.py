@@ -72,7 +72,7 @@ def fused(text: str) -> FusedName | None:
         raise UsageError(f"{text}: name two different retrievers or more, as in rrf:bm25+snrm")
     if method == "interpolated" and (number > 100 or len(parts) > 2):
         raise UsageError(
-            f"{text}: of two retrievers, the first one's weight is 0 to 100 percent, as in "
+            f"{text}: name two retrievers, the first of weight 0 to 100 percent, as in "
             "interpolated-70:bm25+snrm"
         )
     return FusedName(method, number, parts)
