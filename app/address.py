@@ -129,6 +129,12 @@ def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") 
     return {"options": offered, "index": index, "key": name}
 
 
+def slider(name: str, highest: int, usual: int, of: str = "") -> dict[str, Any]:
+    """Settle a whole number from 0 to the highest: what `st.slider` takes for it."""
+    found = one(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
+    return {"min_value": 0, "max_value": highest, "value": found, "key": name}
+
+
 def multiselect(
     name: str,
     options: Options[Option],

@@ -16,6 +16,7 @@ from shuffleproof.app.views.library import page as library
 from shuffleproof.app.views.multi_ranking import page as initial_rankings
 from shuffleproof.app.views.outside import page as outside
 from shuffleproof.app.views.perturbations import page as perturbations
+from shuffleproof.app.views.preferences import page as preferences
 from shuffleproof.app.views.ranking_degradation import page as initial_ranking
 from shuffleproof.app.views.retrieval import page as retrieval
 from shuffleproof.app.views.set_size import page as set_size
@@ -77,6 +78,10 @@ SECTIONS = {
         Page("Jobs", "jobs", jobs.page),
     ),
     "Labs": (
+        Page(
+            "Preferences", "preferences", preferences.page,
+            ("preferences", "study", "disturbance", "measure", "asked", "aggregator", "calls"),
+        ),
         Page("Retrieval", "retrieval", retrieval.page, ("collection", "study")),
     ),
 }  # fmt: skip

@@ -22,6 +22,7 @@ from shuffleproof.app.figures import (
     multi_ranking,
     perturbations,
     query_noise,
+    preferences,
     ranking_degradation,
     retrieval,
     set_size,
@@ -54,6 +55,9 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     "group shuffles": (group_shuffles.equivariance, group_shuffles.alt_text, 1),
     "query noise": (query_noise.changes, query_noise.alt_text, 2),
     "retrieval": (retrieval.means, retrieval.alt_text, 2),
+    "preferences": (preferences.curves, preferences.alt_text, 4),
+    "bounds": (preferences.bounds, preferences.bounds_in_words, 1),
+    "calls": (preferences.calls, preferences.calls_in_words, 1),
     "cards": (card.pareto, card.alt_text, 2),
 }  # fmt: skip
 """What draws a picture, what says it in words, and how many of its facts the words take."""

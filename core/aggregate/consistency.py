@@ -5,6 +5,7 @@ pairs have a majority; a pair that is missing or tied makes none.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, no_type_check
 
@@ -218,14 +219,18 @@ def cycles(preferences: Preferences, most: int = SHOWN) -> list[Cycle]:
     """The worst cyclic triads of all queries, with their items."""
     found: list[Cycle] = []
     for query, name in enumerate(preferences.query_ids):
-        items = preferences.items[query]
-        for one, other, third, margin in _worst(
-            kernels.margins(preferences.pairs(query).weights), most
-        ).tolist():
-            if margin > 0:
-                three = (items[int(one)], items[int(other)], items[int(third)])
-                found.append(Cycle(name, three, margin))
+        found += cycles_of(preferences.pairs(query), preferences.items[query], name, most)
     return sorted(found, key=lambda cycle: -cycle.margin)[:most]
+
+
+def cycles_of(pairs: Pairs, items: Sequence[str], query: str, most: int = SHOWN) -> list[Cycle]:
+    """The worst cyclic triads of a query, the largest margin first."""
+    rows = _worst(kernels.margins(pairs.weights), most).tolist()
+    return [
+        Cycle(query, (items[int(one)], items[int(other)], items[int(third)]), margin)
+        for one, other, third, margin in rows
+        if margin > 0
+    ]
 
 
 def by_judge(preferences: Preferences) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ draws, and whether it answers alike however the items are numbered (up to ties).
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -39,12 +39,14 @@ class Task:
         seed: of what is drawn.
         top: ranks that are wanted; the order below them may be any.
         rankings: the rankings that the preferences are of, where they are.
+        runs: orders that are drawn by who draws several.
     """
 
     known: Known
     seed: int
     top: int
     rankings: Rankings | None = None
+    runs: int = RUNS
 
     def drawn(self, run: int) -> Order:
         """The items in an order drawn for a run."""
@@ -92,11 +94,13 @@ class Terms:
         calls: pairs that may be asked; None: as many as are wanted.
         seed: of what is drawn: pivots, and which pairs a budget buys.
         top: ranks that are wanted; None: all.
+        runs: orders that are drawn by who draws several.
     """
 
     calls: int | None = None
     seed: int = 0
     top: int | None = None
+    runs: int = RUNS
 
     def __post_init__(self) -> None:
         """Check the bounds."""
@@ -104,11 +108,13 @@ class Terms:
             raise ParameterError("top", self.top, "a whole number from 1 on")
         if self.calls is not None and self.calls < 0:
             raise ParameterError("calls", self.calls, "a whole number from 0 on")
+        if self.runs < 1:
+            raise ParameterError("runs", self.runs, "a whole number from 1 on")
 
     def task(self, known: Known, rankings: Rankings | None) -> Task:
         """What is to be ordered, on these terms."""
         top = known.items if self.top is None else min(self.top, known.items)
-        return Task(known, self.seed, top, rankings)
+        return Task(known, self.seed, top, rankings, self.runs)
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,42 @@ def answered(steps: Generator[np.ndarray, np.ndarray, Aggregation], judge: Judge
         return stop.value
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What became of a budget of calls.
+
+    Attributes:
+        made: the order, and how many pairs were asked for it.
+        asked: those pairs, in the order of asking.
+        following: the pairs that the aggregator would ask next, at once.
+    """
+
+    made: Aggregation
+    asked: Int64[np.ndarray, "pairs 2"]
+    following: Int64[np.ndarray, "further 2"]
+
+
+def spent(name: str, pairs: Pairs, terms: Terms) -> Spent:
+    """Spend the calls of the terms on stored preferences.
+
+    >>> f = np.array([[np.nan, 0.9, 0.8], [0.1, np.nan, 0.3], [0.2, 0.7, np.nan]])
+    >>> found = spent("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
+    >>> len(found.asked), len(found.following)
+    (2, 1)
+    """
+    oracle, asked = Oracle(pairs), [np.zeros((0, 2), np.int64)]
+
+    def judge(wanted: np.ndarray) -> np.ndarray:
+        asked.append(wanted)
+        return oracle(wanted)
+
+    made = answered(asking(name, Known.nothing(pairs.items), terms), judge)
+    couples, known = np.concatenate(asked), Known.nothing(pairs.items)
+    known.put(couples, Oracle(pairs)(couples))
+    following = next(asking(name, known, replace(terms, calls=None)), couples[:0])
+    return Spent(made, couples, following)
+
+
 def named(name: str) -> Aggregator:
     """The aggregator of a name.
 
@@ -237,7 +279,7 @@ def _quicksort(task: Task, run: int = 0) -> Order:
 
 def _runs(task: Task) -> Sequence[Order]:
     """Ranks of the items in several runs."""
-    return [np.argsort(_quicksort(task, run)) for run in range(RUNS)]
+    return [np.argsort(_quicksort(task, run)) for run in range(task.runs)]
 
 
 def _multi_quicksort(task: Task) -> Order:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import Reading, read
@@ -54,13 +55,18 @@ def ingest(
 def find(text: str, store: Store) -> Preferences:
     """The preferences that a name or a key means, or those of a file, which stays where it is.
 
+    `sample` means those that ship, unless something of the store has that name.
+
     Raises:
         ArtefactError: nothing of that name.
         LetorError, DataError: a malformed file.
     """
     path = Path(text)
-    if text not in store.names() and path.is_file():
-        return read([path])
+    if text not in store.names():
+        if text == planted.NAME:
+            return planted.planted()
+        if path.is_file():
+            return read([path])
     return table.open_(store.resolve(text, KIND).path)
 
 

@@ -12,6 +12,7 @@ from shuffleproof.core.cli.open import (
     trains_retriever,
     use_device,
 )
+from shuffleproof.core.cli.studies import listless_question
 from shuffleproof.core.parameters import fields_of
 from shuffleproof.core.studies.rehearsal import Dry, rehearsed, rehearsed_training
 
@@ -27,6 +28,16 @@ def collection_study(arguments: argparse.Namespace) -> Answer:
     from shuffleproof.core.cli.retrieval import rehearsed_study  # noqa: PLC0415 (loads numba)
 
     return _told(rehearsed_study(arguments))
+
+
+def preference_study(arguments: argparse.Namespace) -> Answer:
+    """`study preferences --dry-run`: the function that prefers, of a ranking data set."""
+    from shuffleproof.core.studies.kinds.preferences.study import is_data_set, lists_of  # noqa: PLC0415 (loads numba)
+
+    question, scope = listless_question(arguments)
+    if not is_data_set(scope.data, scope.store):
+        return _told(Dry((), ()))
+    return _told(rehearsed_training(replace(scope, lists=lists_of().plain()), question.function))
 
 
 def train(arguments: argparse.Namespace) -> Answer:

@@ -69,6 +69,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "study benchmark --rankers table2 --seeds 3 --data mq2008",
         "study benchmark --rankers dlcm,dlcm@tuned --against dlcm --max-seconds 600",
     ),
+    "study preferences": (
+        "study preferences",
+        "study preferences --data judged --disturbances noise,calls --aggregators goa,quicksort",
+        "study preferences --data mq2008 --function pair-net@small --json",
+    ),
     "check": (
         "check --baseline card.json",
         "check --baseline card.json --rankers dlcm --junit card.xml --markdown card.md",

@@ -10,7 +10,7 @@ from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import chosen, parameters
 from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES, STUDIES
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, STUDIES
 
 ANSWERS = {
     "benchmark": "benchmark:study",
@@ -57,13 +57,20 @@ def add(
         jobs(added, count)
         shared(added, count)
         workbench(added, ",".join(question.initial))
-    for kind, question in COLLECTION_STUDIES.items():
-        added = command(kind, "retrieval:study", question.summary)
-        _fields(added, question)
-        max_seconds(added, "; the same line without it goes on")
-        dry_run(added, "collection_study")
-        help_ = "a stored collection's name, a key, a folder, or `sample`"
-        added.add_argument("--data", default=SAMPLE, help=help_)
+    for studies, rehearsal, data in (
+        (COLLECTION_STUDIES, "collection_study", "collection's name, a key, a folder"),
+        (
+            PREFERENCE_STUDIES,
+            "preference_study",
+            "set of preferences or a ranking data set, a file",
+        ),
+    ):
+        for kind, question in studies.items():
+            added = command(kind, "studies:listless", question.summary)
+            _fields(added, question)
+            max_seconds(added, "; the same line without it goes on")
+            dry_run(added, rehearsal)
+            added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
 
 
 def _fields(command: argparse.ArgumentParser, question: type[Question]) -> None:

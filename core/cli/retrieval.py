@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import PROBLEM, check_name
-from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.cli.open import done, store_of, use_device
-from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.cli.studies import listless_question
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
@@ -21,8 +20,6 @@ from shuffleproof.core.retrieval.doctor import Finding, examined
 from shuffleproof.core.retrieval.ingest import Reading
 from shuffleproof.core.retrieval.registry import Indexed, named
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
@@ -211,26 +208,11 @@ def _asked_of(
     return learner, Indexed(collections.find(arguments.data, store), store), recipe
 
 
-def study(arguments: argparse.Namespace) -> Answer:
-    """`study KIND` of a text collection: its sections as text or its answer as JSON."""
-    question, scope = _question(arguments)
-    artefact = done(question.kind, question.answered(scope, arguments.max_seconds))
-    return answered(artefact, arguments)
-
-
-def _question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
-    kind = COLLECTION_STUDIES[arguments.command.rpartition(" ")[2]]
-    scope = Scope(store_of(arguments), arguments.data)
-    question = question_of(kind, arguments, scope.usual)
-    question.check(scope)
-    return question, scope
-
-
 def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
     """What a study of a text collection would train, and how long that takes about."""
     from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
 
-    question, scope = _question(arguments)
+    question, scope = listless_question(arguments)
     indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
     steps = []
     members = [one for name in question.retrievers for one in named(name).members]

@@ -7,9 +7,11 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.flags_measures import DIGITS
-from shuffleproof.core.cli.open import asked, studied
+from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.open import asked, done, store_of, studied
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import EVERY
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import EVERY, LISTLESS
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import STOPPED, View, told
 from shuffleproof.core.studies.table_text import records, said
@@ -19,6 +21,22 @@ def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND`: a study of any kind, its sections as text or its answer as JSON."""
     question, scope = asked(arguments)
     return answered(studied(question, scope, arguments), arguments)
+
+
+def listless(arguments: argparse.Namespace) -> Answer:
+    """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
+    question, scope = listless_question(arguments)
+    artefact = done(question.kind, question.answered(scope, arguments.max_seconds))
+    return answered(artefact, arguments)
+
+
+def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
+    """What such a command asks, and of what."""
+    kind = LISTLESS[arguments.command.rpartition(" ")[2]]
+    scope = Scope(store_of(arguments), arguments.data)
+    question = question_of(kind, arguments, scope.usual)
+    question.check(scope)
+    return question, scope
 
 
 def answered(

@@ -1,21 +1,13 @@
-"""A question that is asked of a text collection: it has no candidate lists, presets or rankers.
-
-A study of this kind is told once like any other (`core.studies.question`); what is opened is an
-indexed collection instead of a workbench, and its flags are those of its fields alone.
-"""
+"""A question that is asked of a text collection: what is opened is its index."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
-from shuffleproof.core.errors import UsageError
-from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import Facts, Question, Scope
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.names import Names
+from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.question import Scope
 
 RETRIEVERS = "retrievers"
 """What a field of retrievers holds names of."""
@@ -28,14 +20,11 @@ RETRIEVER_NAMES = (
 
 
 @dataclass(frozen=True)
-class CollectionQuestion(Question):
+class CollectionQuestion(ListlessQuestion):
     """What a study of a text collection is asked."""
 
-    @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "Question":
-        """The question that a stored study has answered."""
-        del facts
-        return cls.from_plain({one.name: recipe[one.name] for one in parameters(cls)})
+    of_what: ClassVar[str] = "a text collection has"
+    needed: ClassVar[tuple[str, ...]] = (RETRIEVERS, "measures")
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the collection, work; returns the stored result."""
@@ -45,40 +34,17 @@ class CollectionQuestion(Question):
         indexed = Indexed(find(scope.data, scope.store), scope.store)
         return (yield from self.beside("study").run(indexed, self, scope.data))
 
-    def named(self) -> "Names":
-        """The measures that it names; retrievers are looked up by `check`."""
-        from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
-
-        return Names(measures=self._named("measures"))
-
-    def check(self, scope: Scope, *, from_outside: bool = False) -> None:
-        """Refuse what can be known before anything is read.
-
-        Args:
-            scope: what it is asked of.
-            from_outside: of no meaning here: nothing of this machine is named.
+    def refuse(self, scope: Scope) -> None:
+        """Refuse retrievers and measures that there are not.
 
         Raises:
-            UnknownNameError: a retriever or measure that there is not.
-            UsageError: no retriever or no measure, or candidate lists of a collection.
+            UnknownNameError: one that there is not.
         """
-        del from_outside
+        del scope
         from shuffleproof.core.metrics.measure import Measure  # noqa: PLC0415 (only who asks pays for it)
         from shuffleproof.core.retrieval.registry import named  # noqa: PLC0415 (likewise)
 
-        for what in (RETRIEVERS, "measures"):
-            if not self._named(what):
-                raise UsageError(f"a study needs a {what[:-1]}: name at least one")
-        for name in self._named(RETRIEVERS):
+        for name in self.names_of(RETRIEVERS):
             named(name)
-        for text in self._named("measures"):
+        for text in self.names_of("measures"):
             Measure.parse(text)
-        if scope.lists or scope.preset:
-            given = ", ".join([*(scope.lists or ()), *(["preset"] if scope.preset else [])])
-            raise UsageError(
-                f"a text collection has no candidate lists and no presets: leave out {given}"
-            )
-
-    def _named(self, what: str) -> tuple[Any, ...]:
-        fields = [one.name for one in parameters(self) if one.names == what]
-        return tuple(name for field in fields for name in getattr(self, field))

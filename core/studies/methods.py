@@ -16,7 +16,7 @@ from shuffleproof.core.perturb.user_families import user_entry
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName, display_names
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, PREFERENCE_STUDIES
 from shuffleproof.core.studies.retriever_names import sources
 from shuffleproof.core.words import counted, listed
 
@@ -129,6 +129,9 @@ def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     if recipe["kind"] in COLLECTION_STUDIES:
         judged = tested.replace("test queries", "judged queries")
         return f"Retrievers are measured on {judged} of the text collection {facts['data']}."
+    if recipe["kind"] in PREFERENCE_STUDIES:
+        all_queries = tested.replace("test queries", "queries")
+        return f"Orders are made of the preferences of {all_queries} of {facts['data']}."
     folds = facts.get("folds", ())
     of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
     return f"All rankers are measured on {tested} of the data set {facts.get('data', '?')}{of}."

@@ -11,6 +11,7 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
+from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
@@ -40,7 +41,15 @@ COLLECTION_STUDIES: Mapping[str, type[Question]] = {
 }
 """Of retrievers, on a text collection."""
 
-EVERY: Mapping[str, type[Question]] = {**STUDIES, **COLLECTION_STUDIES}
+PREFERENCE_STUDIES: Mapping[str, type[Question]] = {
+    one.kind: one for one in (PreferenceAggregation,)
+}
+"""Of aggregators, on preferences between pairs."""
+
+LISTLESS: Mapping[str, type[Question]] = {**COLLECTION_STUDIES, **PREFERENCE_STUDIES}
+"""Of data that have no candidate lists."""
+
+EVERY: Mapping[str, type[Question]] = {**STUDIES, **LISTLESS}
 
 
 def page_of(kind: str) -> str:

@@ -129,6 +129,15 @@ CASES = {
         table(retriever=[EVIL], noise=["typos"], level=[0.2], measure=["AP"], change=[-0.2],
               low=[-0.3], high=[-0.1], p=[0.01], n=[9]), "AP",
     ),
+    "preferences.curves": (
+        table(aggregator=[EVIL], level=[0.1], mean=[0.2], low=[0.1], high=[0.3], n=[9]),
+        EVIL, EVIL, EVIL,
+    ),
+    "preferences.bounds": (
+        table(bound=[EVIL], disturbance=[EVIL], level=[0.1], measured=[0.6], limit=[0.5], n=[9]),
+    ),
+    "preferences.calls": (table(aggregator=[EVIL], items=[9], calls=[36.0], seconds=[0.1]),),
+    "preferences.matrix": (np.array([[np.nan, 0.9], [0.1, np.nan]]), [EVIL, "b"], [0, 1]),
     "worst_case.swaps": (np.zeros((2, 2)), [EVIL, "b"], [1.0, 0.0], "NDCG@10"),
     "ablation.effects": (EFFECTS, "quality", "NDCG@10", str),
     "ablation.queries": (

@@ -130,6 +130,7 @@ CALLS = {
     "library rename": "library rename planted other",
     "library tag": "library tag other mine",
     "export": "export other {f}/other.csv",
+    "study preferences": "study preferences --aggregators goa --draws 1 --queries 2 --sizes 9",
     "study retrieval": "study retrieval --retrievers bm25,ql --seeds 1 --queries 6",
     "study query-noise": "study query-noise --retrievers bm25,ql --levels .5 --seeds 1 --queries 6",
     "library delete": "library delete other --with-dependents",

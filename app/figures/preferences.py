@@ -1,0 +1,241 @@
+"""Aggregators of preferences: curves by the level of a disturbance, bounds, calls, a matrix."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from shuffleproof.app.figures.style import (
+    DASHES,
+    NAMES,
+    PALETTE,
+    REFERENCE,
+    faded,
+    laid_out,
+    put,
+    xaxes,
+    yaxes,
+)
+from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.core.words import number
+
+HEIGHT, CELL, FRAME = 400, 26, 120
+MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "x", "hexagon", "pentagon")
+PREFERENCES = [[0.0, "#B35806"], [0.5, "rgba(127,127,127,0.15)"], [1.0, "#2B6CB0"]]
+"""Of a cell: the column's item preferred, neither, the row's item."""
+
+CYCLE = "#C4208A"
+
+
+class Line(NamedTuple):
+    """How an aggregator is drawn."""
+
+    color: str
+    dash: str
+    mark: str
+
+
+def lines(aggregators: Iterable[str]) -> dict[str, Line]:
+    """The colour, dash and mark of each, by its place; none like another up to 45.
+
+    >>> lines(["Borda", "Greedy order"])["Borda"].dash
+    'solid'
+    """
+    dashes = ("solid", *DASHES)
+    return {
+        name: Line(
+            PALETTE[at % len(PALETTE)], dashes[at // len(PALETTE) % len(dashes)],
+            MARKS[at % len(MARKS)],
+        )
+        for at, name in enumerate(dict.fromkeys(aggregators))
+    }  # fmt: skip
+
+
+@plain_text
+def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figure:
+    """A line an aggregator by the level of a disturbance, with 95 % ribbons over queries.
+
+    Args:
+        frame: aggregator, level, mean, low, high, n.
+        title: the disturbance.
+        unit: what a level is.
+        measure: in words.
+    """
+    figure, drawn = go.Figure(), lines(frame["aggregator"])
+    for name, line in drawn.items():
+        own = frame[frame["aggregator"] == name]
+        figure.add_trace(
+            go.Scatter(
+                x=[*own["level"], *own["level"][::-1]], y=[*own["high"], *own["low"][::-1]],
+                fill="toself", fillcolor=faded(line.color, 0.1), line={"width": 0}, mode="lines",
+                hoverinfo="skip", showlegend=False,
+            )
+        )  # fmt: skip
+    for name, line in drawn.items():
+        own = frame[frame["aggregator"] == name]
+        figure.add_trace(
+            go.Scatter(
+                x=own["level"], y=own["mean"], name=name, mode="lines+markers",
+                line={"color": line.color, "dash": line.dash, "width": 2.5},
+                marker={"size": 8, "symbol": line.mark}, customdata=own[["low", "high", "n"]],
+                hovertemplate=f"<b>{name}</b><br>{unit}: %{{x:g}}<br>%{{y:.3f}} "
+                "[%{customdata[0]:.3f}, %{customdata[1]:.3f}], %{customdata[2]} queries"
+                "<extra></extra>",
+            )
+        )  # fmt: skip
+    levels = sorted(set(frame["level"].tolist()))
+    ticks = {"tickvals": levels, "ticktext": [f"{level:g}" for level in levels]}
+    xaxes(figure, title=f"{title}: {unit}", **ticks)
+    yaxes(figure, title=measure)
+    return laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=True)
+
+
+@in_words
+def alt_text(frame: pd.DataFrame, title: str, _unit: str, measure: str) -> str:
+    """The figure in words: each aggregator's first and last mean."""
+    said = [
+        f"{name} from {number(own['mean'].iloc[0])} to {number(own['mean'].iloc[-1])}"
+        for name, own in frame.groupby("aggregator", sort=False)
+    ]
+    first, last = frame["level"].min(), frame["level"].max()
+    return f"{measure} against {title}, levels {first:g} to {last:g}: {'; '.join(said)}."
+
+
+@plain_text
+def bounds(frame: pd.DataFrame) -> go.Figure:
+    """What was measured under every disturbance, a row a proven bound, beside the bound.
+
+    Args:
+        frame: bound, disturbance, level, measured, limit, n.
+    """
+    figure = go.Figure()
+    for name, own in frame.groupby("bound", sort=False):
+        words = _in_lines(str(name))
+        figure.add_trace(
+            go.Scatter(
+                x=own["measured"], y=[words] * len(own), mode="markers", name="measured",
+                marker={"size": 9, "color": PALETTE[0], "opacity": 0.6},
+                customdata=own[["disturbance", "level", "n"]],
+                hovertemplate="%{customdata[0]} %{customdata[1]:g}: <b>%{x:.3f}</b>, "
+                "%{customdata[2]} queries<extra></extra>",
+            )
+        )  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=own["limit"][:1], y=[words], mode="markers+text", text=["bound"], name="bound",
+                textposition="top center", hoverinfo="skip",
+                marker={
+                    "symbol": "line-ns-open", "size": 26, "color": REFERENCE,
+                    "line": {"width": 3},
+                },
+            )
+        )  # fmt: skip
+    count = frame["bound"].nunique()
+    laid_out(figure, height=90 * count + 80, hovermode="closest", showlegend=False)
+    yaxes(figure, autorange="reversed", type="category", **NAMES)
+    xaxes(figure, title="measured mean", rangemode="tozero")
+    return figure
+
+
+@in_words
+def bounds_in_words(frame: pd.DataFrame) -> str:
+    """The figure in words."""
+    said = [
+        f"{name}: measured {number(own['measured'].min())} to {number(own['measured'].max())}, "
+        f"bound {own['limit'].iloc[0]:g}"
+        for name, own in frame.groupby("bound", sort=False)
+    ]
+    return f"Measured means beside what is proven. {'; '.join(said)}."
+
+
+@plain_text
+def calls(frame: pd.DataFrame) -> go.Figure:
+    """Pairs asked by the number of items, both axes logarithmic; seconds at the pointer.
+
+    Args:
+        frame: aggregator, items, calls, seconds.
+    """
+    figure = go.Figure()
+    for name, line in lines(frame["aggregator"]).items():
+        own = frame[frame["aggregator"] == name]
+        figure.add_trace(
+            go.Scatter(
+                x=own["items"], y=own["calls"], name=name, mode="lines+markers",
+                line={"color": line.color, "dash": line.dash, "width": 2.5},
+                marker={"size": 8, "symbol": line.mark}, customdata=own[["seconds"]],
+                hovertemplate=f"<b>{name}</b><br>%{{x:,}} items: %{{y:,.0f}} calls, "
+                "%{customdata[0]:.2g} s<extra></extra>",
+            )
+        )  # fmt: skip
+    sizes = sorted(set(frame["items"].tolist()))
+    names = [f"{size:,}" for size in sizes]
+    xaxes(figure, title="items", type="log", tickvals=sizes, ticktext=names)
+    yaxes(figure, title="pairs asked", type="log", dtick=1)
+    return laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=True)
+
+
+@in_words
+def calls_in_words(frame: pd.DataFrame) -> str:
+    """The figure in words."""
+    last = frame[frame["items"] == frame["items"].max()]
+    said = [f"{row.aggregator} {row.calls:,.0f}" for row in last.itertuples()]
+    return f"Pairs asked of {int(last['items'].iloc[0]):,} items: {'; '.join(said)}."
+
+
+@plain_text
+def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) -> go.Figure:
+    """Preferences of the row's item over the column's, sorted by an order; a cycle is ringed.
+
+    Args:
+        values: f(row, column) in [0, 1], rows and columns in the order; NaN: nobody was asked.
+        items: their names, the first of the order on top.
+        cycle: places of three items of which each beats the next.
+    """
+    count = len(items)
+    figure = go.Figure(
+        go.Heatmap(
+            z=values, zmin=0, zmax=1, colorscale=PREFERENCES, xgap=1, ygap=1, hoverongaps=False,
+            colorbar={"title": {"text": "row preferred", "side": "right"}, "thickness": 12},
+            customdata=[[[one, other] for other in items] for one in items],
+            hovertemplate="%{customdata[0]} over %{customdata[1]}: <b>%{z:.2f}</b><extra></extra>",
+        )
+    )  # fmt: skip
+    for one, other in zip(cycle, [*cycle[1:], *cycle[:1]], strict=True):
+        figure.add_shape(
+            type="rect", x0=other - 0.5, x1=other + 0.5, y0=one - 0.5, y1=one + 0.5,
+            line={"color": CYCLE, "width": 3},
+        )  # fmt: skip
+    laid_out(figure, height=min(CELL * count + FRAME, 560), hovermode="closest")
+    names = {"tickvals": list(range(count)), "ticktext": list(items), "showgrid": False}
+    few = names if count <= 40 else {"showticklabels": False, "showgrid": False}
+    yaxes(figure, range=[count - 0.5, -0.5], title="", **few)
+    xaxes(figure, range=[-0.5, count - 0.5], side="top", **few)
+    put(figure.layout, margin={"t": 60, "l": 80})
+    return figure
+
+
+@in_words
+def matrix_in_words(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) -> str:
+    """The figure in words."""
+    above = values[np.triu_indices(len(items), 1)]
+    against = int((above < 0.5).sum())
+    text = (
+        f"Matrix of preferences in the order {', '.join(items[:10])}"
+        f"{' …' if len(items) > 10 else ''}: {against} of {int(np.isfinite(above).sum())} pairs "
+        "contradict it."
+    )
+    ringed = " > ".join(items[place] for place in cycle)
+    return f"{text} Ringed: the cycle {ringed}." if len(cycle) else text
+
+
+def _in_lines(text: str, width: int = 34) -> str:
+    """A text broken into lines of about so many letters."""
+    lines_, line = [], ""
+    for word in text.split():
+        if line and len(line) + len(word) >= width:
+            lines_.append(line)
+            line = ""
+        line = f"{line} {word}".strip()
+    return "<br>".join([*lines_, line])

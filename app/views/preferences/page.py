@@ -1,0 +1,280 @@
+"""The page of preferences: a stored study, and one query whose pairs are paid for."""
+
+import json
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from shuffleproof.app import address, opened, pictures, services
+from shuffleproof.app.data_frame import data_frame
+from shuffleproof.app.figures import preferences as figure
+from shuffleproof.app.opened import dated
+from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.core.aggregate import planted, stored
+from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_of
+from shuffleproof.core.aggregate.disturbances import DISTURBANCES
+from shuffleproof.core.aggregate.kemeny import kemeny
+from shuffleproof.core.aggregate.preferences import Pairs, Preferences
+from shuffleproof.core.aggregate.registry import AGGREGATORS, Spent, Terms, spent
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.preferences import sections
+from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
+from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.studies.tables import SHORT, Column, Table
+from shuffleproof.core.words import counted, number
+
+NO_CYCLE = "none"
+ORDER = (
+    Column("rank", "Rank", "d"), Column("item", "Item"),
+    Column("grade", "Grade", SHORT, "Empty: it is not known."),
+    Column("beats", "Beats", "d", "Items that a majority puts below it."),
+    Column("against", "Against it", "d", "Pairs with items below that contradict its place."),
+)  # fmt: skip
+
+
+def page() -> None:
+    """Draw the choice of a set, its stored study, then one query of it."""
+    parts.header("Preferences", PreferenceAggregation.title)
+    names = [planted.NAME]
+    names += [name for name, key in services.store().names().items() if key.kind == stored.KIND]
+    chosen = str(
+        st.selectbox(
+            "Preferences",
+            **address.selectbox("preferences", address.named(*names), planted.NAME),
+            help="`shuffleproof ingest-preferences FILE --name mine` reads others in: judged "
+            "pairs, matrices, sets of rankings, runs.",
+        )
+    )
+    if chosen == planted.NAME:
+        st.caption(
+            "A generated set: three judges compare every two items in both orders, and in half of "
+            "the queries three items beat each other in a circle."
+        )
+    with parts.errors_shown(again=True):
+        _studies(chosen)
+        st.subheader("One query")
+        _query(chosen)
+
+
+def _studies(name: str) -> None:
+    """The stored study of the set, and the command that makes another."""
+    found = {
+        str(one.key): one
+        for one in services.artefacts("study")
+        if (one.recipe["kind"], one.facts.get("data")) == (PreferenceAggregation.kind, name)
+    }
+    command = f"shuffleproof study preferences --data {name}"
+    if not found:
+        parts.not_yet(
+            "No study of these preferences is stored yet.", "One command makes it:", command
+        )
+        return
+    _study(found, command)
+
+
+@st.fragment
+def _study(found: Mapping[str, Artefact], command: str) -> None:
+    top = choice.top(found, short_words, words)
+    artefact, key = top.artefact, str(top.artefact.key)
+    result = opened.result(key)
+    families = sections.families(result)
+    with top.controls:
+        family = measure = ""
+        if families:
+            options = address.named(*families)
+            family = str(
+                st.selectbox(
+                    "Disturbance", **address.selectbox("disturbance", options, families[0], of=key),
+                    format_func=lambda one: DISTURBANCES[one].title,
+                )
+            )  # fmt: skip
+            st.caption(told(f"{DISTURBANCES[family].summary.capitalize()}."))
+            measure = str(
+                st.selectbox(
+                    "Measure",
+                    **address.selectbox(
+                        "measure", address.named(*result.measures), result.measures[0], of=key
+                    ),
+                    format_func=lambda one: sections.WORDS[one],
+                )
+            )
+    top.says(family=family)
+    table = sections.as_given(result)
+    if not family:
+        data_frame(table, "given")
+        choice.export_row(artefact, None, table)
+        return
+    entry = DISTURBANCES[family]
+    frame = sections.people(opened.computed(key, sections.summary), family, measure)
+    facts = frame, entry.title, entry.unit, sections.WORDS[measure]
+    picture = drawn(figure.curves, *facts)
+    with top.picture:
+        chart(picture, figure.alt_text(*facts), "levels")
+        with parts.in_words():
+            for text in opened.computed(key, sections.findings):
+                parts.finding(text)
+        parts.convention(sections.reading(result))
+    st.markdown(f"**{escaped(table.title)}**")
+    data_frame(table, "given")
+    place = parts.folded("Bounds, and calls against items", "more")
+    if place is not None:
+        with place:
+            _more(key)
+    choice.export_row(artefact, picture, table)
+    st.caption("Other aggregators, levels or draws:")
+    st.code(f"{command} --aggregators goa,quicksort,kemeny --draws 5", language="bash")
+
+
+def _more(key: str) -> None:
+    """Bounds that are proven, and calls on generated tournaments."""
+    for name, compute in (("bounds", sections.bounds), ("calls", sections.scaled)):
+        frame = opened.computed(key, compute)
+        if len(frame):
+            shown, alt = pictures.drawn(Picture(name, (frame,)))
+            chart(shown, alt, name)
+    st.caption(
+        "What is proven is measured against what the aggregator was shown; the loss where no pair "
+        "is missing and both ways of asking add up to 1."
+    )
+
+
+@st.fragment
+def _query(name: str) -> None:
+    """A query: its order after so many calls, the pairs that contradict it, its cycles."""
+    found = _opened(name)
+    left, right = st.columns([2, 5], gap="medium")
+    with left:
+        ids = {query: (query,) for query in found.query_ids}
+        query = str(st.selectbox("Query", **address.selectbox("asked", ids, found.query_ids[0])))
+        at = found.query_ids.index(query)
+        pairs, items = found.pairs(at), found.items[at]
+        aggregator = str(
+            st.selectbox(
+                "Aggregator",
+                **address.selectbox("aggregator", address.named(*AGGREGATORS), "goa"),
+                format_func=sections.label,
+            )
+        )
+        st.caption(told(f"{AGGREGATORS[aggregator].summary.capitalize()}."))
+        budget = int(
+            st.slider(
+                "Calls allowed", **address.slider("calls", pairs.count, pairs.count, of=query),
+                help="Pairs that the aggregator may ask about, of this query.",
+            )
+        )  # fmt: skip
+    one = spent(aggregator, pairs, Terms(calls=budget))
+    order = one.made.order
+    labels = found.labels[at] if found.labels else np.full(len(items), np.nan)
+    worst = cycles_of(pairs, items, query)
+    with left:
+        ringed = _cycle(worst)
+    with right:
+        st.markdown(told(_in_words(pairs, one, aggregator)))
+        named = [items[place] for place in order.tolist()]
+        places = [named.index(item) for item in ringed]
+        values = pairs.values[np.ix_(order, order)]
+        shown = drawn(figure.matrix, values, named, places)
+        chart(shown, figure.matrix_in_words(values, named, places), "matrix")
+        st.caption(
+            "Rows and columns stand in the order made. Blue above the diagonal agrees with it, "
+            "brown contradicts it; a cell without colour was never compared."
+        )
+    frame = _ranked(pairs, order, items, labels)
+    st.markdown(f"**{escaped(sections.label(aggregator))} with {counted(budget, 'call')}**")
+    data_frame(Table(frame, ORDER, "The order"), "order")
+    with st.container(horizontal=True):
+        st.download_button(
+            "Order (CSV)", partial(_csv, frame), file_name=f"{name}-{query}.csv",
+            mime="text/csv", key="order file", on_click="ignore",
+        )  # fmt: skip
+        st.download_button(
+            f"Next {counted(len(one.following), 'pair')} to ask (JSONL)",
+            partial(_lines, query, items, one), file_name=f"{name}-{query}-next.jsonl",
+            mime="application/jsonl", key="next file", on_click="ignore",
+            disabled=not len(one.following),
+            help="Write a preference into each line; `shuffleproof ingest-preferences` reads it.",
+        )  # fmt: skip
+
+
+def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
+    """The choice of a cycle to ring; nothing where there is none."""
+    if not worst:
+        st.caption("No three items of this query beat each other in a circle.")
+        return ()
+    options = {" > ".join(one.items): one.items for one in worst}
+    chosen = st.selectbox(
+        "Worst cycles", [NO_CYCLE, *options], index=1,
+        help="Three items of which each beats the next, the one of the largest margin first.",
+    )  # fmt: skip
+    return options.get(str(chosen), ())
+
+
+def _in_words(pairs: Pairs, one: Spent, aggregator: str) -> str:
+    """What the order agrees with, what the best agrees with, and what was asked for it."""
+    total = float(np.nansum(pairs.weights))
+    agreement = agreement_of(pairs, one.made.order)
+    if agreement is None:
+        return "Nobody compared two items of this query."
+    best = kemeny(pairs.weights, highs=False)
+    most = 1.0 - best.bound / total
+    text = (
+        f"{sections.label(aggregator)} agrees with {number(agreement)} of the preferences; "
+        f"{'the best order' if best.exact else 'no order'} agrees with "
+        f"{'' if best.exact else 'more than '}{number(most)}. It asked about "
+        f"{one.made.calls:,} of {counted(pairs.count, 'pair')}"
+    )
+    return f"{text}." if one.made.complete else f"{text}, and wants more."
+
+
+def _ranked(
+    pairs: Pairs, order: np.ndarray, items: tuple[str, ...], labels: np.ndarray
+) -> pd.DataFrame:
+    above = pairs.weights > pairs.weights.T
+    place = np.argsort(order)
+    below = place[:, None] < place[None, :]
+    rows = [
+        {
+            "rank": rank, "item": items[item], "grade": labels[item],
+            "beats": int(above[item].sum()), "against": int((above.T & below)[item].sum()),
+        }
+        for rank, item in enumerate(order.tolist(), start=1)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=[column.key for column in ORDER])
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False).encode()
+
+
+def _lines(query: str, items: tuple[str, ...], one: Spent) -> bytes:
+    """The pairs that the aggregator wants next, a line of JSON each."""
+    lines = [
+        json.dumps({"query": query, "a": items[a], "b": items[b], "preference": None})
+        for a, b in one.following.tolist()
+    ]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the preferences …")
+def _opened(name: str) -> Preferences:
+    return stored.find(name, services.store())
+
+
+def short_words(artefact: Artefact) -> str:
+    """What tells a stored study from others in a narrow place."""
+    return dated(artefact, ", ".join(map(sections.label, artefact.recipe["aggregators"])))
+
+
+def words(artefact: Artefact) -> str:
+    """A stored study in a line."""
+    recipe, facts = artefact.recipe, artefact.facts
+    cyclic = facts["consistency"]["cyclic_rate"]
+    return (
+        f"{counted(facts['queries'], 'query')} · {counted(recipe['draws'], 'draw')} · "
+        f"{cyclic:.1%} of triads cyclic"
+    )

@@ -1,0 +1,200 @@
+"""What may happen to the preferences of a query before an order is made of them.
+
+Each disturbance takes preferences, a level and a generator, and gives variants of which a study
+keeps the one that harms most; all but the adversary give one. How often a pair is asked, and how
+often QuickSort runs, are terms of the aggregator and no change of the preferences.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from shuffleproof.core.aggregate import kernels
+from shuffleproof.core.aggregate.preferences import Pairs
+from shuffleproof.core.errors import UnknownNameError
+
+AS_IS = "none"
+"""The preferences as they are, at level 0."""
+
+Order = Int64[np.ndarray, " items"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Disturbed preferences.
+
+    Attributes:
+        pairs: of the items in the order of `items`.
+        items: the items' places in the query.
+    """
+
+    pairs: Pairs
+    items: Order
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> "Variant":
+        """Preferences whose items stand as they stood."""
+        return cls(pairs, np.arange(pairs.items))
+
+
+Make = Callable[[Pairs, float, np.random.Generator, Order], Sequence[Variant]]
+"""(preferences, level, generator, the best order of them) → variants."""
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """One thing that may happen.
+
+    Attributes:
+        name: as it is written.
+        title: as people call it.
+        unit: what a level is.
+        levels: those that a study takes by default.
+        summary: what happens, as a paper would say it.
+        make: the variants; None: a term of the aggregator changes instead.
+    """
+
+    name: str
+    title: str
+    unit: str
+    levels: tuple[float, ...]
+    summary: str
+    make: Make | None = None
+
+
+def named(name: str) -> Disturbance:
+    """The disturbance of a name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in DISTURBANCES:
+        raise UnknownNameError("disturbance", name, DISTURBANCES)
+    return DISTURBANCES[name]
+
+
+def turned(pairs: Pairs, chosen: Bool[np.ndarray, "items items"]) -> Pairs:
+    """The same with the chosen pairs the other way round.
+
+    Args:
+        pairs: the preferences.
+        chosen: pairs (i, j); (j, i) need not be there.
+
+    >>> f = np.array([[np.nan, 0.9], [0.2, np.nan]])
+    >>> turned(Pairs(f, np.ones((2, 2))), np.array([[False, True], [False, False]])).values[0, 1]
+    np.float64(0.2)
+    """
+    both = chosen | chosen.T
+    return replace(pairs, values=np.where(both, pairs.values.T, pairs.values))
+
+
+def calls_at(level: float, pairs: Pairs) -> int:
+    """The budget of a level: a share of the pairs that have a preference, rounded up."""
+    return ceil(level * pairs.count - 1e-9)
+
+
+def _drawn(pairs: Pairs, level: float, draws: np.random.Generator) -> Bool[np.ndarray, " _ _"]:
+    """Each pair with the probability of the level."""
+    return np.triu(draws.random(pairs.values.shape) < level, 1)
+
+
+def _noise(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
+    return [Variant.of(turned(pairs, _drawn(pairs, level, draws)))]
+
+
+def _missing(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
+    gone = _drawn(pairs, level, draws)
+    gone |= gone.T
+    left = replace(
+        pairs, values=np.where(gone, np.nan, pairs.values), votes=np.where(gone, 0.0, pairs.votes)
+    )
+    return [Variant.of(left)]
+
+
+def _cycles(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
+    values = pairs.values.copy()
+    drawn = draws.permutation(pairs.items)
+    for start in range(0, 3 * round(level * pairs.items / 3 + 1e-9), 3):
+        three = drawn[start : start + 3]
+        if len(three) == 3 and np.isfinite(values[np.ix_(three, three)]).sum() == 6:
+            values[three, np.roll(three, -1)] = 1.0
+            values[np.roll(three, -1), three] = 0.0
+    return [Variant.of(replace(pairs, values=values))]
+
+
+def _adversarial(pairs: Pairs, level: float, _: np.random.Generator, best: Order) -> list[Variant]:
+    budget = ceil(level * pairs.count - 1e-9)
+    place = np.empty(pairs.items, np.int64)
+    place[best] = np.arange(pairs.items)
+    gaps = kernels.margins(pairs.weights)
+    above, below = np.nonzero((gaps > 0) & (place[:, None] < place[None, :]))
+    margins, apart = gaps[above, below], place[below] - place[above]
+    found = []
+    for keys in ((-apart, -margins), (-margins, -apart), (-place[below], place[above])):
+        chosen = np.lexsort(keys[::-1])[:budget]
+        mask = np.zeros(pairs.values.shape, bool)
+        mask[above[chosen], below[chosen]] = True
+        found.append(Variant.of(turned(pairs, mask)))
+    return found
+
+
+def _one_direction(pairs: Pairs, _: float, draws: np.random.Generator, __: Order) -> list[Variant]:
+    forth = np.triu(draws.random(pairs.values.shape) < 0.5, 1)
+    forth |= np.tril(~forth.T, -1)
+    values = np.where(forth, pairs.values, 1.0 - pairs.values.T)
+    return [Variant.of(replace(pairs, values=values))]
+
+
+def _numbering(pairs: Pairs, _: float, draws: np.random.Generator, __: Order) -> list[Variant]:
+    items = draws.permutation(pairs.items)
+    own = np.ix_(items, items)
+    shown = replace(pairs, values=pairs.values[own], votes=pairs.votes[own])
+    return [Variant(shown, items)]
+
+
+_ENTRIES = (
+    Disturbance(
+        "noise", "Noise", "share of pairs turned round", (0.05, 0.1, 0.2, 0.3),
+        "each pair is turned round with the probability of the level", _noise,
+    ),
+    Disturbance(
+        "missing", "Missing pairs", "share of pairs left out", (0.2, 0.5, 0.8),
+        "each pair is left out with the probability of the level", _missing,
+    ),
+    Disturbance(
+        "cycles", "Planted cycles", "share of items in planted cycles", (0.3, 0.6, 1.0),
+        "disjoint triples of items drawn at random beat each other in a circle, with certainty",
+        _cycles,
+    ),
+    Disturbance(
+        "adversarial", "Adversarial", "share of pairs turned round", (0.02, 0.05, 0.1),
+        "the worst, for each query and aggregator, of three ways to turn so many pairs round: "
+        "those furthest apart in the best order, those of the largest margin, and those that "
+        "throw its first items down",
+        _adversarial,
+    ),
+    Disturbance(
+        "direction", "One direction", "asked one way only", (1.0,),
+        "each pair is asked in one order of its two items, drawn at random, and that answer "
+        "tells both",
+        _one_direction,
+    ),
+    Disturbance(
+        "order", "Presentation order", "items shown in random order", (1.0,),
+        "the items are numbered anew at random, which settles ties and pivots in other ways",
+        _numbering,
+    ),
+    Disturbance(
+        "calls", "Calls allowed", "share of pairs that may be asked", (0.1, 0.2, 0.5, 1.0),
+        "so many pairs may be asked: an aggregator that reads all pairs has them drawn at random, "
+        "one that reads as it goes asks for those it wants",
+    ),
+    Disturbance(
+        "runs", "Runs", "runs of QuickSort", (1.0, 2.0, 5.0, 20.0),
+        "Multi-QuickSort takes the mean ranks of so many runs",
+    ),
+)  # fmt: skip
+DISTURBANCES: Mapping[str, Disturbance] = {entry.name: entry for entry in _ENTRIES}

@@ -1,0 +1,71 @@
+"""The preferences that ship with the program: generated, so that nobody's rights are touched.
+
+Items of every query have a true usefulness, which gives their grades. Three judges compare every
+two items in both orders; they err more where the two are close, and prefer the item shown first a
+little. In half of the queries three items of middling usefulness beat each other in a circle, as no
+usefulness can explain.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from shuffleproof.core.aggregate.preferences import Preferences, built
+from shuffleproof.core.seeds import generator
+
+NAME = "sample"
+QUERIES, JUDGES = 12, ("anna", "ben", "chloe")
+SIZES = (8, 10, 12, 16)
+"""Items of a query, in turn."""
+
+STEEP, FIRST = 3.0, 0.35
+"""Slope of an answer's log odds in the difference of usefulness, and what the first is given."""
+
+GRADES = (0.35, 0.75)
+"""From which usefulness on an item has grade 1 and grade 2."""
+
+CIRCLE = 0.9
+"""How likely an answer about a pair of a planted circle keeps to it."""
+
+
+@cache
+def planted() -> Preferences:
+    """Twelve queries, all pairs in both orders by three judges.
+
+    >>> found = planted()
+    >>> found.queries, found.documents, len(found.value)
+    (12, 138, 4662)
+    """
+    rows: list[tuple[int, int, int, float, float, int, int]] = []
+    items, labels = [], []
+    for query in range(QUERIES):
+        count = SIZES[query % len(SIZES)]
+        draws = generator(7, "preferences", NAME, query)
+        useful = draws.permutation((np.arange(count) + 0.5) / count)
+        items.append(tuple(f"d{place + 1}" for place in range(count)))
+        labels.append(np.searchsorted(GRADES, useful, side="right").astype(float))
+        wins = _chances(useful)
+        if query % 2:
+            middle = np.argsort(np.abs(useful - 0.5), kind="stable")[:3].tolist()
+            for one, other in zip(middle, [*middle[1:], middle[0]], strict=True):
+                wins[one, other], wins[other, one] = CIRCLE, 1.0 - CIRCLE
+        for judge in range(len(JUDGES)):
+            answers = draws.random((count, count)) < _shown_first(wins)
+            rows += [
+                (query, one, other, float(answers[one, other]), 1.0, judge, 0)
+                for one in range(count)
+                for other in range(count)
+                if one != other
+            ]
+    names = [f"q{query + 1}" for query in range(QUERIES)]
+    return built(names, items, rows, JUDGES, labels=tuple(labels))
+
+
+def _chances(useful: np.ndarray) -> np.ndarray:
+    """How likely the row's item is preferred to the column's."""
+    return 1.0 / (1.0 + np.exp(-STEEP * (useful[:, None] - useful[None, :])))
+
+
+def _shown_first(wins: np.ndarray) -> np.ndarray:
+    """The same with the row's item shown first."""
+    return 1.0 / (1.0 + (1.0 - wins) / wins * np.exp(-FIRST))

@@ -1,0 +1,101 @@
+"""What the study of preferences is asked."""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.question import Scope
+
+
+@dataclass(frozen=True)
+class PreferenceAggregation(ListlessQuestion):
+    """What is left of an order when preferences contradict themselves, err, or are few?"""
+
+    of_what: ClassVar[str] = "preferences have"
+    needed: ClassVar[tuple[str, ...]] = ("aggregators",)
+    kind: ClassVar[str] = "preferences"
+    title: ClassVar[str] = "Which aggregator survives contradictions, noise and a budget of calls?"
+    source: ClassVar[str] = (
+        "Cohen, Schapire & Singer (JAIR 1999): the greedy order; Ailon & Mohri (Machine Learning "
+        "2010): QuickSort; their bounds"
+    )
+    summary: ClassVar[str] = "aggregators of preferences under noise, cycles and call budgets"
+    doing: ClassVar[str] = "Aggregate preferences"
+    answers: ClassVar[Mapping[str, str]] = {
+        "summary": "a row an aggregator, disturbance, level and measure: mean over queries and "
+        "draws, 95 % bootstrap interval (low, high), queries (n)",
+        "bounds": "a row a proven bound, disturbance and level: the measured mean, the bound, "
+        "whether it holds, queries that it is proven for (n)",
+        "consistency": "cyclic triads, ties, components and whether the best orders are exact",
+        "scale": "a row an aggregator and number of items: calls and seconds on a generated "
+        "tournament",
+        "findings": "sentences",
+    }
+    sample: ClassVar[Mapping[str, Any]] = {
+        "aggregators": ("goa", "sop", "quicksort", "multi-quicksort", "borda", "kemeny"),
+        "draws": 4,
+    }  # fmt: skip
+
+    aggregators: tuple[str, ...] = parameter(
+        (
+            "goa", "gain", "sop", "quicksort", "multi-quicksort", "fuzzy-merge", "borda",
+            "copeland", "kemeny",
+        ),
+        "comma-separated, of `list aggregators`", names="aggregators",
+    )  # fmt: skip
+    disturbances: tuple[str, ...] = parameter(
+        ("noise", "missing", "cycles", "adversarial", "direction", "order", "calls", "runs"),
+        "comma-separated: noise, missing, cycles, adversarial, direction, order, calls, runs",
+        names="disturbances",
+    )
+    levels: tuple[float, ...] = parameter(
+        (), "levels of each disturbance, comma-separated; by default its own", low=0.0
+    )
+    function: str = parameter(
+        "pair-trees@small", "of a ranking data set: the trained function that prefers, or any "
+        "ranker, whose scores contradict nothing",
+    )  # fmt: skip
+    draws: int = parameter(2, "draws of each disturbance, and seeds of who draws", low=1, high=1000)
+    seed: int = parameter(0, "of these draws")
+    queries: int | None = parameter(None, "only the first so many queries", low=1)
+    sizes: tuple[int, ...] = parameter(
+        (100, 300, 1000), "items of generated tournaments on which calls and seconds are counted",
+        low=2, high=5000,
+    )  # fmt: skip
+
+    def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
+        """Open the preferences, or train the function that has them; returns the stored result."""
+        from shuffleproof.core.studies.kinds.preferences import study  # noqa: PLC0415 (only who works pays for it)
+
+        material = yield from study.opened(self, scope)
+        return (yield from study.run(material, self, scope.store))
+
+    def refuse(self, scope: Scope) -> None:
+        """Refuse names that nothing has, and levels that are no shares.
+
+        Raises:
+            UnknownNameError: an aggregator, a disturbance or a ranker that there is not.
+            ParameterError: a level that its disturbance does not take.
+        """
+        from shuffleproof.core.aggregate import disturbances, registry  # noqa: PLC0415 (loads Numba)
+        from shuffleproof.core.studies import names  # noqa: PLC0415 (loads NumPy)
+
+        for name in self.names_of("aggregators"):
+            registry.named(name)
+        for name in self.names_of("disturbances"):
+            disturbances.named(name)
+            for level in self.levels:
+                whole = name == "runs"
+                if not (level >= 1 and level == int(level) if whole else 0 <= level <= 1):
+                    wanted = "whole numbers from 1 on" if whole else "shares from 0 to 1"
+                    raise ParameterError("levels", level, f"{wanted}, as {name} takes them")
+        names.check(names.Names((self.function,)), "small", scope.store)
+
+    def printed(self) -> str:
+        """The sentences."""
+        return "*findings(result), sep='\\n'"

@@ -1,0 +1,403 @@
+"""A study of preferences, told: the preferences, three agreements, disturbances, bounds, calls."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.aggregate.disturbances import AS_IS, DISTURBANCES
+from shuffleproof.core.aggregate.registry import AGGREGATORS
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.headline import BENDS, BREAKS, LARGE, SMALL, SURVIVES
+from shuffleproof.core.studies.kinds.preferences.study import (
+    AGREEMENT,
+    BEST,
+    CALLS,
+    CORRECT,
+    LABEL_LOSS,
+    LOSS,
+    RELEVANCE,
+    SCALE,
+    SECONDS,
+    SHARE,
+    TAU,
+)
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import counted, listed, number
+
+AGGREGATOR = Column("aggregator", "Aggregator")
+DISTURBANCE = Column("disturbance", "Disturbance")
+LEVEL = Column("level", "Level", tables.LEVEL)
+WORDS = {
+    AGREEMENT: "agreement with the preferences", TAU: "τ to the best order", RELEVANCE: RELEVANCE,
+    CORRECT: "share of graded pairs put right",
+}  # fmt: skip
+"""The measures in words."""
+
+SUMMARY = (
+    AGGREGATOR,
+    DISTURBANCE,
+    LEVEL,
+    Column("measure", "Measure"),
+    Column("mean", "Mean", tables.VALUE, "Over queries, after the mean over draws."),
+    *tables.bounds(),
+    tables.QUERIES,
+)
+AS_GIVEN = (
+    AGGREGATOR,
+    Column(AGREEMENT, "Agreement", tables.VALUE, "Share of the preferences' weight agreed with."),
+    Column("short", "Below best", tables.VALUE, "What the best order agrees with more."),
+    Column(TAU, "τ to best", tables.TAU, "Kendall τ to the order that contradicts least."),
+    Column(RELEVANCE, RELEVANCE, tables.VALUE, "Of the items' grades."),
+    Column(CORRECT, "Pairs right", tables.VALUE, "Pairs of unequal grade put right."),
+    Column(CALLS, "Calls", tables.COUNT, "Pairs asked, all queries."),
+)
+BOUNDS = (
+    Column("bound", "Proven"),
+    DISTURBANCE,
+    LEVEL,
+    Column("measured", "Measured", tables.VALUE, "Mean over queries and draws."),
+    Column("limit", "Bound", tables.LEVEL),
+    Column("holds", "Holds", tables.FLAG),
+    tables.QUERIES,
+)
+SCALES = (
+    AGGREGATOR,
+    Column("items", "Items", tables.COUNT),
+    Column("calls", "Calls", tables.COUNT, "Pairs asked."),
+    Column("seconds", "Seconds", tables.SHORT, "Of one order, on this machine."),
+)
+
+
+class Bound(NamedTuple):
+    """What is proven of an aggregator.
+
+    Attributes:
+        aggregator: its name.
+        words: the bound in words.
+        measure: what is measured.
+        limit: the bound.
+        above: whether it is a lower bound.
+    """
+
+    aggregator: str
+    words: str
+    measure: str
+    limit: float
+    above: bool
+
+
+PROVEN = (
+    Bound("goa", "Greedy order: agreement ≥ ½ of the best order's", SHARE, 0.5, above=True),
+    Bound("quicksort", "QuickSort: expected loss ≤ 2 × the least", LOSS, 2.0, above=False),
+    Bound(
+        "quicksort", "QuickSort, two grades: expected errors ≤ those of the preferences",
+        LABEL_LOSS, 1.0, above=False,
+    ),
+)  # fmt: skip
+
+
+def label(name: str) -> str:
+    """What people call an aggregator.
+
+    >>> label("goa"), label("gone")
+    ('Greedy order', 'gone')
+    """
+    return AGGREGATORS[name].title if name in AGGREGATORS else name
+
+
+def names(result: StudyResult) -> list[str]:
+    """The aggregators that are there, in the order asked for."""
+    return list(dict.fromkeys(map(str, result.trials["ranker"])))
+
+
+def families(result: StudyResult) -> list[str]:
+    """The disturbances that are there, in the order asked for."""
+    found = dict.fromkeys(map(str, result.trials["family"]))
+    return [family for family in found if family in DISTURBANCES]
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Who loses most of its agreement under the strongest level of a disturbance, and who least."""
+    there = families(result)
+    family = view.family if view.family in there else there[0] if there else ""
+    frame = summary(result)
+    frame = frame[frame["measure"] == AGREEMENT]
+    given = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
+    if not family:
+        best = str(given.idxmax())
+        return Headline(
+            f"{label(best)} agrees with most of the preferences: {number(given[best])}."
+        )
+    own = frame[frame["disturbance"] == family]
+    level = own["level"].max() if family != "calls" else own["level"].min()
+    left = own[own["level"] == level].set_index("aggregator")["mean"]
+    lost = ((given.reindex(left.index) - left) / given.reindex(left.index)).dropna()
+    if lost.empty:
+        return Headline("No query has a preference.")
+    worst, least = str(lost.idxmax()), str(lost.idxmin())
+    text = f"{label(worst)} loses {lost[worst]:.0%} of its agreement to "
+    text += f"{DISTURBANCES[family].title.lower()} at {level:g}"
+    text += f"; {label(least)} {lost[least]:.0%}." if least != worst else "."
+    most = float(lost[worst])
+    tier = SURVIVES if most < SMALL else BENDS if most < LARGE else BREAKS
+    return Headline(text, tier, "by the mean share of agreement that the worst of them loses")
+
+
+def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    frame = summary(result)
+    yield from map(Finding, findings(result))
+    yield as_given(result)
+    for family in families(result):
+        entry = DISTURBANCES[family]
+        own = people(frame, family)
+        yield Picture(
+            "preferences", (own, entry.title, entry.unit, WORDS[AGREEMENT]),
+            [by_level(result, family)],
+        )  # fmt: skip
+    proven = bounds(result)
+    if len(proven):
+        yield Picture("bounds", (proven,))
+        yield Table(_said(proven), BOUNDS, "Bounds that are proven, and what was measured")
+    found = scaled(result)
+    if len(found):
+        yield Picture("calls", (found,))
+        yield Table(found, SCALES, "Calls and time on generated tournaments")
+    yield Convention(reading(result))
+    yield Table(_said(frame), SUMMARY, "Every number", folded=True)
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    return {
+        "summary": records(summary(result)),
+        "bounds": records(bounds(result)),
+        "consistency": result.facts["consistency"],
+        "scale": records(scale(result)),
+        "findings": findings(result),
+    }
+
+
+def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    made = listed([f"{label(name)} ({AGGREGATORS[name].source})" for name in recipe["aggregators"]])
+    how = "; ".join(
+        f"{DISTURBANCES[one].title.lower()}: {DISTURBANCES[one].summary}"
+        for one in recipe["disturbances"]
+    )
+    whence = {
+        "rankings": "shares of rankings that put one item above another",
+        "judgments": "judged pairs",
+    }.get(facts["origin"], f"what {facts['origin']} says of two documents")
+    return (
+        f"The preferences are {whence}. Orders are made by {made}. Disturbed is: {how} "
+        f"({counted(recipe['draws'], 'draw')}, seed {recipe['seed']}). Agreement is the share of "
+        "the weight of the undisturbed preferences that an order agrees with; the best order is "
+        "Kemeny's of the undisturbed preferences, by subsets, by search with a lower bound where "
+        "more than 20 items are in one strongly connected component."
+    )
+
+
+def reading(result: StudyResult) -> str:
+    """What the numbers are."""
+    facts = result.facts["consistency"]
+    return (
+        f"Agreement, τ and labels are against the preferences as they were given, of "
+        f"{counted(result.facts['queries'], 'query')}; the best order is exact for "
+        f"{facts['exact_queries']:,}. Bounds are against what the aggregator was shown."
+    )
+
+
+def people(frame: pd.DataFrame, family: str, measure: str = AGREEMENT) -> pd.DataFrame:
+    """A disturbance's curves by the aggregators' names, level 0 as the preferences were given."""
+    own = frame[(frame["measure"] == measure) & (frame["disturbance"] == family)]
+    if family not in {"calls", "runs"} and len(own):
+        given = frame[(frame["measure"] == measure) & (frame["disturbance"] == AS_IS)]
+        given = given[given["aggregator"].isin(own["aggregator"])]
+        own = pd.concat([given, own])
+    own = own.sort_values("level", kind="stable")
+    return own.assign(aggregator=own["aggregator"].map(label)).reset_index(drop=True)
+
+
+def summary(result: StudyResult) -> pd.DataFrame:
+    """Aggregator, disturbance, level, measure, mean, interval and number of queries."""
+    frame = result.summarised().rename(columns={"ranker": "aggregator", "family": "disturbance"})
+    return frame.loc[frame["disturbance"] != SCALE, tables.keys(SUMMARY)].reset_index(drop=True)
+
+
+def by_level(result: StudyResult, family: str) -> Table:
+    """Agreement under a disturbance: aggregators × levels."""
+    frame = people(summary(result), family)
+    title = f"{WORDS[AGREEMENT].capitalize()} under {DISTURBANCES[family].title.lower()}"
+    value = Column("mean", "", tables.VALUE)
+    return tables.wide(
+        frame, [AGGREGATOR], "level", value, f"{title} ({DISTURBANCES[family].unit})"
+    )
+
+
+def as_given(result: StudyResult) -> Table:
+    """Three agreements of every aggregator with nothing disturbed, and its calls."""
+    rows = []
+    for name in names(result):
+        of = {
+            one: result.per_query(name, AS_IS, 0.0, one)
+            for one in (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, BEST)
+        }
+        row = {one: known_mean(np.asarray(of[one], np.float64)) for one in (*WORDS, BEST)}
+        calls = round(float(np.nansum(of[CALLS])))
+        rows.append(
+            {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
+        )
+    frame = pd.DataFrame(rows, columns=tables.keys(AS_GIVEN))
+    table = Table(frame, AS_GIVEN, "Nothing disturbed: three agreements, which are three things")
+    lacking = [one for one in (RELEVANCE, CORRECT) if one not in result.measures]
+    return table.without(*lacking)
+
+
+def bounds(result: StudyResult) -> pd.DataFrame:
+    """What is proven, and the measured mean under every disturbance that it is proven for."""
+    points = result.trials[["ranker", "family", "level"]].drop_duplicates()
+    rows = []
+    for one in PROVEN:
+        own = points[points["ranker"] == one.aggregator]
+        for family, level in zip(own["family"].astype(str), own["level"].tolist(), strict=True):
+            values = result.draws(one.aggregator, family, level, one.measure)
+            values = np.asarray(values, np.float64)
+            known = np.isfinite(values).all(axis=0)
+            if not known.any():
+                continue
+            mean = float(values[:, known].mean())
+            holds = mean >= one.limit if one.above else mean <= one.limit
+            rows.append(
+                {"bound": one.words, "disturbance": family, "level": level,
+                 "measured": mean, "limit": one.limit, "holds": bool(holds), "n": int(known.sum())}
+            )  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(BOUNDS))
+
+
+def scale(result: StudyResult) -> pd.DataFrame:
+    """Calls and seconds of every aggregator by the number of items."""
+    rows = result.trials[result.trials["family"] == SCALE]
+    found = [
+        {"aggregator": name, "items": int(level)}
+        | {one: float(result.draws(name, SCALE, level, one)[0, 0]) for one in (CALLS, SECONDS)}
+        for name, level in zip(rows["ranker"].astype(str), rows["level"].tolist(), strict=True)
+    ]
+    return pd.DataFrame(found, columns=tables.keys(SCALES))
+
+
+def scaled(result: StudyResult) -> pd.DataFrame:
+    """The same by the names that people call aggregators by."""
+    found = scale(result)
+    return found.assign(aggregator=found["aggregator"].map(label))
+
+
+def findings(result: StudyResult) -> list[str]:
+    """The preferences, the three agreements, what harms most, and the bounds, in sentences."""
+    return [
+        *filter(None, (_preferences(result), _agreements(result), _harm(result), _calls(result))),
+        *_proven(bounds(result)),
+    ]
+
+
+def _first(frame: pd.DataFrame, column: str, *, rising: bool = False) -> "pd.Series[Any]":
+    """The row of the largest value, or of the least."""
+    return frame.sort_values(column, ascending=rising, kind="stable").iloc[0]
+
+
+def _preferences(result: StudyResult) -> str:
+    facts = result.facts["consistency"]
+    text = (
+        f"{counted(facts['pairs'], 'pair')} of {counted(facts['items'], 'item')} in "
+        f"{counted(len(result.query_ids), 'query')}: {facts['cyclic_rate']:.1%} of "
+        f"{counted(facts['triads'], 'triad')} are cyclic"
+    )
+    return f"{text}, so no order agrees with all." if facts["cyclic_triads"] else f"{text}."
+
+
+def _agreements(result: StudyResult) -> str:
+    frame = as_given(result).frame
+    if not frame[AGREEMENT].notna().any():
+        return ""
+    best = _first(frame, AGREEMENT)
+    text = f"{best['aggregator']} agrees most with the preferences ({number(best[AGREEMENT])})"
+    if RELEVANCE not in frame or not frame[RELEVANCE].notna().any():
+        return f"{text}."
+    other = _first(frame, RELEVANCE)
+    if other[RELEVANCE] == best[RELEVANCE]:
+        value = number(best[RELEVANCE])
+        return f"{text}, and no other does better by the labels ({RELEVANCE} {value})."
+    return (
+        f"{text}; by the labels {other['aggregator']} is best ({RELEVANCE} "
+        f"{number(other[RELEVANCE])}, {best['aggregator']} {number(best[RELEVANCE])}): agreement "
+        "with the preferences is not agreement with the truth."
+    )
+
+
+def _harm(result: StudyResult) -> str:
+    frame = summary(result)
+    frame = frame[frame["measure"] == AGREEMENT]
+    given = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
+    said = []
+    for family in families(result):
+        own = frame[frame["disturbance"] == family]
+        if family in {"calls", "runs"} or own.empty:
+            continue
+        left = own[own["level"] == own["level"].max()].set_index("aggregator")["mean"]
+        lost = (given.reindex(left.index) - left).dropna()
+        if len(lost):
+            worst = str(lost.idxmax())
+            said.append(
+                f"{DISTURBANCES[family].title.lower()} at {own['level'].max():g} "
+                f"{label(worst)} ({number(lost[worst])})"
+            )
+    return f"What costs whom most agreement: {'; '.join(said)}." if said else ""
+
+
+def _calls(result: StudyResult) -> str:
+    frame = people(summary(result), "calls")
+    if frame.empty:
+        return ""
+    few = frame[frame["level"] == frame["level"].min()]
+    best = _first(few, "mean")
+    return (
+        f"With {few['level'].iloc[0]:.0%} of the pairs asked {best['aggregator']} agrees most "
+        f"({number(best['mean'])})."
+    )
+
+
+def _proven(frame: pd.DataFrame) -> list[str]:
+    said = []
+    for words, own in frame.groupby("bound", sort=False):
+        above = bool(own["limit"].iloc[0] < 1)
+        nearest = _first(own, "measured", rising=above)
+        verdict = "holds everywhere" if own["holds"].all() else "is broken by the means"
+        said.append(f"{words}: {verdict}; nearest {number(nearest['measured'])}{_at(nearest)}.")
+    return said
+
+
+def _at(row: Any) -> str:
+    if row["disturbance"] == AS_IS:
+        return ", with nothing disturbed"
+    return f", under {DISTURBANCES[row['disturbance']].title.lower()} at {row['level']:g}"
+
+
+def _said(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with the names that people call aggregators and disturbances by."""
+    titles = {AS_IS: "Nothing", **{name: one.title for name, one in DISTURBANCES.items()}}
+    named = {"disturbance": frame["disturbance"].map(titles)}
+    if "aggregator" in frame:
+        named["aggregator"] = frame["aggregator"].map(label)
+    return frame.assign(**named)

@@ -1,0 +1,483 @@
+"""Aggregators of preferences, disturbed: how far the order agrees with what it was made of.
+
+Agreement with the preferences, nearness to the order that contradicts them least (Kemeny's) and
+agreement with the labels are three different things; each is measured against the preferences as
+they were given, whatever the aggregator was shown. What bounds are proven of is measured against
+what it was shown.
+"""
+
+import hashlib
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int64
+
+from shuffleproof.core.aggregate import kernels, planted, scores, stored
+from shuffleproof.core.aggregate.consistency import agreement_of, of_pairs
+from shuffleproof.core.aggregate.disturbances import (
+    AS_IS,
+    DISTURBANCES,
+    Variant,
+    calls_at,
+)
+from shuffleproof.core.aggregate.kemeny import Kemeny, kemeny
+from shuffleproof.core.aggregate.preferences import Pairs, Preferences, pairs_of_matrix
+from shuffleproof.core.aggregate.registry import AGGREGATORS, Aggregation, Terms, aggregate
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.pairs.function import preferences_of
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
+from shuffleproof.core.studies.study import Found, Trial
+
+if TYPE_CHECKING:
+    from shuffleproof.core.studies.question import Scope
+
+AGREEMENT, TAU, RELEVANCE, CORRECT = "agreement", "tau to best", "NDCG@10", "pair accuracy"
+"""With the preferences given, with the best order of them, and twice with the labels."""
+
+CALLS, SHARE, LOSS, LABEL_LOSS, BEST, SECONDS = (
+    "calls", "agreement of best", "loss of least", "errors of preferences", "best agreement",
+    "seconds",
+)  # fmt: skip
+"""Of a query beside: pairs asked; of what the aggregator was shown, its agreement as a share of the
+best order's, its loss as a multiple of the least, and its errors on pairs of unequal grade as a
+multiple of the preferences'; the most that any order agrees with the preferences given; seconds."""
+
+STORED = (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, SHARE, LOSS, LABEL_LOSS, BEST, SECONDS)
+SCALE = "items"
+"""The family of rows that are measured on generated tournaments: their level is the size."""
+
+EXACT = 15
+"""Items of a component to which the least loss of what an aggregator was shown is searched for."""
+
+LARGE = {"kemeny": 100, "fuzzy-merge": 1000}
+ALL_PAIRS = 1000
+"""Items to which aggregators are run on generated tournaments: these, and those that read all."""
+
+NEAR = 1e-9
+
+Order: TypeAlias = Int64[np.ndarray, " items"]
+
+
+@dataclass(frozen=True)
+class Material:
+    """What orders are made of.
+
+    Attributes:
+        name: what it is called.
+        queries: their ids.
+        pairs: the preferences, by query.
+        labels: the grades, by query, NaN where there is none; empty: none is known.
+        digest: of all of that.
+        origin: what the preferences are from, in words.
+    """
+
+    name: str
+    queries: tuple[str, ...]
+    pairs: tuple[Pairs, ...]
+    labels: tuple[Float64[np.ndarray, " items"], ...]
+    digest: str
+    origin: str
+
+    @classmethod
+    def of(cls, name: str, found: Preferences, queries: int | None) -> "Material":
+        """Stored preferences, of the first so many queries."""
+        kept = range(found.queries if queries is None else min(queries, found.queries))
+        return cls.made(
+            name, tuple(found.query_ids[one] for one in kept),
+            tuple(found.pairs(one) for one in kept),
+            tuple(found.labels[one] for one in kept) if found.labels else (),
+            "rankings" if found.rankings else "judgments",
+        )  # fmt: skip
+
+    @classmethod
+    def made(
+        cls,
+        name: str,
+        queries: tuple[str, ...],
+        pairs: tuple[Pairs, ...],
+        labels: tuple[np.ndarray, ...],
+        origin: str,
+    ) -> "Material":
+        """The same with its digest."""
+        digest = hashlib.sha256(repr((queries, bool(labels))).encode())
+        for one in pairs:
+            for array in (one.values, one.votes if one.weigh else np.zeros(0)):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        for own in labels:
+            digest.update(np.asarray(own, np.float64).tobytes())
+        return cls(name, queries, pairs, labels, digest.hexdigest(), origin)
+
+    @cached_property
+    def best(self) -> tuple[Kemeny, ...]:
+        """The best order found of every query."""
+        return tuple(kemeny(one.weights) for one in self.pairs)
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        aggregators: their names.
+        disturbances: their names.
+        levels: of each disturbance; empty: its own.
+        function: what prefers, where the data are a ranking data set.
+        draws: of each disturbance.
+        seed: of the draws.
+        queries: only the first so many; None: all.
+        sizes: of generated tournaments.
+        material: digest of the preferences.
+        measures: as text.
+    """
+
+    kind: str = field(default=PreferenceAggregation.kind, init=False)
+    aggregators: tuple[str, ...]
+    disturbances: tuple[str, ...]
+    levels: tuple[float, ...]
+    function: str
+    draws: int
+    seed: int
+    queries: int | None
+    sizes: tuple[int, ...]
+    material: str
+    measures: tuple[str, ...]
+    stored: tuple[str, ...] = field(default=STORED, init=False)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: as they are, then disturbance by disturbance.
+
+        >>> plan = Plan(("goa",), ("calls", "runs"), (1.0,), "", 2, 0, None, (100,), "", ())
+        >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
+        [('none', 0.0, 0), ('calls', 1.0, 0), ('calls', 1.0, 1), ('items', 100.0, 0)]
+        """
+        rows = [Trial(name, AS_IS, 0.0, draw) for draw in range(self.draws)
+                for name in self.aggregators if draw == 0 or AGGREGATORS[name].random]  # fmt: skip
+        for family in self.disturbances:
+            own = [name for name in self.aggregators if family != "runs" or _runs(name)]
+            rows += [
+                Trial(name, family, level, draw)
+                for level in self.levels or DISTURBANCES[family].levels
+                for draw in range(self.draws)
+                for name in own
+            ]
+        rows += [
+            Trial(name, SCALE, float(size), 0)
+            for size in self.sizes
+            for name in self.aggregators
+            if size <= largest(name)
+        ]
+        return tuple(Cell(row, 0, self._digest(row)) for row in rows)
+
+    def _digest(self, row: Trial) -> str:
+        """The key of a cell; other aggregators, disturbances and levels do not enter it."""
+        facts = {
+            "kind": self.kind, "aggregator": row.ranker, "family": row.family, "level": row.level,
+            "draw": row.draw, "seed": self.seed, "material": self.material,
+            "queries": self.queries, "measures": list(self.stored),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def _runs(name: str) -> bool:
+    """Whether an aggregator runs QuickSort as often as it is told."""
+    return name in {"multi-quicksort", "rrf"}
+
+
+def largest(name: str) -> int:
+    """Up to how many items an aggregator is timed."""
+    return LARGE.get(name, 5000 if AGGREGATORS[name].adaptive else ALL_PAIRS)
+
+
+def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, None, Material]:
+    """The preferences of a name, a key or a file; of a ranking data set those of a function.
+
+    Raises:
+        ArtefactError: nothing of that name.
+        LetorError, DataError: a malformed file.
+    """
+    store, data = scope.store, scope.data
+    if data == planted.NAME and data not in store.names():
+        return Material.of(data, planted.planted(), asked.queries)
+    if not is_data_set(data, store):
+        return Material.of(data, stored.find(data, store), asked.queries)
+    bench = yield from scope.opened(lists_of())
+    function = yield from bench.identified(asked.function)
+    base = bench.test_lists(asked.queries)
+    dataset, lists = base.dataset, base.lists
+    matrices = preferences_of(function.ranker, dataset, lists)
+    grades = dataset.labels[lists.rows].astype(np.float64)
+    return Material.made(
+        data, tuple(dataset.query_ids[query] for query in lists.queries.tolist()),
+        tuple(pairs_of_matrix(np.asarray(one, np.float64)) for one in matrices),
+        tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
+        asked.function,
+    )  # fmt: skip
+
+
+def lists_of() -> ListRecipe:
+    """All documents of a query, in the file's order."""
+    return ListRecipe(("file-order",), depth=None)
+
+
+def is_data_set(data: str, store: Store) -> bool:
+    """Whether a name or a folder is of a ranking data set."""
+    names = store.names()
+    if data in names:
+        return names[data].kind == catalogue.KIND
+    return f"{data}-fold1" in names or Path(data).is_dir()
+
+
+def run(
+    material: Material, asked: PreferenceAggregation, store: Store
+) -> Generator[Progress, None, Artefact]:
+    """Disturb the preferences, make an order of each query by every aggregator, measure it."""
+    measures = (AGREEMENT, TAU, *((RELEVANCE, CORRECT) if material.labels else ()))
+    plan = Plan(
+        asked.aggregators, asked.disturbances, asked.levels, asked.function, asked.draws,
+        asked.seed, asked.queries, asked.sizes, material.digest, measures,
+    )  # fmt: skip
+    work = _Work(material, asked.seed)
+
+    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+        values = yield from work.values(cell.row)
+        sizes = [one.items for one in material.pairs]
+        return {"queries": len(sizes), "set_size": float(np.mean(sizes))}, {"values": values}
+
+    return (
+        yield from engine.run(
+            store, plan, list(material.queries), lambda: _facts(material),
+            by_cells(plan, store.records, material.queries, compute),
+        )
+    )  # fmt: skip
+
+
+def _facts(material: Material) -> dict[str, Any]:
+    """What is known of the preferences before anything is disturbed."""
+    rows = [of_pairs(one) for one in material.pairs]
+    summed = ("items", "pairs", "ties", "triads", "cyclic_triads", "asymmetric_pairs")
+    found: dict[str, Any] = {name: sum(row[name] for row in rows) for name in summed}
+    found["cyclic_rate"] = found["cyclic_triads"] / found["triads"] if found["triads"] else 0.0
+    found["largest_component"] = max(row["largest_component"] for row in rows)
+    found["exact_queries"] = sum(one.exact for one in material.best)
+    return {
+        "data": material.name, "queries": len(rows), "origin": material.origin,
+        "consistency": found,
+    }  # fmt: skip
+
+
+class _Work:
+    """The preferences with what several cells share: one disturbance at a time."""
+
+    def __init__(self, material: Material, seed: int) -> None:
+        """Begin with nothing disturbed."""
+        self.material, self.seed = material, seed
+        self.at: tuple[str, float, int] | None = None
+        self.shown: list[list[Shown]] = []
+
+    def values(
+        self, row: Trial
+    ) -> Generator[Progress, None, Float32[np.ndarray, "stored queries"]]:
+        """STORED of every query, as the row wants it."""
+        found = np.full((len(STORED), len(self.material.queries)), np.nan, np.float32)
+        if row.family == SCALE:
+            found[[STORED.index(CALLS), STORED.index(SECONDS)]] = _timed(row)
+            return found
+        if self.at != (row.family, row.level, row.draw):
+            self.at = (row.family, row.level, row.draw)
+            self.shown = [list(self._shown(query, row)) for query in range(found.shape[1])]
+        orders = []
+        for query, variants in enumerate(self.shown):
+            if query % 16 == 0:
+                yield Progress(query, found.shape[1], "queries")
+            measured = (self._measured(query, one, row) for one in variants)
+            order, found[:, query] = min(measured, key=lambda one: np.nan_to_num(one[1][0]))
+            orders.append(order)
+        if self.material.labels:
+            found[STORED.index(RELEVANCE)] = self._relevance(orders)
+        return found
+
+    def _relevance(self, orders: Sequence[Order]) -> Float32[np.ndarray, " queries"]:
+        """NDCG@10 of every query; an item without a grade is not relevant."""
+        dataset, lists = self._labelled
+        ranks = np.concatenate([-np.argsort(order).astype(np.float32) for order in orders])
+        return evaluate([Measure.parse(RELEVANCE)], dataset, lists, ranks)[0]
+
+    @cached_property
+    def _labelled(self) -> tuple[RankingDataset, CandidateLists]:
+        """The items with their grades, as lists of documents without features."""
+        grades = np.nan_to_num(np.concatenate(self.material.labels)).astype(np.float32)
+        bounds = offsets_of(np.array([len(own) for own in self.material.labels]))
+        rows = np.empty((len(grades), 0), np.float32)
+        dataset = RankingDataset(rows, grades, bounds, self.material.queries, ())
+        return dataset, CandidateLists.everything(dataset)
+
+    def _shown(self, query: int, row: Trial) -> "Iterator[Shown]":
+        pairs, best = self.material.pairs[query], self.material.best[query]
+        entry = DISTURBANCES.get(row.family)
+        if entry is None or entry.make is None:
+            yield Shown.of(Variant.of(pairs))
+            return
+        name = self.material.queries[query]
+        draws = generator(self.seed, "preferences", row.family, row.level, row.draw, name)
+        yield from map(Shown.of, entry.make(pairs, row.level, draws, best.order))
+
+    def _measured(
+        self, query: int, shown: "Shown", row: Trial
+    ) -> tuple[Order, Float64[np.ndarray, " stored"]]:
+        """An order, and STORED of it; NDCG is left to all queries together."""
+        pairs, best = self.material.pairs[query], self.material.best[query]
+        terms = Terms(seed=row.draw)
+        if row.family == "calls":
+            terms = replace(terms, calls=calls_at(row.level, pairs))
+        elif row.family == "runs":
+            terms = replace(terms, runs=int(row.level))
+        start = time.perf_counter()
+        made = shown.known(row.ranker, terms) or aggregate(row.ranker, shown.variant.pairs, terms)
+        seconds = time.perf_counter() - start
+        order, total = shown.variant.items[made.order], float(np.nansum(pairs.weights))
+        agreement = agreement_of(pairs, order)
+        grades = self.material.labels[query] if self.material.labels else None
+        return order, np.array([
+            np.nan if agreement is None else agreement,
+            nearness(order, best.order),
+            np.nan,
+            np.nan if grades is None else correct(grades, order),
+            made.calls,
+            *shown.bounded(made, row.family),
+            shown.errors(grades, order),
+            1.0 - best.bound / total if total else np.nan,
+            seconds,
+        ])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What an aggregator is shown, with what bounds are measured against.
+
+    Attributes:
+        variant: the preferences.
+        total: the weight of all of them.
+        most: no order agrees with more.
+        least: the least loss of an order; NaN where that is not known exactly, or where a pair is
+            missing or does not add up to 1, of which nothing is proven.
+        best: the best order, where it was searched for.
+    """
+
+    variant: Variant
+    total: float
+    most: float
+    least: float
+    best: Order | None = None
+
+    @classmethod
+    def of(cls, variant: Variant) -> "Shown":
+        """Preferences with the best that any order makes of them, where that is found quickly."""
+        pairs, weights = variant.pairs, variant.pairs.weights
+        total = float(np.nansum(weights))
+        loosest = float(np.nan_to_num(np.minimum(weights, weights.T)).sum()) / 2
+        parts = scores.components(kernels.margins(weights) > 0)
+        if np.bincount(parts, minlength=1).max() > EXACT:
+            return cls(variant, total, total - loosest, np.nan)
+        best = kemeny(weights, highs=False)
+        sums = (pairs.values + pairs.values.T)[np.triu_indices(pairs.items, 1)]
+        proven = bool((np.abs(sums - 1.0) <= NEAR).all()) and not pairs.weigh
+        least = best.cost if proven else np.nan
+        return cls(variant, total, total - best.bound, least, best.order)
+
+    def known(self, aggregator: str, terms: Terms) -> Aggregation | None:
+        """What Kemeny's aggregator would make, where that was made before: the same order."""
+        if aggregator != "kemeny" or terms.calls is not None or self.best is None:
+            return None
+        pairs = self.variant.pairs
+        missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
+        return Aggregation(self.best, pairs.count, missing, complete=True)
+
+    def bounded(self, made: Aggregation, family: str) -> tuple[float, float]:
+        """Agreement as a share of the best order's, loss as a multiple of the least.
+
+        Nothing is proven of an order of some pairs alone.
+        """
+        if family == "calls" or not self.most:
+            return np.nan, np.nan
+        agreed = float(kernels.agreement(self.variant.pairs.weights, made.order))
+        loss = self.total - agreed
+        return agreed / self.most, loss / self.least if self.least > NEAR else np.nan
+
+    def errors(self, grades: np.ndarray | None, order: Order) -> float:
+        """Errors on pairs of unequal grade over those of the preferences, where there are two."""
+        if grades is None or np.isnan(self.least) or len(np.unique(grades)) != 2:
+            return np.nan
+        own = grades[self.variant.items]
+        better = own[:, None] > own[None, :]
+        wrong = float(self.variant.pairs.values.T[better].sum())
+        return inverted(grades, order) / wrong if wrong > NEAR else np.nan
+
+
+def nearness(order: Order, best: Order) -> float:
+    """Kendall's τ of two orders without ties; NaN of fewer than two items.
+
+    >>> nearness(np.array([0, 1, 2]), np.array([2, 1, 0])), nearness(best := np.arange(3), best)
+    (-1.0, 1.0)
+    """
+    items = len(order)
+    if items < 2:
+        return np.nan
+    place = np.empty(items, np.int64)
+    place[best] = np.arange(items)
+    apart = int(np.triu(place[order][:, None] > place[order][None, :], 1).sum())
+    return 1.0 - 4.0 * apart / (items * (items - 1))
+
+
+def inverted(grades: np.ndarray, order: Order) -> int:
+    """Pairs of unequal grade whose worse item stands first; items without a grade count not."""
+    own = grades[order]
+    return int(np.triu(own[:, None] < own[None, :], 1).sum())
+
+
+def correct(grades: np.ndarray, order: Order) -> float:
+    """The share of pairs of unequal grade whose better item stands first; NaN without any.
+
+    >>> correct(np.array([0.0, 2.0, 1.0, np.nan]), np.array([1, 3, 0, 2]))
+    0.6666666666666666
+    """
+    wrong, right = inverted(grades, order), inverted(grades, order[::-1])
+    return right / (right + wrong) if right + wrong else np.nan
+
+
+def tournament(items: int, seed: int = 0) -> Pairs:
+    """A noisy tournament of so many items: preferences of usefulness, one in ten turned round."""
+    draws = generator(seed, "preferences", SCALE, items)
+    values = 1.0 / (1.0 + np.exp(-8.0 * (useful := draws.random(items))[:, None] + 8.0 * useful))
+    values = np.where(np.triu(draws.random(values.shape) < 0.1, 1), values.T, values)
+    values = np.triu(values, 1) + np.tril(1.0 - np.triu(values, 1).T, -1)
+    np.fill_diagonal(values, np.nan)
+    return Pairs(values, np.ones(values.shape, np.float64))
+
+
+def _timed(row: Trial) -> Float64[np.ndarray, "2 1"]:
+    """Calls and seconds of an aggregator on a generated tournament, after one small one."""
+    aggregate(row.ranker, tournament(8))
+    pairs = tournament(int(row.level))
+    _ = pairs.weights, pairs.count
+    start = time.perf_counter()
+    made = aggregate(row.ranker, pairs)
+    return np.array([[made.calls], [time.perf_counter() - start]], np.float64)

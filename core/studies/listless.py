@@ -1,0 +1,63 @@
+"""A question of data that have no candidate lists: a text collection, preferences between pairs.
+
+A study of this kind is told once like any other (`core.studies.question`); what is opened is the
+data instead of a workbench, and its flags are those of its fields alone.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.studies.question import Facts, Question, Scope
+
+if TYPE_CHECKING:
+    from shuffleproof.core.studies.names import Names
+
+
+@dataclass(frozen=True)
+class ListlessQuestion(Question):
+    """What a study of such data is asked."""
+
+    of_what: ClassVar[str]
+    """The data, in words."""
+
+    needed: ClassVar[tuple[str, ...]]
+    """What its fields must name at least one of, as `parameter(names=…)` says it."""
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> "Question":
+        """The question that a stored study has answered."""
+        del facts
+        return cls.from_plain({one.name: recipe[one.name] for one in parameters(cls)})
+
+    def named(self) -> "Names":
+        """The measures that it names; what else it names is looked up by `refuse`."""
+        from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
+
+        return Names(measures=self.names_of("measures"))
+
+    def check(self, scope: Scope, *, from_outside: bool = False) -> None:
+        """Refuse what can be known before anything is read.
+
+        Args:
+            scope: what it is asked of.
+            from_outside: of no meaning here: nothing of this machine is named.
+
+        Raises:
+            UnknownNameError: a name that nothing has.
+            UsageError: nothing is named, or candidate lists of data that have none.
+        """
+        del from_outside
+        for what in self.needed:
+            if not self.names_of(what):
+                raise UsageError(f"a study needs a {what[:-1]}: name at least one")
+        self.refuse(scope)
+        if scope.lists or scope.preset:
+            given = ", ".join([*(scope.lists or ()), *(["preset"] if scope.preset else [])])
+            raise UsageError(f"{self.of_what} no candidate lists and no presets: leave out {given}")
+
+    def names_of(self, what: str) -> tuple[Any, ...]:
+        """What its fields name, of one sort."""
+        fields = [one.name for one in parameters(self) if one.names == what]
+        return tuple(name for field in fields for name in getattr(self, field))

@@ -1,0 +1,83 @@
+"""The page Preferences: its study, a query's order for so many calls, its cycles, other sets."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.aggregate import planted, stored
+from shuffleproof.core.aggregate.consistency import agreement_of, cycles_of
+from shuffleproof.core.aggregate.registry import Terms, aggregate, spent
+from tests import app_pages
+from tests.app_pages import words
+
+SAMPLE = planted.planted()
+opened = partial(app_pages.opened, "preferences", data="sample")
+
+
+@pytest.fixture
+def store(dashboard, tmp_path):
+    return dashboard(tmp_path)
+
+
+def shown(page, column):
+    (frame,) = (one.value for one in page.dataframe if column in one.value)
+    return frame
+
+
+@pytest.mark.usefixtures("store")
+def test_the_stored_study_is_told_and_its_disturbance_chosen():
+    page = opened()
+    assert "of its agreement to noise" in words(page)
+    assert len(shown(page, "short")) == 6
+    levels, matrix = page.get("plotly_chart")
+    assert "against Noise" in levels.proto.alt
+    page = opened(query={"disturbance": "calls", "measure": "NDCG@10"})
+    assert page.get("plotly_chart")[0].proto.alt.startswith("NDCG@10 against Calls allowed")
+    assert matrix.proto.alt.startswith("Matrix of preferences")
+
+
+@pytest.mark.usefixtures("store")
+def test_a_query_is_ordered_for_so_many_calls():
+    query, calls = 3, 40
+    pairs, items = SAMPLE.pairs(query), SAMPLE.items[query]
+    page = opened(query={"asked": "q4", "aggregator": "quicksort", "calls": str(calls)})
+    made = aggregate("quicksort", pairs, Terms(calls=calls))
+    assert list(shown(page, "against")["item"]) == [items[item] for item in made.order]
+    assert f"agrees with {agreement_of(pairs, made.order):.3f} of" in words(page)
+    assert f"asked about {calls} of 120 pairs, and wants more" in words(page)
+    found = spent("quicksort", pairs, Terms(calls=calls))
+    labels = [button.label for button in page.get("download_button")]
+    assert any(f"Next {len(found.following)} pairs" in label for label in labels)
+    every = opened(query={"asked": "q4", "aggregator": "quicksort"})
+    assert "wants more" not in words(every)
+
+
+@pytest.mark.usefixtures("store")
+def test_the_worst_cycle_is_ringed():
+    page = opened(query={"asked": "q4"})
+    worst = cycles_of(SAMPLE.pairs(3), SAMPLE.items[3], "q4")[0]
+    alt = page.get("plotly_chart")[-1].proto.alt
+    ringed = alt.partition("the cycle ")[2].rstrip(".").split(" > ")
+    assert tuple(ringed) == worst.items
+
+
+def test_what_is_asked_next_is_what_the_aggregator_lacks():
+    pairs = SAMPLE.pairs(3)
+    found = spent("heap-top-k", pairs, Terms(calls=30, top=3))
+    both = np.concatenate([found.asked, found.following])
+    assert len({frozenset(pair) for pair in both.tolist()}) == len(both), "nothing is asked twice"
+    assert len(found.asked) == 30
+    assert len(spent("goa", pairs, Terms(calls=pairs.count)).following) == 0
+
+
+def test_a_set_without_a_study_has_the_command(store, tmp_path):
+    file = tmp_path / "judged.csv"
+    file.write_text("query,a,b\n1,x,y\n1,y,z\n1,z,x\n2,v,w\n")
+    stored.ingest([file], "judged", store)
+    page = opened(query={"preferences": "judged"})
+    assert "No study of these preferences is stored yet." in words(page)
+    assert any("study preferences --data judged" in one.value for one in page.code)
+    assert "x > y > z" in str([one.options for one in page.selectbox])
+    page = opened(query={"preferences": "judged", "asked": "2"})
+    assert "No three items of this query beat each other in a circle." in words(page)
