@@ -80,7 +80,7 @@ SECTIONS = {
     "Labs": (
         Page(
             "Preferences", "preferences", preferences.page,
-            ("preferences", "study", "disturbance", "measure", "asked", "aggregator", "calls"),
+            ("preferences", "study", "disturbance", "measure"),
         ),
         Page("Retrieval", "retrieval", retrieval.page, ("collection", "study")),
     ),

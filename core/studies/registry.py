@@ -10,8 +10,8 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
+from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES
+from shuffleproof.core.studies.registry import LISTLESS
 from tests import small_collection
 from tests.places import ROOT
 from tests.small_set import LETOR
@@ -120,7 +120,8 @@ def test_a_line_of_the_readme_does_what_it_says(line, folder, key, monkeypatch, 
     monkeypatch.chdir(folder)
     words = shlex.split((starting(line, INSTEAD) or line).replace(KEY, key))
     planned = line.startswith(PLANNED)
-    preset = [] if "--preset" in words or words[1] in COLLECTION_STUDIES else ["--preset", "small"]
+    listless = "--preset" in words or words[1] in LISTLESS
+    preset = [] if listless else ["--preset", "small"]
     more = ["--dry-run", *preset] if planned and preset else []
     more += ["--dry-run"] if planned and not more else []
     store = "new" if words[0] in {"ingest", "ingest-collection"} else "store"
