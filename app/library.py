@@ -25,7 +25,7 @@ from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES
+from shuffleproof.core.studies.registry import LISTLESS
 
 AT_ONCE = 100_000_000
 """Bytes up to which an archive is written while the browser waits; larger ones by a job."""
@@ -206,7 +206,7 @@ def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
     kind = entry.key.kind
     if kind == "study" and is_of_runs(entry.artefact.recipe):
         return "benchmark", {"study": str(entry.key)}
-    if kind == "study" and entry.artefact.recipe["kind"] in COLLECTION_STUDIES:
+    if kind == "study" and entry.artefact.recipe["kind"] in LISTLESS:
         return opened.place(entry.artefact)
     data = data_of(entries()).get(str(entry.key), "")
     if kind == "scores" or data not in state.data_sets():

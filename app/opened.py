@@ -13,7 +13,7 @@ import streamlit as st
 
 from shuffleproof.app import services, state
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.registry import COLLECTION_STUDIES, page_of
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, page_of
 from shuffleproof.core.studies.result import StudyResult
 
 
@@ -49,9 +49,10 @@ def stored(kind: str, data: str) -> dict[str, Artefact]:
 
 
 def place(artefact: Artefact) -> tuple[str, dict[str, str]]:
-    """The page that shows a study, and what its address must say: a data set or a collection."""
+    """The page that shows a study, and what its address must say: of which data it is."""
     kind, data = str(artefact.recipe["kind"]), str(artefact.facts.get("data", ""))
     of = "collection" if kind in COLLECTION_STUDIES else state.USE
+    of = "preferences" if kind in PREFERENCE_STUDIES else of
     return page_of(kind), {of: data, "study": str(artefact.key)}
 
 
