@@ -433,7 +433,10 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         ),
     )  # fmt: skip
     names.add_argument(
-        "of", nargs="?", metavar="RANKER", help="whose `recipe`: every field of it, as dlcm@paper"
+        "of",
+        nargs="?",
+        metavar="RANKER",
+        help="whose `recipe`: all its fields, as dlcm@paper, snrm@tuned",
     )
     names.add_argument(
         "--all", action="store_true", help="of what is stored: parts of cross-fittings too"

@@ -19,7 +19,7 @@ from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.retrieval.name import TRAINED, parsed
+from shuffleproof.core.retrieval.name import is_trained
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
@@ -192,13 +192,13 @@ def look_over(arguments: argparse.Namespace) -> None:
 
 def trains_retriever(arguments: argparse.Namespace) -> bool:
     """Whether `train` is asked for what searches a text collection, not for a ranker of lists."""
-    base = parsed(str(getattr(arguments, "ranker", "")))[0]
-    return arguments.command == "train" and base in TRAINED
+    return arguments.command == "train" and is_trained(str(getattr(arguments, "ranker", "")))
 
 
 def look_over_list(arguments: argparse.Namespace) -> None:
     """Refuse `list recipe` of a ranker that there is not, before rankers are loaded."""
-    if arguments.kind == "recipe" and arguments.of is not None:
+    of_ranker = arguments.kind == "recipe" and not is_trained(arguments.of or "")
+    if of_ranker and arguments.of is not None:
         refuse_unknown("rankers", [ranker_name(arguments.of)], "small")
 
 

@@ -34,7 +34,8 @@ from shuffleproof.core.progress import within
 from shuffleproof.core.rankers import recipe_fields
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.registry import RANKERS
-from shuffleproof.core.retrieval.registry import RETRIEVERS
+from shuffleproof.core.retrieval.name import is_trained
+from shuffleproof.core.retrieval.registry import RETRIEVERS, named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
@@ -105,6 +106,11 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
     """`list recipe RANKER`: every field that `train --set` takes of it."""
     if arguments.of is None:
         raise UsageError("which ranker's recipe? Name one, as in `list recipe dlcm@paper`")
+    if is_trained(arguments.of):
+        entry = named(arguments.of)
+        recipe = entry.learner.preset(entry.preset or entry.presets[0])
+        rows = recipe_fields.of_parts((recipe.model, recipe.weak, recipe.training))
+        return Answer(rows, table([recipe_fields.short(row) for row in rows]))
     name = RankerName.parse(ranker_name(arguments.of))
     rows = recipe_fields.rows(name)
     nothing = f"{name} is not trained: there is nothing to set."

@@ -1,5 +1,6 @@
 """The fields of a ranker's recipe as people look them up: what `train --set` takes of it."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import MISSING
 from typing import Any
 
@@ -34,7 +35,16 @@ def rows(name: RankerName) -> list[dict[str, Any]]:
         return []
     spec = registry.spec(name, entry.presets[0])
     parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)
-    fixed = FIXED.get(name.base, {})
+    return of_parts(parts, FIXED.get(name.base, {}))
+
+
+def of_parts(parts: Iterable[Any], fixed: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The same of the parts of any recipe.
+
+    Args:
+        parts: dataclasses of declared fields.
+        fixed: fields that the name decides.
+    """
     return [
         _row(declared, getattr(part, declared.name), declared.name in fixed)
         for part in parts

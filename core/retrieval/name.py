@@ -76,3 +76,12 @@ def fused(text: str) -> FusedName | None:
             "interpolated-70:bm25+snrm"
         )
     return FusedName(method, number, parts)
+
+
+def is_trained(text: str) -> bool:
+    """Whether `train` makes the retriever of this name.
+
+    >>> is_trained("fnrm@paper"), is_trained("bm25")
+    (True, False)
+    """
+    return parsed(text)[0] in TRAINED
