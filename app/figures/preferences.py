@@ -8,7 +8,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
-    DASHES,
     NAMES,
     PALETTE,
     REFERENCE,
@@ -38,19 +37,19 @@ class Line(NamedTuple):
 
 
 def lines(aggregators: Iterable[str]) -> dict[str, Line]:
-    """The colour, dash and mark of each, by its place; none like another up to 45.
+    """The colour, dash and mark of each, by its place: dashes over solid lines are both seen.
 
-    >>> lines(["Borda", "Greedy order"])["Borda"].dash
-    'solid'
+    >>> found = lines(["Borda", "Greedy order", "Kemeny"])
+    >>> list(found), found["Greedy order"].dash
+    (['Borda', 'Kemeny', 'Greedy order'], 'dash')
     """
-    dashes = ("solid", *DASHES)
-    return {
+    found = {
         name: Line(
-            PALETTE[at % len(PALETTE)], dashes[at // len(PALETTE) % len(dashes)],
-            MARKS[at % len(MARKS)],
+            PALETTE[at % len(PALETTE)], "dash" if at % 2 else "solid", MARKS[at % len(MARKS)]
         )
         for at, name in enumerate(dict.fromkeys(aggregators))
-    }  # fmt: skip
+    }
+    return dict(sorted(found.items(), key=lambda one: one[1].dash != "solid"))
 
 
 @plain_text
