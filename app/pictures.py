@@ -27,6 +27,7 @@ from shuffleproof.app.figures import (
     retrieval,
     set_size,
     set_size_map,
+    sparsity,
     style,
     worst_case,
 )
@@ -58,6 +59,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     "preferences": (preferences.curves, preferences.alt_text, 4),
     "bounds": (preferences.bounds, preferences.bounds_in_words, 1),
     "calls": (preferences.calls, preferences.calls_in_words, 1),
+    "sparsity": (sparsity.curves, sparsity.alt_text, 2),
     "cards": (card.pareto, card.alt_text, 2),
 }  # fmt: skip
 """What draws a picture, what says it in words, and how many of its facts the words take."""

@@ -213,6 +213,8 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
     from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
 
     question, scope = listless_question(arguments)
+    if not hasattr(question, "retrievers"):
+        return _rehearsed_sparsity(question, scope)
     indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
     steps = []
     members = [one for name in question.retrievers for one in named(name).members]
@@ -230,3 +232,28 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
             Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
         )
     return Dry((), tuple(steps))
+
+
+def _rehearsed_sparsity(question: Any, scope: Scope) -> "Dry":
+    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
+
+    indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
+    ways = [(way, level) for way in question.penalties for level in question.strengths]
+    ways += [(PRUNING, 0.0)] if question.keep else []
+    recipes = [
+        recipe_of(question.preset, way, level, seed)
+        for way, level in ways
+        for seed in range(question.seeds)
+    ]
+    missing = [
+        one
+        for one in recipes
+        if scope.store.find(snrm.key_of_training(replace(indexed, seed=one.training.seed), one))
+        is None
+    ]
+    low, high = snrm.seconds_of(snrm.preset(question.preset))
+    count = len(missing) or len(recipes)
+    times = len(missing)
+    return Dry((), (Step("snrm", not missing, count, low=low * times, high=high * times),))

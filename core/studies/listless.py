@@ -49,8 +49,9 @@ class ListlessQuestion(Question):
             UsageError: nothing is named, or candidate lists of data that have none.
         """
         del from_outside
+        fields = {one.names for one in parameters(self)}
         for what in self.needed:
-            if not self.names_of(what):
+            if what in fields and not self.names_of(what):
                 raise UsageError(f"a study needs a {what[:-1]}: name at least one")
         self.refuse(scope)
         if scope.lists or scope.preset:

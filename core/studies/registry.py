@@ -15,6 +15,7 @@ from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
+from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.question import Question
 
@@ -37,7 +38,7 @@ STUDIES: Mapping[str, type[Question]] = {
 """Of rankers, on a data set's candidate lists."""
 
 COLLECTION_STUDIES: Mapping[str, type[Question]] = {
-    one.kind: one for one in (Retrieval, QueryNoise)
+    one.kind: one for one in (Retrieval, QueryNoise, Sparsity)
 }
 """Of retrievers, on a text collection."""
 

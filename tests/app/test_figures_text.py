@@ -138,6 +138,11 @@ CASES = {
     ),
     "preferences.calls": (table(aggregator=[EVIL], items=[9], calls=[36.0], seconds=[0.1]),),
     "preferences.matrix": (np.array([[np.nan, 0.9], [0.1, np.nan]]), [EVIL, "b"], [0, 1]),
+    "sparsity.curves": (
+        table(way=[EVIL], level=[0.1], mean=[0.2], low=[0.1], high=[0.3],
+              nonzeros_document=[9.0], postings_per_query_over_n=[0.5],
+              dense_in_disguise=[False]), "AP",
+    ),
     "worst_case.swaps": (np.zeros((2, 2)), [EVIL, "b"], [1.0, 0.0], "NDCG@10"),
     "ablation.effects": (EFFECTS, "quality", "NDCG@10", str),
     "ablation.queries": (

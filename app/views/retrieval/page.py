@@ -174,7 +174,8 @@ def _studies(name: str) -> None:
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
     kind = str(artefact.recipe["kind"]).replace("-", " ").capitalize()
-    return dated(artefact, f"{kind}: {', '.join(map(label, artefact.recipe['retrievers']))}")
+    whom = ", ".join(map(label, artefact.recipe.get("retrievers", ("snrm",))))
+    return dated(artefact, f"{kind}: {whom}")
 
 
 def words(artefact: Artefact) -> str:

@@ -113,7 +113,7 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
             retriever = entry.made(replace(indexed, training=training, seed=seed))
             queries = [kept[at] for at in own.tolist()]
             parsed = [Measure.parse(text) for text in texts]
-            values[:, own] = _values(indexed, retriever, queries, parsed)
+            values[:, own] = valued(indexed, retriever, queries, parsed)
         return {"queries": len(kept), "set_size": float(len(collection))}, {"values": values}
 
     return (
@@ -124,7 +124,7 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
     )  # fmt: skip
 
 
-def _values(
+def valued(
     indexed: Indexed, retriever: Retriever, queries: Sequence[int], measures: Sequence[Measure]
 ) -> Float32[np.ndarray, "stored queries"]:
     """Measures and COSTS of queries that the retriever was not fitted to."""

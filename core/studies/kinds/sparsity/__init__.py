@@ -1,0 +1,1 @@
+"""What makes a learnt index sparse, and what that costs."""

@@ -1,0 +1,153 @@
+"""A study of sparsity, told: what is dense in disguise first, then what sparsity costs."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.retrieval.gates import Gates
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
+from shuffleproof.core.studies.kinds.sparsity.study import COSTS, PRUNING
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import counted, interval, listed, number
+
+WAY = (
+    Column("way", "Way", help="A penalty in training, or pruning after it."),
+    Column("level", "Level", tables.LEVEL, "λ; of pruning: dimensions kept of a document."),
+)
+GATES = (*WAY, *retrieval.GATES[1:-1], retrieval.MILLISECONDS, retrieval.GATES[-1])
+SUMMARY = (*WAY, *retrieval.SUMMARY[1:])
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """The best that is truly sparse, or that nothing is."""
+    measure = view.measures[0] if view.measures else result.measures[0]
+    found = _sparse(result, measure)
+    if not len(found):
+        return Headline("No way to sparsity passes the gates: all are dense in disguise.")
+    best = found.iloc[0]
+    return Headline(
+        f"{_way(best)} is best of what is sparse: {measure} {number(best['mean'])} at "
+        f"{best['nonzeros_document']:.0f} non-zeros a document."
+    )
+
+
+def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    yield from map(Finding, findings(result))
+    yield Picture("sparsity", (points(result, result.measures[0]), result.measures[0]))
+    for measure in result.measures:
+        yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
+    yield Table(gates(result), GATES, "What each index reads and matches")
+    yield Table(summary(result), SUMMARY, "Effectiveness")
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    return {
+        "summary": records(summary(result)),
+        "gates": records(gates(result)),
+        "findings": findings(result),
+    }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    strengths = ", ".join(f"{one:g}" for one in recipe["strengths"])
+    keep = ", ".join(map(str, recipe["keep"]))
+    return (
+        f"SNRM (preset {recipe['preset']}, {counted(recipe['seeds'], 'seed')}) is trained with "
+        f"{listed(recipe['penalties'])} at λ = {strengths}, fixed and without pruning, and without "
+        f"a penalty and then pruned to the largest {keep} dimensions of a document and a third as "
+        "many of a query. Nothing is fitted to judgments."
+    )
+
+
+def summary(result: StudyResult) -> pd.DataFrame:
+    """Way, level, measure, mean, interval and number of queries."""
+    frame = result.summary().rename(columns={"ranker": "way"})
+    return frame[tables.keys(SUMMARY)]
+
+
+def gates(result: StudyResult) -> pd.DataFrame:
+    """The gates and the time of every way and level."""
+    documents, rows = result.facts["documents"], []
+    pairs = zip(result.trials["ranker"].map(str), result.trials["level"].map(float), strict=True)
+    for way, level in dict.fromkeys(pairs):
+        values = {one: result.per_query(way, "sparsity", level, one) for one in COSTS}
+        of = {one: known_mean(own) for one, own in values.items()}
+        found = Gates(
+            postings_per_query_over_n=of["postings"] / documents,
+            largest_document_frequency=of["largest"] / documents,
+            matched_share=of["matched"] / documents,
+            empty_share=max(of["empty"], float((values["nonzeros"] == 0).mean())),
+            nonzeros_document=of["nonzeros_document"],
+            nonzeros_query=of["nonzeros"],
+        )
+        rows.append(
+            {"way": way, "level": level, **asdict(found), "milliseconds": of["milliseconds"],
+             "dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(GATES))
+
+
+def points(result: StudyResult, measure: str) -> pd.DataFrame:
+    """Effectiveness under one measure beside the gates, a row a way and level."""
+    found = summary(result)
+    return found[found["measure"] == measure].merge(gates(result), on=["way", "level"])
+
+
+def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
+    """Those that are not dense in disguise, the best first."""
+    found = points(result, measure)
+    own = found[~found["dense_in_disguise"].astype(bool)]
+    return own.sort_values("mean", ascending=False, kind="stable")
+
+
+def _way(row: Any) -> str:
+    """A way and its level in words."""
+    if row["way"] == PRUNING:
+        return f"pruning to {row['level']:g}"
+    return f"{row['way']} at λ = {row['level']:g}"
+
+
+def findings(result: StudyResult) -> list[str]:
+    """What the numbers amount to; what is dense in disguise first."""
+    told = gates(result)
+    dense = told[told["dense_in_disguise"].astype(bool)]
+    said = [f"{len(dense)} of {len(told)} indexes are dense in disguise."] if len(dense) else []
+    for measure in result.measures:
+        sparse = _sparse(result, measure)
+        for way in dict.fromkeys(told["way"]):
+            own = sparse[sparse["way"] == way]
+            if not len(own):
+                said.append(f"{way}: no level is sparse by the gates.")
+                continue
+            best = own.iloc[0]
+            said.append(
+                f"{_way(best)}: {Measure.parse(measure)} {number(best['mean'])} "
+                f"{interval(best['low'], best['high'], '.3f')}, "
+                f"{best['nonzeros_document']:.1f} non-zeros a document, "
+                f"{best['postings_per_query_over_n']:.2f} N postings and "
+                f"{best['milliseconds']:.3f} ms a query, the best of {way} that is sparse."
+            )
+    nothing = told[np.isclose(told["nonzeros_document"], 0)]
+    if len(nothing):
+        names = listed([_way(row) for _, row in nothing.iterrows()])
+        said.append(f"No dimension is left under {names}.")
+    return said

@@ -1,0 +1,149 @@
+"""SNRM trained at fixed weights of each penalty, and pruned: what it reads and finds then.
+
+Neither is λ steered nor anything pruned under a penalty, so that each way acts alone. Nothing is
+fitted to judgments, so every judged query is measured at every seed.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval import snrm
+from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
+from shuffleproof.core.studies.judged_queries import Judged
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS, valued
+from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
+from shuffleproof.core.studies.study import Found, Trial
+
+PRUNING = "pruning"
+QUERY_SHARE = 3
+"""Of a query a third of the dimensions of a document is kept, as in the preset `tuned`."""
+
+Ways = tuple[tuple[str, float, str], ...]
+"""A penalty or `PRUNING`, its level, and the digest of its network at seed 0."""
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        collection: digest of the collection.
+        analysis: how its texts become terms.
+        preset: of SNRM.
+        penalties: that are tried.
+        strengths: weights of each.
+        keep: dimensions that pruning keeps.
+        ways: all of these with their networks.
+        seeds: of what is learnt.
+        queries: only the first so many judged queries; None: all.
+        measures: as text.
+        stored: what is kept of every query.
+    """
+
+    kind: str = field(default=Sparsity.kind, init=False)
+    collection: str
+    analysis: str
+    preset: str
+    penalties: tuple[str, ...]
+    strengths: tuple[float, ...]
+    keep: tuple[int, ...]
+    ways: Ways
+    seeds: int
+    queries: int | None
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: every way at the first seed, then the others."""
+        return tuple(
+            Cell(row, 0, self._digest(row, network))
+            for seed in range(self.seeds)
+            for way, level, network in self.ways
+            for row in [Trial(way, self.kind, level, seed)]
+        )
+
+    def _digest(self, row: Trial, network: str) -> str:
+        """The key of a cell; other ways and seeds do not enter it."""
+        facts = {
+            "kind": self.kind, "way": row.ranker, "level": row.level, "network": network,
+            "seed": row.draw, "collection": self.collection, "analysis": self.analysis,
+            "queries": self.queries, "measures": list(self.stored),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe:
+    """What is trained for a way to sparsity: one penalty at one weight, or none for pruning.
+
+    >>> [recipe_of("small", way, 5.0, 0).training.strength for way in ("flops", PRUNING)]
+    [5.0, 0.0]
+    """
+    penalty: Mapping[str, object] = {"penalty": "l1", "strength": 0.0}
+    if way != PRUNING:
+        penalty = {"penalty": way, "strength": level}
+    free = {"document_target": 0, "query_target": 0, "keep_document": 0, "keep_query": 0,
+            "keep_share": 1.0, "seed": seed}  # fmt: skip
+    return snrm.preset(preset).with_fields({**penalty, **free})
+
+
+def run(indexed: Indexed, asked: Sparsity, data: str) -> Generator[Progress, None, Artefact]:
+    """Train every way at every seed, and search every judged query.
+
+    Args:
+        indexed: the collection.
+        asked: the question.
+        data: what the collection is called.
+
+    Raises:
+        DataError: fewer than two queries are judged.
+    """
+    store, judged = indexed.store, Judged.of(indexed, data, asked.queries)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    points = [(way, level) for way in asked.penalties for level in asked.strengths]
+    points += [(PRUNING, float(level)) for level in asked.keep]
+    ways = tuple(
+        (way, level, snrm.key_of_training(indexed, recipe_of(asked.preset, way, level, 0)).digest)
+        for way, level in points
+    )
+    plan = Plan(
+        indexed.collection.digest, repr(indexed.analysis), asked.preset, asked.penalties,
+        asked.strengths, asked.keep, ways, asked.seeds, asked.queries, texts, (*texts, *COSTS),
+    )  # fmt: skip
+
+    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+        row = cell.row
+        recipe = recipe_of(asked.preset, row.ranker, row.level, row.draw)
+        seeded = replace(indexed, seed=row.draw)
+        artefact = yield from snrm.training(seeded, recipe)
+        latent = snrm.load(seeded, artefact, recipe)
+        if row.ranker == PRUNING:
+            latent = pruned(latent, int(row.level))
+        values = valued(indexed, latent, judged.places, [Measure.parse(text) for text in texts])
+        return {
+            "queries": len(judged.ids), "set_size": float(len(indexed.collection)),
+        }, {"values": np.asarray(values, np.float32)}  # fmt: skip
+
+    return (
+        yield from engine.run(
+            store, plan, judged.ids, lambda: dict(judged.facts),
+            by_cells(plan, store.records, judged.ids, compute),
+        )
+    )  # fmt: skip
+
+
+def pruned(latent: snrm.Latent, keep: int) -> snrm.Latent:
+    """The same with the largest dimensions of documents, and a third as many of queries."""
+    table = snrm.pruned(latent.index.vectors.matrix, keep)
+    recipe = latent.recipe.with_fields({"keep_query": max(1, keep // QUERY_SHARE)})
+    index = SparseIndex.of(SparseVectors.of(table))
+    return snrm.Latent(latent.tokens, latent.network, recipe, index)

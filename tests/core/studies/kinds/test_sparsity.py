@@ -1,0 +1,100 @@
+"""The study of sparsity: each way alone, gates first, pruning as written, found again."""
+
+import json
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.progress import finished
+from shuffleproof.core.retrieval import planted, snrm
+from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.sparsity import question, sections, study
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
+
+ASKED = (
+    "study sparsity --preset small --penalties l1,flops --strengths .001,10 --keep 5,1000 "
+    "--seeds 1 --queries 12"
+)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("sparsity"))
+
+
+@pytest.fixture(scope="module")
+def result(store):
+    assert main([*ASKED.split(), "--store", str(store.root)]) == 0
+    (artefact,) = store.artefacts("study")
+    return StudyResult.open(artefact.path)
+
+
+def test_presets_and_penalties_are_those_that_there_are():
+    assert set(question.PRESETS) == set(snrm.PRESETS)
+    for penalty in question.PENALTIES:
+        assert study.recipe_of("small", penalty, 0.5, 0).training.penalty == penalty
+
+
+@pytest.mark.parametrize("way", [*question.PENALTIES, study.PRUNING])
+def test_each_way_acts_alone(way):
+    training = study.recipe_of("tuned", way, 7.0, 3).training
+    assert (training.document_target, training.query_target) == (0, 0)
+    assert (training.keep_document, training.keep_query, training.keep_share) == (0, 0, 1.0)
+    assert training.seed == 3
+    assert training.strength == (0.0 if way == study.PRUNING else 7.0)
+
+
+def test_a_heavier_penalty_leaves_fewer_dimensions_and_pruning_the_largest(store, result):
+    told = sections.gates(result).set_index(["way", "level"])["nonzeros_document"]
+    for penalty in ("l1", "flops"):
+        assert told[penalty, 10.0] < told[penalty, 0.001]
+    assert told["pruning", 5.0] <= 5
+    indexed = Indexed(planted.planted(), store)
+    recipe = study.recipe_of("small", study.PRUNING, 5.0, 0)
+    latent = snrm.load(indexed, finished(snrm.training(indexed, recipe)), recipe)
+    whole, left = latent.index.vectors.matrix, study.pruned(latent, 5).index.vectors.matrix
+    for row in range(0, 480, 97):
+        values = whole[[row]].toarray()[0]
+        kept = left[[row]].toarray()[0]
+        largest = np.argsort(-values, kind="stable")[:5]
+        assert sorted(np.flatnonzero(kept)) == sorted(p for p in largest.tolist() if values[p] > 0)
+        assert np.array_equal(kept[largest], values[largest])
+    queries = study.pruned(latent, 9).vectors(planted.planted().queries)
+    assert queries.nonzeros.max() <= 3
+
+
+def test_what_is_dense_is_said_first_and_never_best(result):
+    told = sections.gates(result)
+    dense = told["dense_in_disguise"].astype(bool)
+    assert dense.any(), "without a penalty and hardly pruned"
+    said = sections.findings(result)
+    assert said[0] == f"{dense.sum()} of {len(told)} indexes are dense in disguise."
+    found = sections.points(result, "NDCG@20")
+    own = found[~found["dense_in_disguise"].astype(bool)].sort_values("mean").iloc[-1]
+    assert f"{own['mean']:.3f}" in sections.headline(result, View()).text
+
+
+def test_the_answer_is_found_again(store, result, capsys):
+    capsys.readouterr()
+    assert main([*ASKED.split(), "--store", str(store.root), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["result"] == result.directory.name
+    assert set(answer) >= set(question.Sparsity.answers)
+    assert len(answer["gates"]) == 6
+    assert main([*ASKED.split(), "--store", str(store.root), "--dry-run"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [("--penalties l2", "l1"), ("--strengths ,", "at least one"), ("--preset big", "tuned")],
+)
+def test_wrong_questions_are_refused(store, capsys, flags, said):
+    try:
+        code = main(["study", "sparsity", *flags.split(), "--store", str(store.root)])
+    except SystemExit as ended:
+        code = ended.code
+    assert code in {1, 2}
+    assert said in capsys.readouterr().err
