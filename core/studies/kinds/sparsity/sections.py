@@ -12,7 +12,8 @@ from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
 from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
-from shuffleproof.core.studies.kinds.sparsity.study import COSTS, PRUNING
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS
+from shuffleproof.core.studies.kinds.sparsity.study import PRUNING
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
