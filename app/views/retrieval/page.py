@@ -182,6 +182,6 @@ def words(artefact: Artefact) -> str:
     """A stored study in a line."""
     recipe = artefact.recipe
     return (
-        f"{counted(artefact.facts['queries'], 'query')} · two folds, "
+        f"{counted(artefact.facts['queries'], 'query')} · "
         f"{counted(recipe['seeds'], 'seed')} · {counted(artefact.facts['documents'], 'document')}"
     )
