@@ -23,6 +23,7 @@ from shuffleproof.core.store.keys import ArtefactKey
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
+    from shuffleproof.core.studies.question import Scope
     from shuffleproof.core.studies.rehearsal import Dry
 
 SNIPPET = 160
@@ -234,7 +235,7 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
     return Dry((), tuple(steps))
 
 
-def _rehearsed_sparsity(question: Any, scope: Scope) -> "Dry":
+def _rehearsed_sparsity(question: Any, scope: "Scope") -> "Dry":
     from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
     from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
     from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
