@@ -55,6 +55,7 @@ class Disturbance:
         levels: those that a study takes by default.
         summary: what happens, as a paper would say it.
         make: the variants; None: a term of the aggregator changes instead.
+        drawn: whether another draw gives other variants.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Disturbance:
     levels: tuple[float, ...]
     summary: str
     make: Make | None = None
+    drawn: bool = True
 
 
 def named(name: str) -> Disturbance:
@@ -174,7 +176,7 @@ _ENTRIES = (
         "the worst, for each query and aggregator, of three ways to turn so many pairs round: "
         "those furthest apart in the best order, those of the largest margin, and those that "
         "throw its first items down",
-        _adversarial,
+        _adversarial, drawn=False,
     ),
     Disturbance(
         "direction", "One direction", "asked one way only", (1.0,),

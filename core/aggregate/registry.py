@@ -6,6 +6,7 @@ draws, and whether it answers alike however the items are numbered (up to ties).
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -50,7 +51,13 @@ class Task:
 
     def drawn(self, run: int) -> Order:
         """The items in an order drawn for a run."""
-        return generator(self.seed, "aggregate", run).permutation(self.known.items)
+        return _drawn(self.seed, run, self.known.items).copy()
+
+
+@lru_cache(maxsize=4096)
+def _drawn(seed: int, run: int, items: int) -> Order:
+    """So many items in an order drawn for a run."""
+    return generator(seed, "aggregate", run).permutation(items)
 
 
 @dataclass(frozen=True)

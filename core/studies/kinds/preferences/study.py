@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, no_type_check
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -29,6 +29,7 @@ from shuffleproof.core.aggregate.disturbances import (
 from shuffleproof.core.aggregate.kemeny import Kemeny, kemeny
 from shuffleproof.core.aggregate.preferences import Pairs, Preferences, pairs_of_matrix
 from shuffleproof.core.aggregate.registry import AGGREGATORS, Aggregation, Terms, aggregate
+from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
@@ -178,6 +179,7 @@ class Plan(CellPlan):
                 for level in self.levels or DISTURBANCES[family].levels
                 for draw in range(self.draws)
                 for name in own
+                if draw == 0 or DISTURBANCES[family].drawn or AGGREGATORS[name].random
             ]
         rows += [
             Trial(name, SCALE, float(size), 0)
@@ -301,8 +303,10 @@ class _Work:
         if row.family == SCALE:
             found[[STORED.index(CALLS), STORED.index(SECONDS)]] = _timed(row)
             return found
-        if self.at != (row.family, row.level, row.draw):
-            self.at = (row.family, row.level, row.draw)
+        entry = DISTURBANCES.get(row.family)
+        at = row.family, row.level, row.draw if entry is None or entry.drawn else 0
+        if self.at != at:
+            self.at = at
             self.shown = [list(self._shown(query, row)) for query in range(found.shape[1])]
         orders = []
         for query, variants in enumerate(self.shown):
@@ -330,11 +334,16 @@ class _Work:
         dataset = RankingDataset(rows, grades, bounds, self.material.queries, ())
         return dataset, CandidateLists.everything(dataset)
 
+    @cached_property
+    def _given(self) -> list["Shown"]:
+        """The preferences as they were given."""
+        return [Shown.of(Variant.of(pairs)) for pairs in self.material.pairs]
+
     def _shown(self, query: int, row: Trial) -> "Iterator[Shown]":
         pairs, best = self.material.pairs[query], self.material.best[query]
         entry = DISTURBANCES.get(row.family)
         if entry is None or entry.make is None:
-            yield Shown.of(Variant.of(pairs))
+            yield self._given[query]
             return
         name = self.material.queries[query]
         draws = generator(self.seed, "preferences", row.family, row.level, row.draw, name)
@@ -394,9 +403,10 @@ class Shown:
         pairs, weights = variant.pairs, variant.pairs.weights
         total = float(np.nansum(weights))
         loosest = float(np.nan_to_num(np.minimum(weights, weights.T)).sum()) / 2
-        parts = scores.components(kernels.margins(weights) > 0)
-        if np.bincount(parts, minlength=1).max() > EXACT:
-            return cls(variant, total, total - loosest, np.nan)
+        if pairs.items > EXACT:
+            parts = scores.components(kernels.margins(weights) > 0)
+            if np.bincount(parts).max() > EXACT:
+                return cls(variant, total, total - loosest, np.nan)
         best = kemeny(weights, highs=False)
         sums = (pairs.values + pairs.values.T)[np.triu_indices(pairs.items, 1)]
         proven = bool((np.abs(sums - 1.0) <= NEAR).all()) and not pairs.weigh
@@ -443,14 +453,13 @@ def nearness(order: Order, best: Order) -> float:
         return np.nan
     place = np.empty(items, np.int64)
     place[best] = np.arange(items)
-    apart = int(np.triu(place[order][:, None] > place[order][None, :], 1).sum())
+    apart, _ = _unequal(place[order].astype(np.float64))
     return 1.0 - 4.0 * apart / (items * (items - 1))
 
 
 def inverted(grades: np.ndarray, order: Order) -> int:
     """Pairs of unequal grade whose worse item stands first; items without a grade count not."""
-    own = grades[order]
-    return int(np.triu(own[:, None] < own[None, :], 1).sum())
+    return int(_unequal(grades[order])[1])
 
 
 def correct(grades: np.ndarray, order: Order) -> float:
@@ -459,8 +468,20 @@ def correct(grades: np.ndarray, order: Order) -> float:
     >>> correct(np.array([0.0, 2.0, 1.0, np.nan]), np.array([1, 3, 0, 2]))
     0.6666666666666666
     """
-    wrong, right = inverted(grades, order), inverted(grades, order[::-1])
+    right, wrong = _unequal(grades[order])
     return right / (right + wrong) if right + wrong else np.nan
+
+
+@compiled()
+@no_type_check
+def _unequal(values: np.ndarray) -> tuple[int, int]:
+    """Pairs whose first value is the larger, and the smaller; NaN is neither."""
+    falling, rising = 0, 0
+    for one in range(len(values)):
+        for other in range(one + 1, len(values)):
+            falling += values[one] > values[other]
+            rising += values[one] < values[other]
+    return falling, rising
 
 
 def tournament(items: int, seed: int = 0) -> Pairs:
