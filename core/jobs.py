@@ -485,19 +485,19 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     if isinstance(job, StudyJob):
         question, scope = job.asked(store, parameters)
         question.check(scope)
-    elif kind == "tune":
-        from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
-
-        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
-        asked = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
-        tuning.refuse(asked, Scope(store, parameters["data"], preset=parameters["preset"]))
-    elif kind in {"train", "doctor"}:
+    elif kind in {"train", "doctor", "tune"}:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy: only at submission)
 
         initial = (parameters["lists"] or {}).get("initial", ())
         changes = parameters.get("changes") or {}
         named = names.Names([parameters["ranker"]], changes, initial=initial)
         names.check(named, parameters["preset"], store)
+    if kind == "tune":
+        from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
+
+        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
+        search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
+        tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:
