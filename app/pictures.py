@@ -58,6 +58,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     "retrieval": (retrieval.means, retrieval.alt_text, 2),
     "preferences": (preferences.curves, preferences.alt_text, 4),
     "bounds": (preferences.bounds, preferences.bounds_in_words, 1),
+    "calibration": (preferences.calibration, preferences.calibration_in_words, 1),
     "calls": (preferences.calls, preferences.calls_in_words, 1),
     "sparsity": (sparsity.curves, sparsity.alt_text, 2),
     "cards": (card.pareto, card.alt_text, 2),

@@ -24,11 +24,15 @@ from shuffleproof.core.aggregate.registry import AGGREGATORS, Spent, Terms, spen
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.preferences import sections
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
-from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.studies.tables import SHORT, Column, Table
 from shuffleproof.core.words import counted, number
 
 NO_CYCLE = "none"
+FURTHER = {"bounds", "calibration", "calls"}
+"""The pictures that are folded up."""
+
 ORDER = (
     Column("rank", "Rank", "d"), Column("item", "Item"),
     Column("grade", "Grade", SHORT, "Empty: it is not known."),
@@ -40,8 +44,11 @@ ORDER = (
 def page() -> None:
     """Draw the choice of a set, its stored study, then one query of it."""
     parts.header("Preferences", PreferenceAggregation.title)
-    names = [planted.NAME]
-    names += [name for name, key in services.store().names().items() if key.kind == stored.KIND]
+    sets = [planted.NAME]
+    sets += [name for name, key in services.store().names().items() if key.kind == stored.KIND]
+    studied = [str(one.facts.get("data", "")) for one in services.artefacts("study")
+               if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
+    names = list(dict.fromkeys([*sets, *sorted(studied)]))
     chosen = str(
         st.selectbox(
             "Preferences",
@@ -57,8 +64,9 @@ def page() -> None:
         )
     with parts.errors_shown(again=True):
         _studies(chosen)
-        st.subheader("One query")
-        _query(chosen)
+        if chosen in sets:
+            st.subheader("One query")
+            _query(chosen)
 
 
 def _studies(name: str) -> None:
@@ -121,7 +129,7 @@ def _study(found: Mapping[str, Artefact], command: str) -> None:
         parts.convention(sections.reading(result))
     st.markdown(f"**{escaped(table.title)}**")
     data_frame(table, "given")
-    place = parts.folded("Bounds, and calls against items", "more")
+    place = parts.folded("Bounds, calibration, calls against items", "more")
     if place is not None:
         with place:
             _more(key)
@@ -130,13 +138,17 @@ def _study(found: Mapping[str, Artefact], command: str) -> None:
     st.code(f"{command} --aggregators goa,quicksort,kemeny --draws 5", language="bash")
 
 
+def _further(result: StudyResult) -> list[Picture]:
+    """The pictures of a study beside its disturbances."""
+    every = sections.sections(result, View())
+    return [one for one in every if isinstance(one, Picture) and one.name in FURTHER]
+
+
 def _more(key: str) -> None:
     """Bounds that are proven, and calls on generated tournaments."""
-    for name, compute in (("bounds", sections.bounds), ("calls", sections.scaled)):
-        frame = opened.computed(key, compute)
-        if len(frame):
-            shown, alt = pictures.drawn(Picture(name, (frame,)))
-            chart(shown, alt, name)
+    for picture in opened.computed(key, _further):
+        shown, alt = pictures.drawn(picture)
+        chart(shown, alt, picture.name)
     st.caption(
         "What is proven is measured against what the aggregator was shown; the loss where no pair "
         "is missing and both ways of asking add up to 1."

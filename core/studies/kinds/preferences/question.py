@@ -32,6 +32,8 @@ class PreferenceAggregation(ListlessQuestion):
         "bounds": "a row a proven bound, disturbance and level: the measured mean, the bound, "
         "whether it holds, queries that it is proven for (n)",
         "consistency": "cyclic triads, ties, components and whether the best orders are exact",
+        "calibration": "of a trained function, a row a tenth of what it says of pairs of unequal "
+        "grade: said, how often it is right, pairs; else empty",
         "scale": "a row an aggregator and number of items: calls and seconds on a generated "
         "tournament",
         "findings": "sentences",

@@ -79,6 +79,12 @@ SCALES = (
     Column("seconds", "Seconds", tables.SHORT, "Of one order, on this machine."),
 )
 
+CALIBRATION = (
+    Column("told", "Function says", tables.VALUE, "Mean probability that the first is better."),
+    Column("right", "Is right", tables.VALUE, "Share whose first document has the higher grade."),
+    Column("pairs", "Pairs", tables.COUNT),
+)
+
 
 class Bound(NamedTuple):
     """What is proven of an aggregator.
@@ -171,6 +177,10 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     if len(proven):
         yield Picture("bounds", (proven,))
         yield Table(_said(proven), BOUNDS, "Bounds that are proven, and what was measured")
+    said = calibration(result)
+    if len(said):
+        facts = said, str(result.facts["origin"])
+        yield Picture("calibration", facts, [Table(said, CALIBRATION, "Calibration")])
     found = scaled(result)
     if len(found):
         yield Picture("calls", (found,))
@@ -185,6 +195,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "summary": records(summary(result)),
         "bounds": records(bounds(result)),
         "consistency": result.facts["consistency"],
+        "calibration": records(calibration(result)),
         "scale": records(scale(result)),
         "findings": findings(result),
     }
@@ -296,6 +307,12 @@ def scale(result: StudyResult) -> pd.DataFrame:
         for name, level in zip(rows["ranker"].astype(str), rows["level"].tolist(), strict=True)
     ]
     return pd.DataFrame(found, columns=tables.keys(SCALES))
+
+
+def calibration(result: StudyResult) -> pd.DataFrame:
+    """What a trained function says of pairs of unequal grade, and how often it is right."""
+    rows = result.facts.get("calibration", ())
+    return pd.DataFrame(rows, columns=tables.keys(CALIBRATION))
 
 
 def scaled(result: StudyResult) -> pd.DataFrame:

@@ -9,7 +9,7 @@ what it was shown.
 import hashlib
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -38,7 +38,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.pairs.function import preferences_of
+from shuffleproof.core.rankers.pairs.function import (
+    CalibrationBin,
+    calibrated,
+    preferences_of,
+)
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -89,6 +93,8 @@ class Material:
         labels: the grades, by query, NaN where there is none; empty: none is known.
         digest: of all of that.
         origin: what the preferences are from, in words.
+        calibration: of a function, what it says of pairs of unequal grade against how often it is
+            right.
     """
 
     name: str
@@ -97,6 +103,7 @@ class Material:
     labels: tuple[Float64[np.ndarray, " items"], ...]
     digest: str
     origin: str
+    calibration: tuple[CalibrationBin, ...] = ()
 
     @classmethod
     def of(cls, name: str, found: Preferences, queries: int | None) -> "Material":
@@ -227,12 +234,13 @@ def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, 
     dataset, lists = base.dataset, base.lists
     matrices = preferences_of(function.ranker, dataset, lists)
     grades = dataset.labels[lists.rows].astype(np.float64)
-    return Material.made(
+    made = Material.made(
         data, tuple(dataset.query_ids[query] for query in lists.queries.tolist()),
         tuple(pairs_of_matrix(np.asarray(one, np.float64)) for one in matrices),
         tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
         asked.function,
     )  # fmt: skip
+    return replace(made, calibration=calibrated(function.ranker, base))
 
 
 def lists_of() -> ListRecipe:
@@ -282,7 +290,7 @@ def _facts(material: Material) -> dict[str, Any]:
     found["exact_queries"] = sum(one.exact for one in material.best)
     return {
         "data": material.name, "queries": len(rows), "origin": material.origin,
-        "consistency": found,
+        "consistency": found, "calibration": [asdict(one) for one in material.calibration],
     }  # fmt: skip
 
 
