@@ -437,7 +437,7 @@ def _preference(text: str) -> tuple[float, float] | str:
     except ValueError:
         return f"the preference {quoted(text)}"
     if not 0 <= value <= 1:
-        return f"the preference {value:g} outside [0, 1]"
+        return f"the preference {value:g} outside [0, 1] (a rank? then --format rankings)"
     return value, 1.0
 
 

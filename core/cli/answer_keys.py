@@ -51,11 +51,11 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
         "notes": "what reading left out",
     },
     "aggregate": {
-        "summary": "by aggregator: mean agreement and all calls; NDCG@10 where items have labels",
+        "summary": "by aggregator: mean agreement and all calls; measures where items have labels",
         "rows": "by query and aggregator: order (items, the best first), agreement (share of all "
         "weight that the order agrees with), calls (pairs asked), unanswered, complete (all that "
         "it wanted was asked), loss (weight against the order), lower_bound (no order loses less), "
-        "exact (an order loses just that), agreement_bound, NDCG@10 where items have labels",
+        "exact (an order loses just that), agreement_bound, measures where items have labels",
     },
     "judge": {
         "name": "of the set", "key": "of what is stored", "judge": "that answers are noted under",

@@ -302,6 +302,7 @@ def _preference_commands(
     )  # fmt: skip
     aggregate.add_argument("--calls", type=whole, help="pairs that may be asked a query")
     aggregate.add_argument("--top", type=_count, help="ranks that are wanted (default: all)")
+    flags_measures.add(aggregate)
     aggregate.add_argument("--seed", type=whole, default=0, help="of pivots and of pairs bought")
     _judge_command(commands)
 

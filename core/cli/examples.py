@@ -23,6 +23,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "aggregate": (
         "aggregate judged --with goa,quicksort,kemeny",
         "aggregate judged --with quicksort,heap-top-k --calls 100 --top 10 --json",
+        "aggregate agg --with borda,rrf,cps --measures NDCG@1,NDCG@10",
     ),
     "judge": (
         "judge mine --with http://127.0.0.1:8000/judge --calls 100 --jobs 4",

@@ -11,10 +11,10 @@ from shuffleproof.core.aggregate.consistency import agreement_of, consistency
 from shuffleproof.core.aggregate.kemeny import Kemeny, kemeny
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import Reading
-from shuffleproof.core.aggregate.registry import Terms
+from shuffleproof.core.aggregate.registry import Aggregation, Terms
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import check_name
-from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.cli.open import done, measures_of, store_of
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError, UsageError
@@ -22,9 +22,6 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.progress import Progress
-
-RELEVANCE = "NDCG@10"
-"""What is told of orders where items have labels."""
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -66,10 +63,12 @@ def aggregated(arguments: argparse.Namespace) -> Answer:
     if not names:
         raise UsageError("--with names no aggregator; `list aggregators` shows them")
     for name in names:
-        registry.named(name)
+        if name not in registry.SUPERVISED:
+            registry.named(name)
     terms = Terms(arguments.calls, arguments.seed, arguments.top)
+    measures = [Measure.parse(text) for text in measures_of(arguments)]
     preferences = stored.find(arguments.preferences, store_of(arguments))
-    rows = done("aggregate", _orders(preferences, names, terms))
+    rows = done("aggregate", _orders(preferences, names, terms, measures))
     summary: list[dict[str, Any]] = [
         {
             "aggregator": name,
@@ -80,25 +79,31 @@ def aggregated(arguments: argparse.Namespace) -> Answer:
     ]
     if preferences.labels:
         for name, own in zip(names, summary, strict=True):
-            values = [row[RELEVANCE] for row in rows if row["aggregator"] == name]
-            own[RELEVANCE] = _mean(values)
+            for measure in map(str, measures):
+                values = [row[measure] for row in rows if row["aggregator"] == name]
+                own[measure] = _mean(values)
     most = _mean([row["agreement_bound"] for row in rows if row["aggregator"] == names[0]])
     text = f"{table(summary)}\n\nNo order agrees with more than {most:.3f} on average."
     return Answer({"summary": summary, "rows": rows}, text)
 
 
 def _orders(
-    preferences: Preferences, names: Sequence[str], terms: Terms
+    preferences: Preferences, names: Sequence[str], terms: Terms, measures: Sequence[Measure]
 ) -> Generator[Progress, None, list[dict[str, Any]]]:
     """A row a query and aggregator."""
     rows: list[dict[str, Any]] = []
+    supervised = [registry.SUPERVISED[name] for name in names if name in registry.SUPERVISED]
+    learnt = {one.name: one.orders(preferences, terms.seed) for one in supervised}
     for query, name in enumerate(preferences.query_ids):
         yield Progress(query, preferences.queries, "queries")
         pairs, items = preferences.pairs(query), preferences.items[query]
         rankings = preferences.rankings[query] if preferences.rankings else None
         best = kemeny(pairs.weights)
         for aggregator in names:
-            found = registry.aggregate(aggregator, pairs, terms, rankings)
+            if aggregator in learnt:
+                found = Aggregation(learnt[aggregator][query], 0, 0, complete=True)
+            else:
+                found = registry.aggregate(aggregator, pairs, terms, rankings)
             agreement = agreement_of(pairs, found.order)
             row = {
                 "query": name, "aggregator": aggregator, "agreement": agreement,
@@ -106,21 +111,24 @@ def _orders(
                 "order": [items[item] for item in found.order.tolist()],
             }  # fmt: skip
             if preferences.labels:
-                row[RELEVANCE] = _relevance(preferences.labels[query], found.order)
+                row |= _relevance(measures, preferences.labels[query], found.order)
             rows.append(row | _bounds(pairs.weights, best, agreement))
     yield Progress(preferences.queries, preferences.queries, "queries")
     return rows
 
 
-def _relevance(labels: np.ndarray, order: np.ndarray) -> float:
-    """NDCG@10 of an order; an item without a label counts as not relevant."""
+def _relevance(
+    measures: Sequence[Measure], labels: np.ndarray, order: np.ndarray
+) -> dict[str, float]:
+    """Measures of an order; an item without a label counts as not relevant."""
     grades = np.nan_to_num(labels).astype(np.float32)
     bounds, row = np.array([0, len(grades)]), np.empty((len(grades), 0), np.float32)
     scores = np.empty(len(grades), np.float32)
     scores[order] = np.arange(len(grades))[::-1]
     dataset = RankingDataset(row, grades, bounds, ("0",), ())
     lists = CandidateLists.everything(dataset)
-    return float(evaluate([Measure.parse(RELEVANCE)], dataset, lists, scores)[0, 0])
+    values = evaluate(measures, dataset, lists, scores)[:, 0].tolist()
+    return dict(zip(map(str, measures), values, strict=True))
 
 
 def _bounds(weights: np.ndarray, best: Kemeny, agreement: float | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shuffleproof.core.aggregate.registry import AGGREGATORS
+from shuffleproof.core.aggregate.registry import AGGREGATORS, SUPERVISED
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.dry_run import changes_of
@@ -95,8 +95,8 @@ def names(arguments: argparse.Namespace) -> Answer:
 def _aggregators() -> Answer:
     """Every aggregator with all that it declares of itself."""
     rows = [
-        {name: value for name, value in vars(entry).items() if name != "order"}
-        for entry in AGGREGATORS.values()
+        {name: value for name, value in vars(entry).items() if name not in {"order", "orders"}}
+        for entry in (*AGGREGATORS.values(), *SUPERVISED.values())
     ]
     shown = ("name", "summary", "complexity", "calls", "random", "equivariant")
     return Answer(rows, table([{name: row[name] for name in shown} for row in rows]))
