@@ -1,9 +1,10 @@
 """Orders made of a matrix of preferences, compiled.
 
 A matrix holds weights w(i, j) ≥ 0 of i above j, NaN where there is no preference. The kernels that
-read pairs as they go mark each in `read`, the lower row first, stop where a pair was not `asked`
-yet, and settle a tie or a pair without an answer by the row of the items. Potentials are sums of
-multiples of 2⁻⁴⁰, which float64 adds exactly up to n = 8,000: no order of summation breaks a tie.
+read pairs as they go mark each in `read`, the lower row first, and count it in `pairs`, stop where
+a pair was not `asked` yet, and settle a tie or a pair without an answer by the row of the items.
+Potentials are sums of multiples of 2⁻⁴⁰, which float64 adds exactly up to n = 8,000: no order of
+summation breaks a tie.
 """
 
 from typing import no_type_check
@@ -35,6 +36,26 @@ def margins(weights: np.ndarray) -> np.ndarray:
                     found[one, other] = gap
                     found[other, one] = -gap
     return found
+
+
+@compiled()
+@no_type_check
+def potentials(weights: np.ndarray) -> np.ndarray:
+    """Σ_j w(i, j) − w(j, i), each on the grid; nothing is added for a pair without a preference."""
+    items = len(weights)
+    found = np.zeros(items)
+    for top in range(0, items, _TILE):
+        for left in range(top, items, _TILE):
+            for one in range(top, min(top + _TILE, items)):
+                own = 0.0
+                for other in range(max(left, one + 1), min(left + _TILE, items)):
+                    gap = weights[one, other] - weights[other, one]
+                    if not np.isnan(gap):
+                        steps = np.rint(gap * GRID)
+                        own += steps
+                        found[other] -= steps
+                found[one] += own
+    return found / GRID
 
 
 @compiled()
@@ -85,6 +106,16 @@ def goa(gaps: np.ndarray) -> np.ndarray:
 
 @compiled()
 @no_type_check
+def note(read: np.ndarray, pairs: np.ndarray, one: int, other: int) -> None:
+    """Mark a pair as read, and count it where it was not."""
+    low, high = min(one, other), max(one, other)
+    if not read[low, high]:
+        read[low, high] = True
+        pairs[0] += 1
+
+
+@compiled()
+@no_type_check
 def above(weights: np.ndarray, one: int, other: int) -> bool:
     """Whether one goes before the other; a tie is settled by the row."""
     here, there = weights[one, other], weights[other, one]
@@ -97,9 +128,10 @@ def above(weights: np.ndarray, one: int, other: int) -> bool:
 
 @compiled()
 @no_type_check
-def quicksort(
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
-) -> np.ndarray:
+def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, start: np.ndarray, top: int,
+) -> np.ndarray:  # fmt: skip
     """Quicksort whose pivot is the first of its segment in the order given, down to rank `top`.
 
     Of an order drawn at random that is a pivot drawn anew in each segment.
@@ -115,7 +147,7 @@ def quicksort(
             continue
         pivot, known = order[first], True
         for at in range(first + 1, last):
-            read[min(order[at], pivot), max(order[at], pivot)] = True
+            note(read, pairs, order[at], pivot)
             known &= asked[pivot, order[at]]
         if not known:
             continue
@@ -139,9 +171,10 @@ def quicksort(
 
 @compiled()
 @no_type_check
-def fuzzy_merge(  # noqa: C901 (one loop that Numba compiles)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, window: int
-) -> np.ndarray:
+def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, of arrays)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, start: np.ndarray, window: int,
+) -> np.ndarray:  # fmt: skip
     """Merge sort whose next item wins the potential among the `window` heads of both runs."""
     items = len(start)
     order = start.copy()
@@ -160,7 +193,7 @@ def fuzzy_merge(  # noqa: C901 (one loop that Numba compiles)
                 count = here + there
                 for one in range(count):
                     for other in range(one):
-                        read[min(heads[one], heads[other]), max(heads[one], heads[other])] = True
+                        note(read, pairs, heads[one], heads[other])
                         known &= asked[heads[one], heads[other]]
                 if not known:
                     break
@@ -193,18 +226,19 @@ def fuzzy_merge(  # noqa: C901 (one loop that Numba compiles)
 @compiled()
 @no_type_check
 def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, heap: np.ndarray, at: int, size: int
-) -> bool:
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, heap: np.ndarray, at: int, size: int,
+) -> bool:  # fmt: skip
     """Let the item at a place of the heap sink; False where a pair was not asked yet."""
     while 2 * at + 1 < size:
         child = 2 * at + 1
         if child + 1 < size:
-            read[min(heap[child], heap[child + 1]), max(heap[child], heap[child + 1])] = True
+            note(read, pairs, heap[child], heap[child + 1])
             if not asked[heap[child], heap[child + 1]]:
                 return False
             if above(weights, heap[child + 1], heap[child]):
                 child += 1
-        read[min(heap[child], heap[at]), max(heap[child], heap[at])] = True
+        note(read, pairs, heap[child], heap[at])
         if not asked[heap[child], heap[at]]:
             return False
         if not above(weights, heap[child], heap[at]):
@@ -216,22 +250,23 @@ def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 
 @compiled()
 @no_type_check
-def heap_top(
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
-) -> np.ndarray:
+def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, start: np.ndarray, top: int,
+) -> np.ndarray:  # fmt: skip
     """The first `top` items by a heap; those left keep the order given."""
     items = len(start)
     heap, size = start.copy(), items
     order, done = np.empty(items, np.int64), 0
     for at in range(items // 2 - 1, -1, -1):
-        if not _sift(weights, asked, read, heap, at, size):
+        if not _sift(weights, asked, read, pairs, heap, at, size):
             return start.copy()
     while done < min(top, items):
         order[done] = heap[0]
         done += 1
         size -= 1
         heap[0] = heap[size]
-        if done < top and not _sift(weights, asked, read, heap, 0, size):
+        if done < top and not _sift(weights, asked, read, pairs, heap, 0, size):
             break
     taken = np.zeros(items, np.bool_)
     for at in range(done):
@@ -245,13 +280,16 @@ def heap_top(
 
 @compiled()
 @no_type_check
-def _match(weights: np.ndarray, asked: np.ndarray, read: np.ndarray, one: int, other: int) -> int:
+def _match(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, one: int, other: int,
+) -> int:  # fmt: skip
     """Who wins: −1 stands for nobody, −2 for one who is not known yet."""
     if one == -2 or other == -2:
         return -2
     if one == -1 or other == -1:
         return max(one, other)
-    read[min(one, other), max(one, other)] = True
+    note(read, pairs, one, other)
     if not asked[one, other]:
         return -2
     return one if above(weights, one, other) else other
@@ -259,9 +297,10 @@ def _match(weights: np.ndarray, asked: np.ndarray, read: np.ndarray, one: int, o
 
 @compiled()
 @no_type_check
-def tournament_top(
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
-) -> np.ndarray:
+def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, start: np.ndarray, top: int,
+) -> np.ndarray:  # fmt: skip
     """The first `top` items by a knock-out; after each its winner's matches are played again.
 
     Those left keep the order given.
@@ -274,7 +313,7 @@ def tournament_top(
         tree[leaves + at] = start[at]
         leaf[start[at]] = leaves + at
     for node in range(leaves - 1, 0, -1):
-        tree[node] = _match(weights, asked, read, tree[2 * node], tree[2 * node + 1])
+        tree[node] = _match(weights, asked, read, pairs, tree[2 * node], tree[2 * node + 1])
     order, done, taken = np.empty(items, np.int64), 0, np.zeros(items, np.bool_)
     while done < min(top, items) and tree[1] >= 0:
         winner = tree[1]
@@ -285,7 +324,7 @@ def tournament_top(
         tree[node] = -1
         while node > 1 and done < top:
             node //= 2
-            tree[node] = _match(weights, asked, read, tree[2 * node], tree[2 * node + 1])
+            tree[node] = _match(weights, asked, read, pairs, tree[2 * node], tree[2 * node + 1])
     for at in range(items):
         if not taken[start[at]]:
             order[done] = start[at]
@@ -295,9 +334,10 @@ def tournament_top(
 
 @compiled()
 @no_type_check
-def sliding(
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray, start: np.ndarray, top: int
-) -> np.ndarray:
+def sliding(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, start: np.ndarray, top: int,
+) -> np.ndarray:  # fmt: skip
     """Passes from the bottom up that exchange neighbours; pass p settles rank p."""
     items = len(start)
     order = start.copy()
@@ -305,7 +345,7 @@ def sliding(
         moved = False
         for at in range(items - 2, settled - 1, -1):
             upper, lower = order[at], order[at + 1]
-            read[min(upper, lower), max(upper, lower)] = True
+            note(read, pairs, upper, lower)
             if not asked[upper, lower]:
                 return order
             if weights[lower, upper] > weights[upper, lower]:

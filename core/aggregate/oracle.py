@@ -7,6 +7,7 @@ answers that were kept are never asked again, and a budget ends the asking, not 
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -27,11 +28,13 @@ class Known:
         weights: of the row's item above the column's; NaN where nothing is known.
         asked: pairs that were paid for, both ways; one without an answer stays NaN.
         read: pairs that the aggregator read or wanted, the lower row first.
+        pairs: how many those are.
     """
 
     weights: Float64[np.ndarray, "items items"]
     asked: Bool[np.ndarray, "items items"]
     read: Bool[np.ndarray, "items items"]
+    pairs: Int64[np.ndarray, " one"] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @classmethod
     def nothing(cls, items: int) -> "Known":
@@ -45,17 +48,23 @@ class Known:
     @classmethod
     def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "Known":
         """Every pair there is; what is read is noted in `read`."""
-        return cls(weights, np.ones(weights.shape, bool), np.zeros(weights.shape, bool))
+        return cls(weights, _everything(len(weights)), np.zeros(weights.shape, bool))
 
     @property
     def items(self) -> int:
         """How many there are."""
         return len(self.weights)
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the kernels take."""
+        return self.weights, self.asked, self.read, self.pairs
+
     def wanted(self) -> Couples:
         """Pairs read and not paid for, by row; reading begins anew."""
         pairs = np.argwhere(self.read & ~self.asked)
         self.read[:] = False
+        self.pairs[:] = 0
         return pairs
 
     def put(self, pairs: Couples, answers: Float64[np.ndarray, "pairs 2"]) -> None:
@@ -63,6 +72,12 @@ class Known:
         one, other = pairs.T
         self.weights[one, other], self.weights[other, one] = answers.T
         self.asked[one, other] = self.asked[other, one] = True
+
+
+@lru_cache(maxsize=4)
+def _everything(items: int) -> Bool[np.ndarray, "items items"]:
+    """All pairs of so many items; shared, since what was asked is never unasked."""
+    return np.ones((items, items), bool)
 
 
 @dataclass

@@ -189,8 +189,7 @@ def aggregate(
     if not chosen.adaptive:
         return Aggregation(order, pairs.count, missing, complete=True)
     missing = int((known.read & np.isnan(pairs.weights)).sum()) if missing else 0
-    read = int(np.count_nonzero(known.read))
-    return Aggregation(order, read - missing, missing, complete=True)
+    return Aggregation(order, int(known.pairs[0]) - missing, missing, complete=True)
 
 
 def asking(
@@ -303,8 +302,7 @@ def _bradley_terry(task: Task) -> Order:
 
 
 def _quicksort(task: Task, run: int = 0) -> Order:
-    known = task.known
-    return kernels.quicksort(known.weights, known.asked, known.read, task.drawn(run), task.top)
+    return kernels.quicksort(*task.known.arrays, task.drawn(run), task.top)
 
 
 def _runs(task: Task) -> Sequence[Order]:
@@ -331,8 +329,7 @@ def _given(kernel: Callable[..., Order], setting: Callable[[Task], int]) -> Call
     """A kernel that starts at the order of the rows."""
 
     def order(task: Task) -> Order:
-        known, start = task.known, np.arange(task.known.items)
-        return kernel(known.weights, known.asked, known.read, start, setting(task))
+        return kernel(*task.known.arrays, np.arange(task.known.items), setting(task))
 
     return order
 

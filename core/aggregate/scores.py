@@ -24,7 +24,7 @@ def falling(scores: Scores) -> Int64[np.ndarray, " items"]:
 
 def gain(weights: Weights) -> Scores:
     """Σ_j w(i, j) − w(j, i)."""
-    return kernels.margins(weights).sum(axis=1).round(DIGITS)
+    return kernels.potentials(weights).round(DIGITS)
 
 
 def sum_of_preferences(weights: Weights) -> Scores:

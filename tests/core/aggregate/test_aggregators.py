@@ -62,6 +62,7 @@ def test_no_pair_is_read_that_was_not_paid_for(name):
         whole = tournament(14, random, "tenths")
         known = Known.all_of(whole.weights)
         order = AGGREGATORS[name].order(Terms(seed=draw).task(known, None))
+        assert known.pairs[0] == known.read.sum()
         read = known.read | known.read.T if AGGREGATORS[name].adaptive else known.asked
         other = tournament(14, random).weights
         poisoned = Known.all_of(np.where(read, whole.weights, other))
@@ -158,15 +159,10 @@ def test_definitions_read_literally():
     whole = tournament(40, random)
     start = np.arange(40)
     merged = [
-        kernels.fuzzy_merge(*fields(Known.all_of(whole.values)), start, window)
-        for window in (1, 40)
+        kernels.fuzzy_merge(*Known.all_of(whole.values).arrays, start, window) for window in (1, 40)
     ]
     assert merged[0].tolist() == merge_sorted(whole.values, list(range(40)))
     assert merged[1].tolist() == aggregate("goa", whole).order.tolist(), "n heads: greedy order"
-
-
-def fields(known):
-    return known.weights, known.asked, known.read
 
 
 def merge_sorted(f, items):
@@ -258,7 +254,7 @@ def test_quicksort_loses_twice_the_best_at_most_in_expectation():
     for draw in range(40):
         pairs = tournament(6, random, ("wins", "probabilities")[draw % 2])
         f = pairs.values
-        orders = [kernels.quicksort(*fields(Known.all_of(f)), start, 6) for start in starts]
+        orders = [kernels.quicksort(*Known.all_of(f).arrays, start, 6) for start in starts]
         if draw % 2 == 0:
             mean = np.mean([loss(f, order) for order in orders])
             assert mean <= 2 * kemeny(f).cost + 1e-9
