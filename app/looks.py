@@ -45,6 +45,7 @@ LOOKS = """<style>
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
+.stApp [class*=st-key-glossary] h3 { font-size: 1rem; padding: 0; }
 
 /* On a projector: no sidebar, large letters. */
 .stApp:has(.st-key-presented) :is([data-testid=stSidebar], [data-testid=stHeader],

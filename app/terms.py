@@ -25,6 +25,30 @@ def beside(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
     return "\n\n".join(told) or None
 
 
+MARK = "\ue000{}\ue001"
+"""Stands for a link while the text around it is escaped."""
+
+
+def linked(term: glossary.Term) -> str:
+    """What a term means, as Markdown: other terms in it lead to theirs on the same page.
+
+    >>> linked(next(term for term in glossary.TERMS if term.name == "LambdaMART"))
+    'Boosted trees trained on how much swapping two documents would change [NDCG](#ndcg).'
+    """
+    links: list[str] = []
+
+    def link(hit: str, other: glossary.Term) -> str:
+        if other is term:
+            return hit
+        links.append(f"[{escaped(hit)}](#{glossary.anchor(other)})")
+        return MARK.format(len(links) - 1)
+
+    text = escaped(glossary.rewritten(term.meaning, link))
+    for at, one in enumerate(links):
+        text = text.replace(MARK.format(at), one)
+    return text
+
+
 def written(term: glossary.Term) -> str:
     """A term as Markdown."""
     source = f" *({escaped(term.source)})*" if term.source else ""

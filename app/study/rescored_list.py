@@ -9,8 +9,9 @@ import streamlit as st
 from shuffleproof.app import answering, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
+from shuffleproof.core.answers.one_list import fell_most
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies import tables
 
@@ -39,7 +40,7 @@ def features() -> tuple[int, ...]:
 
 
 def chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEADS) -> None:
-    """Draw both answers as a bump chart.
+    """Draw both answers as a bump chart, above it in words which document fell most.
 
     Args:
         moves: as `app.figures.bump` takes them.
@@ -47,6 +48,8 @@ def chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEADS) -
         heads: what stands over the three columns.
     """
     moves = captions.titles(moves)
+    if fallen := fell_most(moves):
+        st.markdown(told(fallen))
     st.plotly_chart(
         bump.bump(moves, ranker, heads=heads), key=BUMP, config=parts.PLAIN,
         alt=bump.alt_text(moves, ranker),

@@ -3,13 +3,18 @@
 import streamlit as st
 
 from shuffleproof.app import terms
+from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.core.glossary import TERMS
+from shuffleproof.core.glossary import TERMS, anchor
 
 
 def page() -> None:
-    """Draw the page."""
+    """Draw the page: terms lead to each other."""
     parts.header("Glossary", "What do the terms on these pages mean?")
+    half = (len(TERMS) + 1) // 2
     for at, place in enumerate(st.columns(2, gap="large")):
-        half = (len(TERMS) + 1) // 2
-        place.markdown("\n\n".join(map(terms.written, TERMS[at * half : (at + 1) * half])))
+        with place, st.container(key=f"glossary {at}"):
+            for term in TERMS[at * half : (at + 1) * half]:
+                st.subheader(escaped(term.name), anchor=anchor(term))
+                source = f" *({escaped(term.source)})*" if term.source else ""
+                st.markdown(terms.linked(term) + source)

@@ -98,6 +98,31 @@ def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
     return "; ".join([*texts[:1], *(text.rpartition(" of ")[0] for text in texts[1:])]) + "."
 
 
+def fell_most(moved: pd.DataFrame) -> str:
+    """Which document fell most in an answer, in a sentence; empty where none fell.
+
+    Args:
+        moved: document, label, answered and answered_before (places from 1, NaN where it is in one
+            list alone) and moved, one row a document.
+
+    >>> frame = pd.DataFrame({"document": ["a", "b"], "label": [2.0, 0.0], "moved": [True, True],
+    ...                       "answered": [2, 1], "answered_before": [1, 2]})
+    >>> fell_most(frame)
+    'Document a (grade 2) fell most, from place 1 to 2.'
+    >>> fell_most(frame.assign(moved=False))
+    ''
+    """
+    by = (moved["answered"] - moved["answered_before"]).where(moved["moved"].astype(bool))
+    far = by.max()
+    if not far > 0:
+        return ""
+    fallen = moved[by == far].sort_values("label", ascending=False, kind="stable")
+    first, others = fallen.iloc[0], len(fallen) - 1
+    text = f"Document {first['document']} (grade {first['label']:g}) fell most, from place "
+    text += f"{first['answered_before']:g} to {first['answered']:g}"
+    return f"{text}; {counted(others, 'other')} fell as far." if others else f"{text}."
+
+
 def amount(number: float) -> str:
     """A number with three significant digits.
 

@@ -19,6 +19,7 @@ from shuffleproof.core.answers.one_list import (
     Answer,
     amount,
     explanation,
+    fell_most,
     moves,
     verdicts,
 )
@@ -368,3 +369,19 @@ def test_certificates_say_the_share_of_documents_that_move(moved, words):
 def test_explanations_fit_the_family(label, reads, after, words):
     given = Answer(label, reads, (3.0, 2.0, 1.0), after, (1e-6,) * 3)
     assert words in explanation(given, moves(THREE, [0, 1, 2], [2, 0, 1], given))
+
+
+def test_the_document_that_fell_most_is_named():
+    frame = pd.DataFrame(
+        {
+            "document": ["a", "b", "c", "d"], "label": [0.0, 2.0, 1.0, 3.0],
+            "answered_before": [1.0, 2.0, 3.0, 4.0], "answered": [3.0, 4.0, 1.0, 2.0],
+            "moved": [True] * 4,
+        }
+    )  # fmt: skip
+    told = "Document b (grade 2) fell most, from place 2 to 4; 1 other fell as far."
+    assert fell_most(frame) == told
+    gone = frame.assign(answered=[3.0, np.nan, 1.0, 2.0])
+    assert fell_most(gone) == "Document a (grade 0) fell most, from place 1 to 3."
+    by_rounding = frame.assign(moved=[False, False, True, True])
+    assert not fell_most(by_rounding)

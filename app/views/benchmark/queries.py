@@ -260,6 +260,9 @@ def _alike(chosen: Chosen) -> None:
     diagram = drawn(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
     alt = benchmark_ranks.alt_text(places, ranks.cliques)
     chart(diagram, alt, "ranks", config=parts.PLAIN)
+    differs = computed(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
+    if differs:
+        st.markdown(told(differs))
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
     st.caption(

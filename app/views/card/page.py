@@ -75,6 +75,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=drawing)
     with finding, parts.in_words():
         parts.finding(sections.finding(cards, family, measure))
+    if order := sections.of_order(cards):
+        finding.caption(told(order))
     _tables(cards, key, family, measure)
     known = [label for label in rankers if label in set(cards["ranker"])]
     _queries(artefact, known, family, measure)

@@ -31,7 +31,7 @@ from shuffleproof.app.study import cards, parts, sample_result, shown_list
 from shuffleproof.app.study.picture import drawn
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
-from shuffleproof.core.answers.one_list import Answer, explanation, moves, verdicts
+from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, moves, verdicts
 from shuffleproof.core.answers.trained import (
     CONTRAST,
     TrainedRanker,
@@ -41,7 +41,7 @@ from shuffleproof.core.answers.trained import (
     list_recipes,
 )
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import display_names
+from shuffleproof.core.rankers.name import RankerName, display_names
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
 from shuffleproof.core.studies.tables import inferred
@@ -164,7 +164,13 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
         parts.finding("Nothing is shuffled: both orders are the same.")
         st.caption(told(f"Query {query}, shown {shown.words}."))
         return
-    parts.finding(verdicts([(answer.label, answer.moves) for answer in answers]))
+    text = verdicts([(answer.label, answer.moves) for answer in answers])
+    fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
+    fallen = [(label, words) for label, words in fallen if words]
+    for label, words in fallen:
+        who = f"{RankerName.of(label).display}: " if len(fallen) > 1 else ""
+        text += f" {who}{words}"
+    parts.finding(text)
     st.caption(
         told(
             f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -23,6 +24,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
 from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import Picture
@@ -130,7 +132,12 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     if what == parts.LOSS and len(summary):
         shown = _losses(str(artefact.key), family, measure)
         words = loss_in(measure)
-    _curves(shown[shown["ranker"].isin(rankers)], family, words)
+    shown = shown[shown["ranker"].isin(rankers)]
+    _curves(shown, family, words)
+    if entry is not None and entry.changes & {"order", "ranking"}:
+        means = shown.groupby("ranker", sort=False)["mean"]
+        if order := readers_of_order([str(name) for name, own in means if np.ptp(own) > 0]):
+            st.caption(told(order))
     if attacked(family):
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)

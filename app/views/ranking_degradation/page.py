@@ -100,8 +100,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with finding, parts.in_words():
         parts.finding(computed(key, sections.finding, family, measure, rankers))
         _claim(computed(key, sections.claim, family, measure))
-        if order := computed(key, sections.of_order, family, measure, rankers):
-            st.markdown(told(order))
+    if order := computed(key, sections.of_order, family, measure, rankers):
+        finding.caption(told(order))
     _of_point(artefact, family, measure, rankers)
     table = _marks(artefact, family, measure, rankers)
     place = parts.folded("All numbers in the figure", "every number")

@@ -41,7 +41,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Table
-from shuffleproof.core.words import counted, interval, number, p_value, signed
+from shuffleproof.core.words import counted, interval, listed, number, p_value, signed
 
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
@@ -87,6 +87,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     if found is not None and found.queries:
         places = [(str(name), float(place)) for name, place in found.ranks.items()]
         yield Picture("ranks", (places, found.cliques, found.difference))
+        yield Sentence(disagreement(result, measure))
     printed = published.printed_for(result.facts)
     if printed is not None:
         yield Heading("As the paper printed it, not measured here")
@@ -179,6 +180,47 @@ def _others(frame: pd.DataFrame) -> str:
     if len(behind):
         text += f" Below it by more than chance{CHOSEN}: {_named(behind)}."
     return text
+
+
+def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
+    """Where the finding and the critical-difference picture differ, and why, in one sentence.
+
+    The finding tests values against those of the best ranker alone, the picture mean ranks of all
+    pairs at once (`published.critical_difference`).
+
+    Returns:
+        Empty where both say the same, or one of them says nothing.
+    """
+    frame = means(result, [measure])
+    ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
+    found = published.critical_difference(result, measure) if len(ranked) > 1 else None
+    if found is None or not found.queries or ranked.isna().any():
+        return ""
+    best, first = str(ranked.idxmax()), str(found.ranks.index[0])
+    frame = differences_from(result, measure, best, test)
+    told = set(frame.loc[frame["p"] <= ALPHA, "ranker"])
+    apart = set(found.ranks.index[(found.ranks - found.ranks[best]).abs() > found.difference])
+    by_value = [label for label in found.ranks.index if label in told - apart]
+    by_rank = [label for label in found.ranks.index if label in apart - told]
+    reasons = []
+    if first != best and ranked[first] < ranked[best]:
+        reasons.append(
+            f"{first} is first by mean rank, since ranks count how often a ranker is ahead and "
+            "means by how much"
+        )
+    if by_value:
+        reasons.append(
+            f"the sentence tells {listed(by_value)} from {best} and the picture does not, since "
+            "ranks leave out by how much one is ahead and all pairs are tested at once"
+        )
+    if by_rank:
+        reasons.append(
+            f"the picture tells {listed(by_rank)} from {best} and the sentence does not, since "
+            "many small differences count in ranks and few large ones in means"
+        )
+    if not reasons:
+        return ""
+    return f"Picture and sentence on {best}, best by mean, differ: {'; '.join(reasons)}."
 
 
 def _named(frame: pd.DataFrame) -> str:

@@ -26,6 +26,7 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
 from shuffleproof.core.studies.noise import within
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
@@ -34,6 +35,7 @@ from shuffleproof.core.studies.sections import (
     Headline,
     Picture,
     Section,
+    Sentence,
     View,
 )
 from shuffleproof.core.studies.table_text import records
@@ -86,6 +88,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         frame = pareto(cards(result, family, measure))
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
         yield Finding(finding(frame, family, measure))
+        yield Sentence(of_order(frame))
         yield told(frame, family)
     yield Convention(convention(result, measure))
 
@@ -309,6 +312,12 @@ def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
         f"what changes of {row['ranker']} is {row['noise']}" for row in known if row.get("noise")
     ]
     return "; ".join([words, *noisy]) + "."
+
+
+def of_order(frame: pd.DataFrame) -> str:
+    """Why rankers of these cards change that use no initial ranking; empty where none does."""
+    changed = frame[(frame["start"] - frame["end"]).abs() > 0]
+    return readers_of_order([*map(str, changed["ranker"])])
 
 
 def _kept(row: Mapping[str, Any]) -> str:

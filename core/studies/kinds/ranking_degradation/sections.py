@@ -239,8 +239,16 @@ def of_order(
     """
     frame = falls(result, family, measure)
     moved = [str(label) for label, of in frame.groupby("ranker", sort=False) if np.ptp(of["mean"])]
-    known = [label for label in moved if rankers is None or label in rankers]
-    readers = [RankerName.of(label).display for label in known if _fed_shuffled(label)]
+    return readers_of_order([label for label in moved if rankers is None or label in rankers])
+
+
+def readers_of_order(moved: Sequence[str]) -> str:
+    """Why those of these rankers change that use no initial ranking: they read the order shown.
+
+    >>> readers_of_order(["dlcm-without-init", "mart"]).partition(",")[0]
+    'DLCM without init reads no initial ranking'
+    """
+    readers = [RankerName.of(label).display for label in moved if _fed_shuffled(label)]
     if not readers:
         return ""
     verb = "reads" if len(readers) == 1 else "read"

@@ -381,3 +381,35 @@ def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(
         frame = benchmark_table.compared(result, "NDCG@10", baseline).dropna(subset="p")
         assert len(frame)
         assert (((frame["low"] > 0) | (frame["high"] < 0)) == (frame["p"] <= 0.05)).all()
+
+
+def benchmark_of(**values):
+    """A benchmark of these values by query, nothing else."""
+    labels = list(values)
+    trials = pd.DataFrame({"ranker": labels, "family": "benchmark", "level": 0.0, "draw": 0,
+                           "tau": 1.0, "set_size": 5.0, "seed": 0})  # fmt: skip
+    cube = np.stack([np.asarray(own, np.float32)[None] for own in values.values()])
+    queries = tuple(map(str, range(cube.shape[2])))
+    recipe = {"kind": "benchmark", "measures": ["RR"], "stored": ["RR"]}
+    facts = {
+        "folds": [{"name": "f", "start": 0, "stop": len(queries)}], "queries": len(queries),
+        "groups": dict.fromkeys(labels, "the set of documents"), "data": "made",
+    }  # fmt: skip
+    return StudyResult(recipe, trials, cube, queries, facts)
+
+
+def test_where_picture_and_sentence_differ_the_reason_stands_in_one_sentence():
+    steps = np.linspace(0.0, 0.02, 40)
+    # ahead on half of the queries by much, behind on the other half by little: equal mean ranks
+    by_much = benchmark_of(gsf=0.4 + np.tile([0.3, -0.01], 20) + steps, dlcm=0.4 + steps)
+    assert "below it by more than chance" in sections.finding(by_much, "RR")
+    said = sections.disagreement(by_much, "RR")
+    assert said.startswith("Picture and sentence on gsf, best by mean, differ:")
+    assert "the sentence tells dlcm from gsf and the picture does not" in said
+    assert said.count(".") == 1
+    alike = benchmark_of(gsf=0.5 + steps, dlcm=0.3 + steps)
+    assert not sections.disagreement(alike, "RR")
+    often = benchmark_of(gsf=np.r_[np.full(39, 0.5), 0.9], dlcm=np.r_[np.full(39, 0.505), 0.1])
+    said = sections.disagreement(often, "RR")
+    assert "dlcm is first by mean rank" in said
+    assert "the picture tells dlcm from gsf and the sentence does not" in said
