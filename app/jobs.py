@@ -169,7 +169,8 @@ def name(job: Job) -> str:
         return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
     rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))
     what = (STUDIES[job.kind].doing if job.kind in STUDIES else "") or job.kind.replace("-", " ")
-    what = {"doctor": "Examine", "tune": "Tune"}.get(job.kind, what)
+    asked = f"Ask {given.get('judge', 'a judge')}"
+    what = {"doctor": "Examine", "tune": "Tune", "judge": asked}.get(job.kind, what)
     return f"{what} {rankers} on {given['data']}" if rankers else f"{what} on {given['data']}"
 
 

@@ -31,6 +31,7 @@ from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import archive
+from shuffleproof.core.store import names as names_of_store
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -414,6 +415,49 @@ def doctor(  # noqa: PLR0913 (a job's parameters are its keywords)
     return {"artefact": f"ranker-{found.digest}"} | told
 
 
+def judge(  # noqa: PLR0913 (a job's parameters are its keywords)
+    store: Store,
+    *,
+    data: str,
+    name: str,
+    judge: str,
+    pairs: str = "sampled",
+    calls: int | None = None,
+    orders: str = "both",
+    top: int | None = None,
+    at_once: int = 1,
+    queries: int | None = None,
+    preset: str | None = None,
+    pinned: str | None = None,
+) -> Reports:
+    """Ask a live judge for preferences; result: artefact, name, asked, before, malformed, complete.
+
+    Args:
+        store: where everything is kept.
+        data: a stored name or `sample`, whose test documents are shown.
+        name: of the preferences, which are made or extended.
+        judge: one that `SHUFFLEPROOF_JUDGES` names.
+        pairs: `sampled`, `all`, or an aggregator, which asks for those that it wants.
+        calls: answers that are wanted, those that are there already among them.
+        orders: `both` or `one`.
+        top: ranks that an aggregator wants.
+        at_once: calls at the same time.
+        queries: only the first so many test queries.
+        preset: plays no part.
+        pinned: the data set's key, which `submit` finds from its name.
+    """
+    from shuffleproof.core.aggregate import asking, judged, judges  # noqa: PLC0415 (only who works pays for it)
+
+    del preset
+    plan = asking.Plan(pairs, calls, orders, top=top, jobs=at_once)
+    bench = yield from Scope(store, data, asking.LISTS, None, pinned).opened()
+    material = judged.material_of(bench.test_lists(queries), bench.fold.fingerprint, store)
+    live = judges.judge_of(judge)
+    found = yield from judged.ask(judged.Target(name, store, data), live, material, plan)
+    told = {"name": name, "asked": found.asked, "before": found.before, "complete": found.complete}
+    return answer(found.artefact) | told | {"malformed": len(found.malformed)}
+
+
 KINDS: Mapping[str, Callable[..., Reports]] = {
     "ingest": ingest,
     "examine": examine,
@@ -421,6 +465,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "tune": tune,
     "bring": bring,
     "doctor": doctor,
+    "judge": judge,
     "runs": runs,
     "library-export": export,
     "library-import": import_archive,
@@ -492,12 +537,26 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
         changes = parameters.get("changes") or {}
         named = names.Names([parameters["ranker"]], changes, initial=initial)
         names.check(named, parameters["preset"], store)
+    elif kind == "judge":
+        _check_judge(store, parameters)
     if kind == "tune":
         from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
 
         of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
         search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
         tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
+
+
+def _check_judge(store: Store, parameters: Mapping[str, Any]) -> None:
+    """Refuse a judge that is not offered, a plan that cannot be, and a name that is taken."""
+    from shuffleproof.core.aggregate import asking, judged, judges  # noqa: PLC0415 (NumPy: only at submission)
+
+    if parameters["judge"] not in judges.offered():
+        raise UnknownNameError("judge", parameters["judge"], judges.offered())
+    of_plan = ("pairs", "calls", "orders", "top")
+    asking.Plan(**{one: parameters[one] for one in of_plan}, jobs=parameters["at_once"])
+    names_of_store.check(parameters["name"])
+    judged.Target(parameters["name"], store, parameters["data"]).opened()
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:

@@ -1,6 +1,7 @@
 """Aggregators of preferences: curves by the level of a disturbance, bounds, calls, a matrix."""
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ from shuffleproof.app.figures.style import (
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import number
 
+LABELS = 24
+"""Names that stand beside a matrix: of more items every second, third … is named."""
 HEIGHT, CELL, FRAME = 400, 26, 120
 MARKS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "x", "hexagon", "pentagon")
 PREFERENCES = [[0.0, "#B35806"], [0.5, "rgba(127,127,127,0.15)"], [1.0, "#2B6CB0"]]
@@ -243,7 +246,9 @@ def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) 
             line={"color": CYCLE, "width": 3},
         )  # fmt: skip
     laid_out(figure, height=min(CELL * count + FRAME, 560), hovermode="closest")
-    names = {"tickvals": list(range(count)), "ticktext": list(items), "showgrid": False}
+    some = range(0, count, ceil(count / LABELS))
+    texts = [items[place] for place in some]
+    names = {"tickvals": list(some), "ticktext": texts, "showgrid": False}
     few = names if count <= 40 else {"showticklabels": False, "showgrid": False}
     yaxes(figure, range=[count - 0.5, -0.5], title="", **few)
     xaxes(figure, range=[-0.5, count - 0.5], side="top", **few)

@@ -6,7 +6,7 @@ the order shown) as soon as it comes, so that what was answered is never asked a
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -25,9 +25,12 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import canonical_json
 from shuffleproof.core.store.records import Records
+from shuffleproof.core.words import counted, duration
 
 ALL, SAMPLED = "all", "sampled"
 ORDERS = ("both", "one")
+LISTS: Mapping[str, Any] = {"initial": ("file-order",), "depth": 40}
+"""Whose documents are put to a judge where nobody says otherwise: fields of `ListRecipe`."""
 FOLDER = "judgments"
 """Of the store: answers by the content of their questions."""
 
@@ -132,7 +135,10 @@ class Plan:
 
     def most(self, material: Material) -> int:
         """Calls at most."""
-        sizes = [len(own) for own in material.documents]
+        return self.most_of([len(own) for own in material.documents])
+
+    def most_of(self, sizes: Iterable[int]) -> int:
+        """Calls at most, for queries of so many documents."""
         every = self.each * sum(size * (size - 1) // 2 for size in sizes)
         return every if self.calls is None else min(every, self.calls // self.each * self.each)
 
@@ -150,6 +156,36 @@ class Plan:
         pairs = _sampled(material, self.seed) if self.pairs == SAMPLED else _every(material)
         for query, *pair in islice(pairs, self.most(material) // self.each):
             yield from self.questions(material, query, pair)
+
+
+def cost_of(
+    plan: Plan, most: int, before: int | None, price: float | None, seconds: float | None
+) -> dict[str, Any]:
+    """What asking costs: calls, and price and seconds where those of a call are known.
+
+    Args:
+        plan: which pairs, and on what terms.
+        most: calls at most.
+        before: calls that are answered already; None: it is not known.
+        price: of a call.
+        seconds: that a call takes.
+
+    >>> cost_of(Plan(calls=100, jobs=4), 100, 0, 0.002, None)["text"]
+    '100 calls; 2 calls a pair, 4 calls at a time; 0.2 at 0.002 a call.'
+    """
+    calls = most - (before or 0)
+    text = counted(calls, "call")
+    text += f" ({before:,} of {most:,} are answered)" if before else ""
+    text += " at most, less what is answered" if before is None else ""
+    text += f"; {counted(plan.each, 'call')} a pair, {counted(plan.jobs, 'call')} at a time"
+    cost: dict[str, Any] = {"calls": calls, "answered": before}
+    if price is not None:
+        cost["price"] = calls * price
+        text += f"; {cost['price']:g} at {price:g} a call"
+    if seconds is not None:
+        cost["seconds"] = calls * seconds / plan.jobs
+        text += f"; {duration(cost['seconds'])} at {seconds:g} s a call"
+    return {**cost, "text": text + "."}
 
 
 def _every(material: Material) -> Iterator[tuple[int, ...]]:

@@ -13,6 +13,8 @@ from shuffleproof.core.aggregate.asking import Ledger, Material, Plan, Question
 from shuffleproof.core.aggregate.judges import LiveJudge
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
 from shuffleproof.core.aggregate.reading import Answer, Reading, answers
+from shuffleproof.core.data import display_texts
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, LetorError, UsageError, quoted
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.artefacts import Store
@@ -175,6 +177,19 @@ def extended(
         list(items), [list(own) for own in items.values()], table, list(judges),
         labels=labels_of, notes=tuple(kept),
     )  # fmt: skip
+
+
+def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
+    """What judges are shown of test lists: ids, features and the texts that are known.
+
+    Args:
+        lists: of the documents.
+        fingerprint: of the data set, which its side files are filed under.
+        store: where those are.
+    """
+    beside = display_texts.find(fingerprint, store)
+    texts = {} if beside is None else dict(beside.queries["text"])
+    return Material.of(lists, {str(name): str(text) for name, text in texts.items()})
 
 
 def ask(

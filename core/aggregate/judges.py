@@ -5,6 +5,7 @@ number in [0, 1], or "a", "b" or "tie". Anything else is a malformed answer, whi
 """
 
 import json
+import os
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from shuffleproof.core.errors import DataError, UsageError, quoted
+from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.user_code import DIGITS, MARK, digest_of, failure, imported
 
 Shown: TypeAlias = Mapping[str, Any]
@@ -25,6 +27,7 @@ LONGEST = 1 << 20
 """Bytes of an endpoint's answer that are read."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses of HTTP that may pass: the question is asked again."""
+OFFERED = "SHUFFLEPROOF_JUDGES"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 AGAIN = "What was answered is kept: the same command goes on from there."
 
@@ -78,6 +81,14 @@ def preference_of(answer: Any) -> float | None:
         return None
     value = float(said)
     return value if 0 <= value <= 1 else None
+
+
+def offered() -> tuple[str, ...]:
+    """The judges that pages may ask: those that `SHUFFLEPROOF_JUDGES` names, separated by commas.
+
+    Whoever starts the dashboard says so; a visitor cannot make this machine call an address.
+    """
+    return tuple(parts_of(os.environ.get(OFFERED, "")))
 
 
 def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float = 60.0) -> LiveJudge:

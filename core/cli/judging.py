@@ -3,21 +3,17 @@
 import argparse
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shuffleproof.core.aggregate import judged
-from shuffleproof.core.aggregate.asking import Material, Plan
+from shuffleproof.core.aggregate.asking import Material, Plan, cost_of
 from shuffleproof.core.aggregate.judged import Judged, Target
 from shuffleproof.core.aggregate.judges import judge_of
 from shuffleproof.core.cli.answer import Answer, table, warn
 from shuffleproof.core.cli.data import check_name
 from shuffleproof.core.cli.open import done, store_of, workbench_of
-from shuffleproof.core.data import display_texts
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.words import counted, duration
-
-if TYPE_CHECKING:
-    from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
 
 SHOWN = 5
 """Malformed answers that are printed; --json has all."""
@@ -40,12 +36,13 @@ def judge(arguments: argparse.Namespace) -> Answer:
     if arguments.judge is not None:
         live = judge_of(arguments.judge, arguments.called or "", arguments.timeout)
     bench = workbench_of(arguments)
-    material = material_of(bench, arguments.queries)
+    lists = bench.test_lists(arguments.queries)
+    material = judged.material_of(lists, bench.fold.fingerprint, store)
     target = Target(arguments.name, store, arguments.data)
     if live is None:
         return _by_hand(arguments, material, plan, target)
     before = judged.answered_before(target, live, material, plan)
-    cost = cost_of(plan, plan.most(material), before, arguments)
+    cost = cost_of(plan, plan.most(material), before, arguments.price, arguments.seconds)
     warn(f"{live.name}: {cost['text']}")
     if arguments.dry_run:
         return Answer({"name": arguments.name, "judge": live.name, "cost": cost}, cost["text"])
@@ -64,33 +61,6 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         arguments.pairs, calls, arguments.orders, arguments.seed, arguments.top,
         arguments.jobs, arguments.retries, arguments.wait,
     )  # fmt: skip
-
-
-def material_of(bench: "Workbench", queries: int | None) -> Material:
-    """What judges are shown of the test lists: ids, features and the texts that are known."""
-    beside = display_texts.find(bench.fold.fingerprint, bench.store)
-    texts = {} if beside is None else dict(beside.queries["text"])
-    told = {str(name): str(text) for name, text in texts.items()}
-    return Material.of(bench.test_lists(queries), told)
-
-
-def cost_of(
-    plan: Plan, most: int, before: int | None, arguments: argparse.Namespace
-) -> dict[str, Any]:
-    """What asking costs: calls, and price and seconds where those of a call are known."""
-    calls = most - (before or 0)
-    text = counted(calls, "call")
-    text += f" ({before:,} of {most:,} are answered)" if before else ""
-    text += " at most, less what is answered" if before is None else ""
-    text += f"; {counted(plan.each, 'call')} a pair, {counted(plan.jobs, 'call')} at a time"
-    cost: dict[str, Any] = {"calls": calls, "answered": before}
-    if arguments.price is not None:
-        cost["price"] = calls * arguments.price
-        text += f"; {cost['price']:g} at {arguments.price:g} a call"
-    if arguments.seconds is not None:
-        cost["seconds"] = calls * arguments.seconds / plan.jobs
-        text += f"; {duration(cost['seconds'])} at {arguments.seconds:g} s a call"
-    return {**cost, "text": text + "."}
 
 
 def _by_hand(

@@ -11,7 +11,6 @@ from shuffleproof.core.aggregate.asking import Plan
 from shuffleproof.core.aggregate.judged import Judged, Target
 from shuffleproof.core.aggregate.judges import judge_of
 from shuffleproof.core.cli.data import check_name
-from shuffleproof.core.cli.judging import material_of
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
@@ -78,7 +77,8 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     where = studies.scope.store
     if name not in where.names():
         check_name(name, where)
-    material = material_of(studies.workbench, queries)
+    bench = studies.workbench
+    material = judged.material_of(bench.test_lists(queries), bench.fold.fingerprint, bench.store)
     work = judged.ask(Target(name, where, studies.scope.data), live, material, plan)
     with closing(bar("judge", progress=progress)) as watch:
         return finished(work, watch)

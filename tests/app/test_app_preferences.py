@@ -1,5 +1,6 @@
 """The page Preferences: its study, a query's order for so many calls, its cycles, other sets."""
 
+import shlex
 from functools import partial
 
 import numpy as np
@@ -7,8 +8,13 @@ import pytest
 
 from shuffleproof.core.aggregate import planted, stored
 from shuffleproof.core.aggregate.consistency import agreement_of, cycles_of
+from shuffleproof.core.aggregate.judges import OFFERED
 from shuffleproof.core.aggregate.registry import Terms, aggregate, spent
+from shuffleproof.core.cli.arguments import parser
+from shuffleproof.core.data.catalogue import find
+from shuffleproof.core.store.artefacts import Store
 from tests import app_pages
+from tests.app_jobs import desk
 from tests.app_pages import words
 
 SAMPLE = planted.planted()
@@ -81,3 +87,38 @@ def test_a_set_without_a_study_has_the_command(store, tmp_path):
     assert "x > y > z" in str([one.options for one in page.selectbox])
     page = opened(query={"preferences": "judged", "asked": "2"})
     assert "No three items of this query beat each other in a circle." in words(page)
+
+
+@pytest.mark.usefixtures("store")
+def test_without_a_judge_the_page_says_who_names_one(monkeypatch):
+    monkeypatch.delenv(OFFERED, raising=False)
+    page = opened(judging=True)
+    assert "No judge is offered by this dashboard" in words(page)
+    assert any("shuffleproof judge sample-judged" in one.value for one in page.code)
+    assert not [one for one in page.button if one.key == "judge now"]
+
+
+def test_the_cost_stands_before_the_button_and_the_job_asks_what_the_command_asks(
+    tmp_path, monkeypatch
+):
+    find("sample", Store(tmp_path))
+    table = desk(Store(tmp_path), monkeypatch)
+    address = "http://127.0.0.1:1/judge"
+    monkeypatch.setenv(OFFERED, address)
+    page = opened(judging=True)
+    assert "100 calls at most" in words(page)
+    page.number_input(key="judge price").set_value(0.002).run()
+    page.number_input(key="judge queries").set_value(1).run()
+    page.selectbox(key="judge pairs").set_value("all").run()
+    page.number_input(key="judge calls").set_value(30).run()
+    assert "30 calls at most" in words(page)
+    assert "0.06 at 0.002 a call" in words(page)
+    command = next(one.value for one in page.code if "shuffleproof judge" in one.value)
+    assert "--calls 30 --queries 1 --jobs 4" in command
+    parsed = vars(parser().parse_args(shlex.split(command)[1:]))
+    page.button(key="judge now").click().run()
+    (job,) = table.jobs.list()
+    told = {"judge": address, "pairs": "all", "calls": 30, "queries": 1, "orders": "both"}
+    assert told.items() <= job.parameters.items()
+    assert {name: parsed[name] for name in told} == told
+    assert (parsed["name"], parsed["jobs"]) == (job.parameters["name"], job.parameters["at_once"])

@@ -15,6 +15,7 @@ from shuffleproof.app.opened import dated
 from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import choice, parts
 from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.app.views.preferences import judging
 from shuffleproof.core.aggregate import planted, stored
 from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_of
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
@@ -67,6 +68,10 @@ def page() -> None:
         if chosen in sets:
             st.subheader("One query")
             _query(chosen)
+        place = parts.folded("Ask a live judge", "judging", ":material/gavel:")
+        if place is not None:
+            with place:
+                judging.form()
 
 
 def _studies(name: str) -> None:

@@ -16,16 +16,24 @@ import numpy as np
 import pytest
 
 import shuffleproof as sp
+from shuffleproof.core import jobs
 from shuffleproof.core.aggregate import judged, stored
 from shuffleproof.core.aggregate.asking import Material, Plan
 from shuffleproof.core.aggregate.judged import Target
-from shuffleproof.core.aggregate.judges import judge_of, preference_of
+from shuffleproof.core.aggregate.judges import OFFERED, judge_of, preference_of
 from shuffleproof.core.aggregate.registry import AGGREGATORS, aggregate
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import DataError, LetorError, ParameterError, UsageError
+from shuffleproof.core.errors import (
+    DataError,
+    LetorError,
+    ParameterError,
+    ShuffleproofError,
+    UnknownNameError,
+    UsageError,
+)
 from shuffleproof.core.progress import finished
 from shuffleproof.core.store.artefacts import Store
 
@@ -394,3 +402,24 @@ def test_a_file_of_answers_names_a_place(target, tmp_path):
     file.write_text(json.dumps({"query": query, "a": own[0], "b": own[1]}) + "\n")
     with pytest.raises(LetorError, match=r"a.jsonl:1: no preference"):
         judged.read_answers(file, target, MATERIAL, "anna")
+
+
+def test_a_job_asks_a_judge_that_is_offered_and_no_other(tmp_path, monkeypatch):
+    store, shown = Store(tmp_path / "store"), Counting()
+    with served(shown) as address:
+        asked = {"data": "sample", "name": "told", "judge": address, "calls": 6, "queries": 2}
+        with pytest.raises(UnknownNameError, match="judge"):
+            jobs.submit(store, "judge", asked)
+        monkeypatch.setenv(OFFERED, f"http://elsewhere:1/judge, {address}")
+        for wrong, said in (
+            ({"name": "sample"}, "means nothing yet"), ({"name": "../told"}, "letters"),
+            ({"orders": "neither"}, "both or one"), ({"pairs": "gao"}, "goa"),
+            ({"calls": None}, "how many answers"), ({"judge": "os:remove"}, "os:remove"),
+        ):  # fmt: skip
+            with pytest.raises(ShuffleproofError, match=said):
+                jobs.submit(store, "judge", asked | wrong)
+        assert not shown.questions
+        job = jobs.submit(store, "judge", asked)
+        found = finished(jobs.KINDS["judge"](store, **job.parameters))
+    assert (found["asked"], found["complete"], shown.questions.total()) == (6, True, 6)
+    assert len(stored.find("told", store).value) == 6
