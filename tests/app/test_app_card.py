@@ -10,6 +10,7 @@ import pytest
 
 from shuffleproof.app import exports, report
 from shuffleproof.app.figures import card as figure
+from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures.card import Mark
 from shuffleproof.app.opened import computed
 from shuffleproof.app.study.picture import clicked
@@ -49,8 +50,9 @@ def test_a_stored_card_is_drawn_with_its_finding_cards_and_files(desk, stored):
     page = made.opened("card")
     frame = whole(stored, "transpositions", "NDCG@10")
     assert card_table.finding(frame, "transpositions", "NDCG@10") in made.words(page)
-    (alt,) = made.alts(page)
+    alt, dots = made.alts(page)
     assert alt.startswith("Robustness against NDCG@10")
+    assert dots.startswith("Kept, best first:")
     assert "feature:1" in alt
     cards, moves = (table.value for table in page.dataframe[:2])
     pd.testing.assert_series_equal(cards["area"], frame["area"])
@@ -77,11 +79,11 @@ def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
     page = made.opened("card", point=INITIAL, of=worst["query"][0])
     said = made.words(page)
     assert f"query {worst['query'][0]} loses most: {signed(worst['change'][0])}" in said
-    pd.testing.assert_frame_equal(page.dataframe[2].value, worst, check_dtype=False)
-    assert "Map of the change in NDCG@10" in made.alts(page)[1]
-    assert "Bump chart of 12 documents" in made.alts(page)[2]
+    pd.testing.assert_frame_equal(page.dataframe[0].value, worst, check_dtype=False)
+    assert "Map of the change in NDCG@10" in made.alts(page)[4]
+    assert "Bump chart of 12 documents" in made.alts(page)[5]
     page.selectbox(key="at").set_value(0.0).run()
-    assert "so the answer is the same" in made.alts(page)[2]
+    assert "so the answer is the same" in made.alts(page)[5]
 
 
 def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
@@ -112,7 +114,7 @@ def test_a_running_card_shows_its_first_marks(desk, workbench):
     page = made.opened("card")
     assert "Running" in made.words(page)
     assert "trials so far" in made.words(page)
-    assert len(made.alts(page)) == 2
+    assert len(made.alts(page)) == 3
 
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
@@ -182,3 +184,50 @@ def test_the_finding_names_who_falls_below_the_initial_ranking(stored):
     result = StudyResult.open(stored.path)
     alone = card_table.cards(result, "transpositions", "NDCG@10").head(1)
     assert card_table.finding(card_table.pareto(alone), "transpositions", "NDCG@10") == ""
+
+
+def test_the_card_of_one_ranker_has_all_that_is_to_be_printed(desk, stored):
+    page = made.opened("card", point=INITIAL)
+    said = made.words(page)
+    assert f"Robustness card: {INITIAL}" in said
+    assert "The queries that lose most, at level 80" in said
+    conditions = " ".join(one.value for one in page.caption)
+    assert "transpositions: exchanges per list, levels 0, 1, 2, 5" in conditions
+    assert f"as {stored.key}" in conditions
+    dials, curve = made.alts(page)[2:4]
+    assert dials.startswith(f"Dials of {INITIAL}: Quality 0.")
+    assert curve.startswith("Line chart of NDCG@10 lost against transpositions")
+
+
+def test_dials_are_the_numbers_of_the_cards_with_their_intervals(stored):
+    result = StudyResult.open(stored.path)
+    frame = whole(stored, "transpositions", "NDCG@10").set_index("ranker")
+    dials = card_table.dials(result, "transpositions", "NDCG@10")
+    of = dials.pivot_table("value", "ranker", "dial")
+    for dial, column in (
+        ("quality", "start"),
+        ("kept", "kept"),
+        ("area", "area"),
+        ("risk", "cvar"),
+    ):
+        np.testing.assert_allclose(of[dial], frame[column].reindex(of.index), rtol=1e-6)
+    known = dials.dropna()
+    assert (known["low"] <= known["value"] + 1e-6).all()
+    assert (known["value"] <= known["high"] + 1e-6).all()
+    values = result.per_query(INITIAL, "transpositions", 0.0, "NDCG@10")
+    own = dials[(dials["ranker"] == INITIAL) & (dials["dial"] == "quality")].iloc[0]
+    wide = 1.96 * values.std(ddof=1) / np.sqrt(len(values))
+    assert own["high"] - own["low"] == pytest.approx(2 * wide, rel=0.15)
+
+
+def test_the_axis_of_dots_is_that_of_the_rankers_and_not_of_the_initial_ranking():
+    frame = pd.DataFrame(
+        {"ranker": ["dlcm", "gsf", INITIAL], "dial": "kept", "value": [0.95, 0.99, 0.3],
+         "low": [0.94, 0.98, 0.2], "high": [0.96, 1.0, 0.4]}
+    )  # fmt: skip
+    drawn = card_dials.compared(frame, "Kept")
+    low, high = drawn.layout.xaxis.range
+    assert 0.9 < low < 0.94
+    assert 1.0 < high < 1.05
+    assert [note.text for note in drawn.layout.annotations] == ["◂ 30.0 % [20.0, 40.0]"]
+    assert [trace.customdata[0][0] for trace in drawn.data] == ["GSF", "DLCM"]

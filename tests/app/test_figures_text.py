@@ -90,6 +90,12 @@ CASES = {
         table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
               milliseconds_a_list=[1.0], front=[True]), "NDCG@10", "shuffle 1",
     ),
+    "card_dials.dials": (
+        table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
+    ),
+    "card_dials.compared": (
+        table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), "Kept",
+    ),
     "training.compared": (table(label=[EVIL], value=[0.5]),),
     "distributions.feature": (
         table(part=["train"], low=[0.0], high=[1.0], share=[1.0]), EVIL,

@@ -9,11 +9,13 @@ import streamlit as st
 from shuffleproof.app import disturbed, opened
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import card as figure
+from shuffleproof.app.figures import card_dials
 from shuffleproof.app.plain import told
 from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form
 from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.views.card import one
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
@@ -26,6 +28,7 @@ from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.words import counted
 
 CHART, CLICK = "pareto", chooses(point=str)
+DOTS = "dials side by side"
 
 
 def page() -> None:
@@ -77,9 +80,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(sections.finding(cards, family, measure))
     if order := sections.of_order(cards):
         finding.caption(told(order))
-    _tables(cards, key, family, measure)
     known = [label for label in rankers if label in set(cards["ranker"])]
-    _queries(artefact, known, family, measure)
+    _side_by_side(key, known, family, measure)
+    _one_ranker(artefact, known, family, measure)
+    _tables(cards, key, family, measure)
     choice.export_row(artefact, pareto, sections.told(cards, family))
 
 
@@ -94,13 +98,35 @@ def _family(recipe: Mapping[str, Any]) -> str:
 
 
 @st.fragment
-def _queries(artefact: Artefact, rankers: list[str], family: str, measure: str) -> None:
-    """The queries behind one ranker's card."""
+def _side_by_side(key: str, rankers: list[str], family: str, measure: str) -> None:
+    """One dial of all rankers, on an axis as wide as their intervals are."""
+    st.subheader("Rankers side by side", anchor=False)
+    dial = st.segmented_control(
+        "Dial", list(sections.DIALS), default="kept", required=True, key="dial",
+        format_func=lambda name: sections.DIALS[name][0], bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    dial = str(dial or "kept")
+    frame = opened.computed(key, sections.dials, family, measure)
+    frame = frame[frame["ranker"].isin(rankers) & (frame["dial"] == dial)]
+    name, what = sections.DIALS[dial]
+    alt = card_dials.compared_alt_text(frame, name)
+    chart(drawn(card_dials.compared, frame, name), alt, DOTS, CLICK, config=parts.PLAIN)
+    st.caption(
+        told(f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker.")
+    )
+
+
+@st.fragment
+def _one_ranker(artefact: Artefact, rankers: list[str], family: str, measure: str) -> None:
+    """One ranker's card, and the queries behind it."""
+    st.subheader("The card of one ranker", anchor=False)
     ranker = choice.ranker(
-        "Queries behind the card, for ranker", rankers, "point",
-        placeholder=f"Click a mark of the picture, or choose ({INITIAL} too)",
+        "Ranker of the card", rankers, "point",
+        placeholder=f"Click a mark of a picture, or choose ({INITIAL} too)",
     )  # fmt: skip
     if ranker is not None:
+        one.card(artefact, ranker, family, measure)
         perturbed_queries.section(artefact, ranker, family, measure)
 
 
