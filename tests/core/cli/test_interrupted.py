@@ -53,3 +53,40 @@ def test_an_interrupted_command_ends_with_130_and_leaves_nobody(tmp_path, what):
     assert bool(started) == ("asleep" in WORK[what]), "a function runs in processes of its own"
     _, left = psutil.wait_procs(started, timeout=ENDS)
     assert not left
+
+
+BY_ITSELF = """
+import os, signal, sys
+sys.path.insert(0, ".")
+from shuffleproof.core import __main__ as entry
+from shuffleproof.core.cli import arguments
+def main(_given):
+    try:
+        {work}
+    except KeyboardInterrupt:
+        return 130
+    return 1
+arguments.main = main
+sys.exit(entry.run())
+"""
+ITSELF = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT)"
+WITHIN = {
+    "text that is run": ("exec('raise KeyboardInterrupt')", ""),
+    "an import": ("import slow; time = slow.time; time.sleep(60)", "open('whole', 'w').close()"),
+    "an import without end": ("import slow", "time.sleep(60)"),
+}
+
+
+@pytest.mark.parametrize("where", WITHIN)
+def test_it_ends_so_wherever_it_was_interrupted(tmp_path, where):
+    """In code that a library makes of text, and within imports, which C++ does not survive."""
+    work, rest = WITHIN[where]
+    (tmp_path / "slow.py").write_text(f"{ITSELF}\ntime.sleep(0.2)\n{rest}\n")
+    begun_at = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, "-c", BY_ITSELF.format(work=work)], cwd=tmp_path, timeout=ENDS,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 130, ended.stderr
+    assert time.monotonic() - begun_at < ENDS / 2
+    assert (tmp_path / "whole").exists() == ("open" in rest), "the import was let to its end"
