@@ -31,7 +31,19 @@ def changes(frame: pd.DataFrame, measure: str) -> go.Figure:
         measure: that is drawn.
     """
     own = frame[frame["measure"] == measure]
-    kinds, names = own["noise"].unique(), own["retriever"].unique()
+    return panels(own.rename(columns={"noise": "panel"}), measure, "share of words")
+
+
+@plain_text
+def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
+    """A picture a panel, a line a retriever: changes against a level, with their intervals.
+
+    Args:
+        own: retriever, panel, level, change, low, high.
+        measure: what changes.
+        across: what the level is.
+    """
+    kinds, names = own["panel"].unique(), own["retriever"].unique()
     rows = -(-len(kinds) // ACROSS)
     figure = make_subplots(
         rows=rows, cols=min(ACROSS, len(kinds)), shared_yaxes="all", shared_xaxes="all",
@@ -40,7 +52,7 @@ def changes(frame: pd.DataFrame, measure: str) -> go.Figure:
     for at, kind in enumerate(kinds):
         place = {"row": at // ACROSS + 1, "col": at % ACROSS + 1}
         for number, name in enumerate(names):
-            points = own[(own["noise"] == kind) & (own["retriever"] == name)]
+            points = own[(own["panel"] == kind) & (own["retriever"] == name)]
             figure.add_trace(_line(points, name, number, shown=at == 0), **place)
         figure.add_hline(0, line={"color": REFERENCE, "width": 1}, **place)
     laid_out(figure, height=ROW * rows + FRAME, hovermode="closest")
@@ -51,7 +63,7 @@ def changes(frame: pd.DataFrame, measure: str) -> go.Figure:
     yaxes(figure, tickformat="+.2f")
     xaxes(figure, tickformat=".0%", showticklabels=True)
     figure.update_yaxes(title=f"{measure}, change", col=1, row=(rows + 1) // 2)
-    figure.update_xaxes(title="share of words", row=rows)
+    figure.update_xaxes(title=across, row=rows)
     written(figure, [
         {"text": f"<b>{kind}</b>", "x": 0, "y": 1, "xref": f"x{at + 1 if at else ''} domain",
          "yref": f"y{at + 1 if at else ''} domain", "xanchor": "left", "yanchor": "bottom",
@@ -76,7 +88,7 @@ def _line(points: pd.DataFrame, name: str, number: int, *, shown: bool) -> go.Sc
             "type": "data", "symmetric": False, "array": points["high"] - points["change"],
             "arrayminus": points["change"] - points["low"], "thickness": 1, "width": 3,
         },
-        customdata=points[["low", "high", "noise"]],
+        customdata=points[["low", "high", "panel"]],
         hovertemplate=f"<b>{name}</b><br>%{{customdata[2]}} %{{x:.0%}}<br>%{{y:+.3f}} "
         "[%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
     )  # fmt: skip

@@ -17,6 +17,7 @@ from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
+from shuffleproof.core.retrieval.growth import Growth
 from shuffleproof.core.retrieval.ingest import Reading
 from shuffleproof.core.retrieval.registry import Indexed, named
 from shuffleproof.core.store.keys import ArtefactKey
@@ -221,10 +222,9 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
     members = [one for name in question.retrievers for one in named(name).members]
     for name, entry in {one.name: one for one in members if one.presets}.items():
         learner = entry.learner
-        seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
         there = [
             scope.store.find(ArtefactKey(learner.kind, entry.network(one))) is not None
-            for one in seeds
+            for one in _learnt_from(indexed, question)
         ]
         low, high = learner.seconds_of(learner.preset(entry.preset or entry.presets[0]))
         missing = there.count(False)
@@ -233,6 +233,13 @@ def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
             Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
         )
     return Dry((), tuple(steps))
+
+
+def _learnt_from(indexed: Indexed, question: Any) -> list[Indexed]:
+    """What a study lets its retrievers learn from: the collection at every seed, and its parts."""
+    seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
+    shares = [share for share in getattr(question, "withheld", ()) if share]
+    return seeds + [Growth.of(one, share).before for one in seeds for share in shares]
 
 
 def _rehearsed_sparsity(question: Any, scope: "Scope") -> "Dry":

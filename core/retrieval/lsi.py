@@ -3,7 +3,7 @@
 Literature: Deerwester et al., JASIS 1990; weights (1 + ln tf) · ln(N / df), documents of length 1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Float32
@@ -32,6 +32,11 @@ class LatentSemanticIndex:
     ) -> None:
         """Keep the directions of terms, and documents of length 1."""
         self._tokens, self._directions, self._documents = tokens, directions, documents
+
+    def over(self, texts: Iterable[str]) -> "LatentSemanticIndex":
+        """The same directions over other documents, folded in."""
+        rows = weighted(self._tokens.encode(texts), self._tokens) @ self._directions
+        return LatentSemanticIndex(self._tokens, self._directions, _of_length_one(rows))
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query that has a known word."""

@@ -27,7 +27,8 @@ from shuffleproof.core.models.snrm import (
     listwise_kl,
 )
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import FILE as INDEX
 from shuffleproof.core.retrieval.index import SparseIndex
@@ -329,14 +330,10 @@ class Latent:
         """The vectors of queries, pruned as the recipe says."""
         texts = self.tokens.encode(query_texts)
         recipe = self.recipe
-        work = encoded(
+        table = finished(encoded(
             self.network, self._windows, texts, recipe.model.query_length, recipe.training.seed
-        )
-        while True:
-            try:
-                next(work)
-            except StopIteration as done:
-                return SparseVectors.of(pruned(done.value, recipe.training.keep_query))
+        ))  # fmt: skip
+        return SparseVectors.of(pruned(table, recipe.training.keep_query))
 
     @property
     def frequencies(self) -> Int64[np.ndarray, " dimensions"]:
@@ -364,6 +361,24 @@ class Latent:
         every = self.index.search(vectors, len(self.index.vectors))
         own = (every.of(query) for query in range(len(vectors)))
         return Ranked.of_queries([(one[::-1][:k], scores[::-1][:k]) for one, scores in own])
+
+    def grown(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
+        """The same network over all documents: those that came later are encoded and added.
+
+        Args:
+            collection: all documents.
+            late: places of those that the index lacks, in rising order; the others are there.
+        """
+        texts = self.tokens.encode(collection.document(place) for place in late.tolist())
+        recipe = self.recipe
+        table = finished(encoded(
+            self.network, self._windows, texts, recipe.model.document_length, recipe.training.seed
+        ))  # fmt: skip
+        new = SparseVectors.of(pruned(table, recipe.training.keep_document))
+        early = np.setdiff1d(np.arange(len(collection)), late)
+        order = np.argsort(np.concatenate([early, late]), kind="stable")
+        index = SparseIndex.of(self.index.added(new).vectors.chosen(order))
+        return Latent(self.tokens, self.network, recipe, index)
 
     def save(self, folder: Path) -> None:
         """Write the network and the index."""

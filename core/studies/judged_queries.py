@@ -1,6 +1,6 @@
 """What studies of retrievers share: the judged queries of a collection, and their two folds."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +8,13 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import Indexed
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies import engine
+from shuffleproof.core.studies.cells import CellPlan, Compute, by_cells
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
@@ -52,6 +57,21 @@ class Judged:
         facts = {"data": data, "queries": len(kept), "documents": len(collection)}
         facts |= {} if len(kept) == len(every) else {"of_queries": len(every)}
         return cls(kept, tuple(collection.query_ids[place] for place in kept), facts)
+
+
+def worked(
+    plan: CellPlan, judged: Judged, store: Store, compute: Compute
+) -> Generator[Progress, None, Artefact]:
+    """Work the cells of a study of retrievers; returns the stored result.
+
+    Args:
+        plan: the study's full description.
+        judged: the queries.
+        store: where cells and result are kept.
+        compute: the facts and values of a cell.
+    """
+    cells = by_cells(plan, store.records, judged.ids, compute)
+    return (yield from engine.run(store, plan, judged.ids, lambda: dict(judged.facts), cells))
 
 
 def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:

@@ -7,6 +7,7 @@ from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
+from shuffleproof.core.studies.kinds.growth.question import Growth
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
@@ -38,7 +39,7 @@ STUDIES: Mapping[str, type[Question]] = {
 """Of rankers, on a data set's candidate lists."""
 
 COLLECTION_STUDIES: Mapping[str, type[Question]] = {
-    one.kind: one for one in (Retrieval, QueryNoise, Sparsity)
+    one.kind: one for one in (Retrieval, QueryNoise, Sparsity, Growth)
 }
 """Of retrievers, on a text collection."""
 

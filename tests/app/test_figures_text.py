@@ -131,6 +131,14 @@ CASES = {
     "retrieval.means": (
         table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
     ),
+    "growth.changes": (
+        table(retriever=[EVIL], documents=["unseen"], share=[0.3], change=[-0.2], low=[-0.3],
+              high=[-0.1]), "recall@20",
+    ),
+    "query_noise.panels": (
+        table(retriever=[EVIL], panel=[EVIL], level=[0.3], change=[-0.2], low=[-0.3], high=[-0.1]),
+        "AP", "share",
+    ),
     "query_noise.changes": (
         table(retriever=[EVIL], noise=["typos"], level=[0.2], measure=["AP"], change=[-0.2],
               low=[-0.3], high=[-0.1], p=[0.01], n=[9]), "AP",

@@ -133,6 +133,7 @@ CALLS = {
     "study preferences": "study preferences --aggregators goa --draws 1 --queries 2 --sizes 9",
     "study retrieval": "study retrieval --retrievers bm25,ql --seeds 1 --queries 6",
     "study query-noise": "study query-noise --retrievers bm25,ql --levels .5 --seeds 1 --queries 6",
+    "study growth": "study growth --retrievers bm25,ql --withheld .3 --seeds 1 --queries 6",
     "study sparsity": "study sparsity --preset small --penalties l1 --strengths 1 --keep 9",
     "library delete": "library delete other --with-dependents",
     "worker": "worker --idle 0.1",

@@ -17,9 +17,8 @@ from shuffleproof.core.retrieval.query_noise import noisy
 from shuffleproof.core.retrieval.registry import Indexed, Retriever, named
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
-from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds
+from shuffleproof.core.studies.cells import Cell, CellPlan
+from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds, worked
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.study import Found, Trial
 
@@ -116,12 +115,7 @@ def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, N
         values = fitted.values(row, asked_as, [Measure.parse(text) for text in texts])
         return {"queries": len(judged.ids), "set_size": float(len(collection))}, {"values": values}
 
-    return (
-        yield from engine.run(
-            store, plan, judged.ids, lambda: dict(judged.facts),
-            by_cells(plan, store.records, judged.ids, compute),
-        )
-    )  # fmt: skip
+    return (yield from worked(plan, judged, store, compute))
 
 
 class _Fitted:

@@ -155,33 +155,45 @@ def costs(result: StudyResult) -> pd.DataFrame:
 
 def gates(result: StudyResult) -> pd.DataFrame:
     """The gates of every retriever that reads an inverted index."""
-    documents, rows = result.facts["documents"], []
-    for row in costs(result).itertuples():
-        of = {one: known_mean(_mean_of(result, str(row.retriever), one)) for one in COSTS}
-        if np.isnan(of["postings"]):
-            continue
-        asked = _mean_of(result, str(row.retriever), "nonzeros")
-        found = Gates(
-            postings_per_query_over_n=of["postings"] / documents,
-            largest_document_frequency=of["largest"] / documents,
-            matched_share=float(row.matched_share),  # type: ignore[arg-type]
-            empty_share=max(of["empty"], float((asked == 0).mean())),
-            nonzeros_document=of["nonzeros_document"],
-            nonzeros_query=of["nonzeros"],
-        )
-        rows.append(
-            {"retriever": row.retriever, **asdict(found),
-             "dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
-        )  # fmt: skip
+    rows = []
+    for name in names(result):
+        values = {one: _mean_of(result, name, one) for one in COSTS}
+        if not np.isnan(known_mean(values["postings"])):
+            rows.append({"retriever": name} | gates_of(values, result.facts["documents"]))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
+
+
+def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]:
+    """The gates of an index by what each query cost: fields of `Gates`, and whether they are kept.
+
+    Args:
+        values: `COSTS` of every query.
+        documents: of the collection.
+    """
+    of = {one: known_mean(own) for one, own in values.items()}
+    found = Gates(
+        postings_per_query_over_n=of["postings"] / documents,
+        largest_document_frequency=of["largest"] / documents,
+        matched_share=of["matched"] / documents,
+        empty_share=max(of["empty"], float((values["nonzeros"] == 0).mean())),
+        nonzeros_document=of["nonzeros_document"],
+        nonzeros_query=of["nonzeros"],
+    )
+    kept = {"dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
+    return asdict(found) | kept
 
 
 def disguised(result: StudyResult) -> list[str]:
     """The learnt sparse retrievers that pass a gate."""
     found = gates(result)
     dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
-    bases = {str(name): parsed(str(name))[0] for name in dense}
-    return [name for name, base in bases.items() if base in RETRIEVERS and RETRIEVERS[base].sparse]
+    return [name for name in map(str, dense) if is_sparse(name)]
+
+
+def is_sparse(name: str) -> bool:
+    """Whether a retriever searches learnt dimensions; none does that this program does not know."""
+    base, _ = parsed(name)
+    return base in RETRIEVERS and RETRIEVERS[base].sparse
 
 
 def comparisons(result: StudyResult) -> pd.DataFrame:

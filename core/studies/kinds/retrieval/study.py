@@ -19,9 +19,8 @@ from shuffleproof.core.retrieval.effectiveness import measured
 from shuffleproof.core.retrieval.registry import Indexed, Inverted, Ranked, Retriever, named
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
-from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds
+from shuffleproof.core.studies.cells import Cell, CellPlan
+from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds, worked
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.study import Found, Trial
 
@@ -116,12 +115,7 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
             values[:, own] = valued(indexed, retriever, queries, parsed)
         return {"queries": len(kept), "set_size": float(len(collection))}, {"values": values}
 
-    return (
-        yield from engine.run(
-            store, plan, judged.ids, lambda: dict(judged.facts),
-            by_cells(plan, store.records, judged.ids, compute),
-        )
-    )  # fmt: skip
+    return (yield from worked(plan, judged, store, compute))
 
 
 def valued(

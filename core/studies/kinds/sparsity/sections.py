@@ -1,14 +1,12 @@
 """A study of sparsity, told: what is dense in disguise first, then what sparsity costs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
 from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
@@ -91,19 +89,8 @@ def gates(result: StudyResult) -> pd.DataFrame:
     pairs = zip(result.trials["ranker"].map(str), result.trials["level"].map(float), strict=True)
     for way, level in dict.fromkeys(pairs):
         values = {one: result.per_query(way, "sparsity", level, one) for one in COSTS}
-        of = {one: known_mean(own) for one, own in values.items()}
-        found = Gates(
-            postings_per_query_over_n=of["postings"] / documents,
-            largest_document_frequency=of["largest"] / documents,
-            matched_share=of["matched"] / documents,
-            empty_share=max(of["empty"], float((values["nonzeros"] == 0).mean())),
-            nonzeros_document=of["nonzeros_document"],
-            nonzeros_query=of["nonzeros"],
-        )
-        rows.append(
-            {"way": way, "level": level, **asdict(found), "milliseconds": of["milliseconds"],
-             "dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
-        )  # fmt: skip
+        time = {"milliseconds": known_mean(values["milliseconds"])}
+        rows.append({"way": way, "level": level} | retrieval.gates_of(values, documents) | time)
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 

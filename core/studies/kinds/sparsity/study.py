@@ -17,9 +17,8 @@ from shuffleproof.core.retrieval.registry import Indexed
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
-from shuffleproof.core.studies.judged_queries import Judged
+from shuffleproof.core.studies.cells import Cell, CellPlan
+from shuffleproof.core.studies.judged_queries import Judged, worked
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, valued
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.study import Found, Trial
@@ -133,12 +132,7 @@ def run(indexed: Indexed, asked: Sparsity, data: str) -> Generator[Progress, Non
             "queries": len(judged.ids), "set_size": float(len(indexed.collection)),
         }, {"values": np.asarray(values, np.float32)}  # fmt: skip
 
-    return (
-        yield from engine.run(
-            store, plan, judged.ids, lambda: dict(judged.facts),
-            by_cells(plan, store.records, judged.ids, compute),
-        )
-    )  # fmt: skip
+    return (yield from worked(plan, judged, store, compute))
 
 
 def pruned(latent: snrm.Latent, keep: int) -> snrm.Latent:

@@ -1,0 +1,153 @@
+"""A collection that grew: some documents came when all that is learnt had been learnt.
+
+What is learnt (a network, its vocabulary, singular vectors with their weights of terms) is learnt
+from the documents that were there. Those that come later are encoded with it and added to the
+index; words that no earlier document has stay unknown. Counts of words are taken anew, as an
+inverted index of words takes them.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Int64
+
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.retrieval import text
+from shuffleproof.core.retrieval.collection import MISSING, Collection, digest_of
+from shuffleproof.core.retrieval.registry import FusedEntry, Indexed, Retriever, RetrieverEntry
+from shuffleproof.core.retrieval.text import TokenisedCollection
+from shuffleproof.core.seeds import generator
+
+Places = Int64[np.ndarray, " some"]
+
+
+def later_documents(documents: int, share: float, seed: int) -> Places:
+    """The documents that come later, in rising order; those of a smaller share among them.
+
+    >>> few, many = later_documents(10, 0.2, 0), later_documents(10, 0.5, 0)
+    >>> len(few), len(many), set(few.tolist()) <= set(many.tolist())
+    (2, 5, True)
+    """
+    order = generator(seed, "retrieval", "growth").permutation(documents)
+    return np.sort(order[: round(share * documents)]).astype(np.int64)
+
+
+def part_of(collection: Collection, places: Places) -> Collection:
+    """Some documents of a collection, with all its queries.
+
+    Args:
+        collection: the whole.
+        places: of the documents, in rising order.
+    """
+    place = np.full(len(collection) + 1, MISSING, np.int32)  # the last one for those not there
+    place[places] = np.arange(len(places), dtype=np.int32)
+    part = replace(
+        collection,
+        doc_ids=collection.doc_ids.take(places),
+        titles=collection.titles.take(places),
+        texts=collection.texts.take(places),
+        judged=place[collection.judged],
+        digest="",
+    )
+    return replace(part, digest=digest_of(part))
+
+
+@dataclass(frozen=True, eq=False)
+class _KnownWords(Indexed):
+    """A collection whose vocabulary is that of some of its documents."""
+
+    known: Places = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @cached_property
+    def tokens(self) -> TokenisedCollection:
+        """All documents as terms of the vocabulary."""
+        return finished(text.tokenising(self.collection, self.analysis, self.known))
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """A collection before and after documents came.
+
+    Attributes:
+        before: the documents that were there; all is learnt from them.
+        after: all documents, in the vocabulary of those.
+        late: places of those that came later, in rising order.
+    """
+
+    before: Indexed
+    after: Indexed
+    late: Places
+
+    @classmethod
+    def of(cls, indexed: Indexed, share: float) -> "Growth":
+        """A share of the documents, drawn by the seed, came later.
+
+        Raises:
+            UsageError: none would be there before.
+        """
+        size = len(indexed.collection)
+        late = later_documents(size, share, indexed.seed)
+        if len(late) == size:
+            raise UsageError(f"--withheld {share:g} leaves no document to learn from: take less")
+        early = np.setdiff1d(np.arange(size), late)
+        part = part_of(indexed.collection, early)
+        return cls(
+            replace(indexed, collection=part),
+            _KnownWords(
+                indexed.collection, indexed.store, indexed.analysis, indexed.training,
+                indexed.seed, early,
+            ),
+            late,
+        )  # fmt: skip
+
+    @cached_property
+    def unknown(self) -> float:
+        """The share of the words of later documents that no earlier one has."""
+        documents = self.after.tokens.documents
+        known, unknown = documents.lengths[self.late].sum(), documents.unknown[self.late].sum()
+        return float(unknown / max(1, known + unknown))
+
+    def learning(self, entry: RetrieverEntry) -> Generator[Progress]:
+        """Learn what a retriever needs from the documents that were there."""
+        yield from entry.learning(self.before)
+
+    def retriever(self, entry: RetrieverEntry) -> Retriever:
+        """The retriever of all documents, by what was learnt before.
+
+        Raises:
+            UsageError: one that only reorders what another found.
+        """
+        if isinstance(entry, FusedEntry):
+            from shuffleproof.core.retrieval.fusion import Fused  # noqa: PLC0415 (names a cycle)
+
+            return Fused(entry.fusion, [self.retriever(one) for one in entry.members])
+        refuse_rerankers(entry)
+        if entry.sparse:
+            return self._latent(entry)
+        if entry.name == "lsi":
+            from shuffleproof.core.retrieval.lsi import lsi  # noqa: PLC0415 (SciPy: only who asks)
+
+            return lsi(self.before).over(self.after.collection.documents())
+        return entry.made(self.after)
+
+    def _latent(self, entry: RetrieverEntry) -> Retriever:
+        """Learnt dimensions: later documents are encoded and added to the index."""
+        from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+
+        preset = entry.preset or entry.presets[0]
+        latent = snrm.snrm(self.before, preset).grown(self.after.collection, self.late)
+        return latent if entry.place == "snrm:snrm" else snrm.LatentFeedback(latent)
+
+
+def refuse_rerankers(entry: RetrieverEntry) -> None:
+    """Refuse what has no index that could grow.
+
+    Raises:
+        UsageError: a retriever that only reorders what another found.
+    """
+    for one in entry.members:
+        if one.reranks:
+            raise UsageError(f"{one.name} has no index that could grow: leave it out")

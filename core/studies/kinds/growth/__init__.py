@@ -1,0 +1,1 @@
+"""What documents that came after training cost retrievers."""

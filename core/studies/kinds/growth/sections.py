@@ -1,0 +1,236 @@
+"""A study of a growing collection, told: what being unseen costs documents, paired by query."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.retrieval.registry import named
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.kinds.growth.study import BEFORE, NEW_WORDS, SEEN, UNSEEN, WITH
+from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.words import counted, interval, listed, number, p_value, signed
+
+ALPHA = 0.05
+ALL = "all"
+SHARE = Column("share", "Came later", ".0%", "Share of the documents that came after training.")
+SUMMARY = (
+    RETRIEVER,
+    Column("learnt", "Learnt", help="Before the later documents came, or with them."),
+    SHARE,
+    *retrieval.SUMMARY[1:],
+)
+CHANGES = (
+    RETRIEVER,
+    Column("documents", "Documents", help="Whose recall: those that were there, or came later."),
+    SHARE,
+    Column("measure", "Measure"),
+    Column("known", "Learnt with them", tables.VALUE, "Mean, what is learnt of all documents."),
+    Column("mean", "Learnt before", tables.VALUE, "Mean, what is learnt before they came."),
+    Column("change", "Change", tables.CHANGE, "Mean over queries."),
+    *tables.bounds(spec=tables.CHANGE, words="95 %, paired t, adjusted by Holm."),
+    Column("p", "p", tables.P, tables.HOLM),
+    tables.QUERIES,
+)
+WORDS = (
+    SHARE,
+    Column("unknown", "New words", tables.SHARE, "Of the words of later documents, mean."),
+)
+GATES = (RETRIEVER, SHARE, *retrieval.GATES[1:])
+
+
+def headline(result: StudyResult, _view: View) -> Headline:
+    """Whose later documents lose most, unless an index is dense in disguise."""
+    dense = disguised(result)
+    if dense:
+        verb = "is" if len(dense) == 1 else "are"
+        return Headline(f"{listed([label(one) for one in dense])} {verb} dense in disguise.")
+    worst = _unseen(result).sort_values("change", kind="stable")
+    last = worst.iloc[0]
+    if last["change"] >= 0 or not last["p"] <= ALPHA:
+        return Headline("No retriever finds later documents worse beyond chance.")
+    return Headline(
+        f"{label(last['retriever'])} loses most: {last['measure']} of unseen documents "
+        f"{signed(last['change'])} where {last['share']:.0%} came later."
+    )
+
+
+def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+    """What is said of a study, in order."""
+    found = labelled(changes(result))
+    yield from map(Finding, findings(result))
+    yield Picture("growth", (found[found["measure"] == _recall(result)], _recall(result)))
+    for measure in result.measures:
+        yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
+    yield Table(found, CHANGES, "What being unseen costs")
+    yield Table(words(result), WORDS, "Words that no earlier document has")
+    yield Table(labelled(gates(result)), GATES, "What the grown index reads and matches")
+    yield Table(labelled(summary(result)), SUMMARY, "Every number", folded=True)
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """What the command answers in JSON."""
+    return {
+        "summary": records(summary(result)),
+        "changes": records(changes(result)),
+        "gates": records(gates(result)),
+        "words": records(words(result)),
+        "findings": findings(result),
+    }
+
+
+def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+    """What is done, as a paper would say it."""
+    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    shares = ", ".join(f"{share:.0%}" for share in recipe["withheld"])
+    return (
+        f"Retrievers are {'; '.join(told)}. Of the documents {shares}, drawn anew in "
+        f"{counted(recipe['seeds'], 'seed')}, are withheld from training and vocabulary and then "
+        "added to the index; learnt vectors of them are computed by what was learnt before, and "
+        "words that no earlier document has stay unknown. Each is compared with the same "
+        "retriever at the same seed that learnt all documents: both search all of them. Recall of "
+        f"the first {recipe['depth']} documents is told apart for relevant documents that were "
+        "there and for those that came later. Nothing is fitted to judgments."
+    )
+
+
+def summary(result: StudyResult) -> pd.DataFrame:
+    """Retriever, when it learnt, share, measure, mean, interval and number of queries."""
+    names_ = {"ranker": "retriever", "family": "learnt", "level": "share"}
+    return result.summary().rename(columns=names_)[tables.keys(SUMMARY)]
+
+
+def _recall(result: StudyResult) -> str:
+    """What recall is called.
+
+    Not a measure of the whole list: its relevant documents are of a part of the collection.
+    """
+    return f"recall@{result.recipe['depth']}"
+
+
+def _shares(result: StudyResult) -> list[float]:
+    """The shares above 0, in the order asked for."""
+    own = result.trials["level"][result.trials["family"] == BEFORE]
+    return list(dict.fromkeys(map(float, own)))
+
+
+def changes(result: StudyResult) -> pd.DataFrame:
+    """What learning before the later documents came changes, tested together by measure."""
+    rows: list[dict[str, Any]] = []
+    kinds = [(SEEN, SEEN, _recall(result)), (UNSEEN, UNSEEN, _recall(result))]
+    kinds += [(ALL, measure, measure) for measure in result.measures]
+    for measure in dict.fromkeys(one for _, _, one in kinds):
+        own, differences = [], []
+        for name in names(result):
+            for share in _shares(result):
+                for documents, stored, called in kinds:
+                    if called != measure:
+                        continue
+                    known, mean = (_pairs(result, name, when, share, stored)
+                                   for when in (WITH, BEFORE))  # fmt: skip
+                    change = _over_seeds(mean - known)
+                    own.append(
+                        {"retriever": name, "documents": documents, "share": share,
+                         "measure": measure, "known": known_mean(_over_seeds(known)),
+                         "mean": known_mean(_over_seeds(mean)), "change": known_mean(change),
+                         "n": int((~np.isnan(change)).sum())}
+                    )  # fmt: skip
+                    differences.append(change)
+        p, low, high = adjusted(np.stack(differences))
+        rows += [row | {"low": low[at], "high": high[at], "p": p[at]} for at, row in enumerate(own)]
+    return pd.DataFrame(rows, columns=tables.keys(CHANGES))
+
+
+def _pairs(result: StudyResult, name: str, when: str, share: float, stored: str) -> np.ndarray:
+    """The values of a point, a row a seed, for the seeds that both ways of learning have."""
+    every = {one: result.draws(name, one, share, stored) for one in (WITH, BEFORE)}
+    seeds = min(map(len, every.values()))
+    return every[when][:seeds].astype(np.float64)
+
+
+def _over_seeds(values: np.ndarray) -> np.ndarray:
+    """The mean of every query over the seeds that know it; NaN where none does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a query that no seed knows
+        return np.asarray(np.nanmean(values, axis=0))
+
+
+def words(result: StudyResult) -> pd.DataFrame:
+    """Of every share, how many words of the later documents are new."""
+    name = names(result)[0]
+    rows = [
+        {"share": share, "unknown": known_mean(result.per_query(name, BEFORE, share, NEW_WORDS))}
+        for share in _shares(result)
+    ]
+    return pd.DataFrame(rows, columns=tables.keys(WORDS))
+
+
+def gates(result: StudyResult) -> pd.DataFrame:
+    """The gates of every grown index that reads postings."""
+    rows = []
+    for name in names(result):
+        for share in _shares(result):
+            values = {one: result.per_query(name, BEFORE, share, one) for one in COSTS}
+            if not np.isnan(known_mean(values["postings"])):
+                found = retrieval.gates_of(values, result.facts["documents"])
+                rows.append({"retriever": name, "share": share} | found)
+    return pd.DataFrame(rows, columns=tables.keys(GATES))
+
+
+def disguised(result: StudyResult) -> list[str]:
+    """The learnt sparse retrievers whose grown index does not pass a gate."""
+    found = gates(result)
+    dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
+    return [name for name in dict.fromkeys(map(str, dense)) if retrieval.is_sparse(name)]
+
+
+def _unseen(result: StudyResult) -> pd.DataFrame:
+    """Of every retriever, the later documents at the largest share."""
+    found = changes(result)
+    largest = found["share"] == max(_shares(result))
+    return found[largest & (found["documents"] == UNSEEN) & (found["n"] > 0)]
+
+
+def findings(result: StudyResult) -> list[str]:
+    """What the numbers amount to; what is dense in disguise first."""
+    said = [f"{label(name)} is dense in disguise." for name in disguised(result)]
+    found = changes(result)
+    for name in names(result):
+        own = found[(found["retriever"] == name) & (found["share"] == max(_shares(result)))]
+        for _, row in own[own["n"] > 0].iterrows():
+            test = f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
+            if row["documents"] == UNSEEN:
+                said.append(
+                    f"{label(name)}, where {row['share']:.0%} came later: {row['measure']} of "
+                    f"unseen documents {number(row['mean'])} against {number(row['known'])} of "
+                    f"the same that learnt them, {signed(row['change'])} {test}."
+                )
+            elif row["documents"] == ALL:
+                measure = Measure.parse(str(row["measure"]))
+                said.append(
+                    f"{label(name)}: {measure} of all documents {signed(row['change'])} {test}."
+                )
+    largest = words(result).sort_values("share").iloc[-1]
+    said.append(
+        f"{largest['unknown']:.1%} of the words of later documents are new where "
+        f"{largest['share']:.0%} came later."
+    )
+    return said

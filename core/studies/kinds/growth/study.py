@@ -1,0 +1,168 @@
+"""Retrievers whose collection grew after they had learnt, beside the same that learnt all of it.
+
+Both search all documents. What differs is what a retriever learnt from: the documents that were
+there, or all. So the change of recall of the later documents is what being unseen costs them.
+Nothing is fitted to judgments.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float32
+
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.growth import Growth as Grown
+from shuffleproof.core.retrieval.growth import Places, later_documents
+from shuffleproof.core.retrieval.registry import Indexed, Retriever, named
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.cells import Cell, CellPlan
+from shuffleproof.core.studies.judged_queries import Judged, worked
+from shuffleproof.core.studies.kinds.growth.question import Growth
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS, valued
+from shuffleproof.core.studies.study import Found, Trial
+
+WITH, BEFORE = "with them", "before"
+"""When a retriever learnt: of all documents, or before the later ones came."""
+
+SEEN, UNSEEN, NEW_WORDS = "seen", "unseen", "new words"
+SPLIT = (SEEN, UNSEEN, NEW_WORDS)
+"""Of a query beside its measures and costs: recall of the relevant documents that were there, and
+of those that came later; and, alike for every query, the share of words of later documents that no
+earlier one has."""
+
+
+@dataclass(frozen=True)
+class Plan(CellPlan):
+    """The study's full description.
+
+    Attributes:
+        collection: digest of the collection.
+        analysis: how its texts become terms.
+        retrievers: their names.
+        networks: digest of what each of them learns of all documents at seed 0; empty where it
+            learns nothing.
+        withheld: shares of the documents that come later.
+        depth: of recall.
+        seeds: draws of the documents, and of what is learnt.
+        queries: only the first so many judged queries; None: all.
+        measures: as text.
+        stored: what is kept of every query.
+    """
+
+    kind: str = field(default=Growth.kind, init=False)
+    collection: str
+    analysis: str
+    retrievers: tuple[str, ...]
+    networks: tuple[str, ...]
+    withheld: tuple[float, ...]
+    depth: int
+    seeds: int
+    queries: int | None
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells in the order of work: every retriever at a share of a seed, learnt both ways.
+
+        >>> plan = Plan("digest", "", ("ql",), ("",), (0.0, 0.5), 9, 1, None, ("AP",), ("AP",))
+        >>> [(cell.row.family, cell.row.level) for cell in plan.cells()]
+        [('with them', 0.0), ('with them', 0.5), ('before', 0.5)]
+        """
+        return tuple(
+            Cell(row, 0, self._digest(row, network))
+            for seed in range(self.seeds)
+            for share in self.withheld
+            for name, network in zip(self.retrievers, self.networks, strict=True)
+            for row in (Trial(name, when, share, seed) for when in (WITH, BEFORE))
+            if share or row.family == WITH
+        )
+
+    def _digest(self, row: Trial, network: str) -> str:
+        """The key of a cell; other retrievers, shares and seeds do not enter it."""
+        facts = {
+            "kind": self.kind, "retriever": row.ranker, "network": network, "learnt": row.family,
+            "share": row.level, "seed": row.draw, "depth": self.depth,
+            "collection": self.collection, "analysis": self.analysis, "queries": self.queries,
+            "measures": list(self.stored),
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+
+def run(indexed: Indexed, asked: Growth, data: str) -> Generator[Progress, None, Artefact]:
+    """Learn of the documents that were there and of all, and search all, at every share and seed.
+
+    Args:
+        indexed: the collection.
+        asked: the question.
+        data: what the collection is called.
+
+    Raises:
+        DataError: fewer than two queries are judged.
+    """
+    collection, store = indexed.collection, indexed.store
+    judged = Judged.of(indexed, data, asked.queries)
+    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    networks = tuple(named(name).network(indexed) for name in asked.retrievers)
+    plan = Plan(
+        collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.withheld,
+        asked.depth, asked.seeds, asked.queries, texts, (*texts, *COSTS, *SPLIT),
+    )  # fmt: skip
+    measures = [Measure.parse(text) for text in texts]
+    last: dict[tuple[float, int], Grown] = {}
+
+    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+        row = cell.row
+        entry, seeded = named(row.ranker), replace(indexed, seed=row.draw)
+        late, unknown = later_documents(len(collection), row.level, row.draw), 0.0
+        if row.family == WITH:
+            yield from entry.learning(seeded)
+            retriever = entry.made(seeded)
+        else:
+            point = row.level, row.draw
+            if point not in last:
+                last.clear()
+                last[point] = Grown.of(seeded, row.level)
+            yield from last[point].learning(entry)
+            retriever, unknown = last[point].retriever(entry), last[point].unknown
+        values = np.concatenate(
+            [
+                valued(indexed, retriever, judged.places, measures),
+                recalled(collection, retriever, judged.places, late, asked.depth),
+                np.full((1, len(judged.ids)), unknown, np.float32),
+            ]
+        )
+        size = float(len(collection))
+        return {"queries": len(judged.ids), "set_size": size}, {"values": values}
+
+    return (yield from worked(plan, judged, store, compute))
+
+
+def recalled(
+    collection: Collection, retriever: Retriever, queries: Sequence[int], late: Places, depth: int
+) -> Float32[np.ndarray, "2 queries"]:
+    """Of every query the recall of relevant documents that were there, and of the later ones.
+
+    Args:
+        collection: all documents.
+        retriever: of all documents.
+        queries: their places.
+        late: places of the documents that came later.
+        depth: documents that are asked for.
+
+    Returns:
+        NaN where a query has no such document.
+    """
+    found = retriever.search([collection.queries[place] for place in queries], depth)
+    values = np.full((2, len(queries)), np.nan, np.float32)
+    for at, place in enumerate(queries):
+        grades = collection.judgments(place)
+        relevant = np.array([one for one, grade in grades.items() if grade > 0], np.int64)
+        is_late, is_found = np.isin(relevant, late), np.isin(relevant, found.of(at)[0])
+        for row, own in enumerate((~is_late, is_late)):
+            if own.any():
+                values[row, at] = is_found[own].mean()
+    return values
