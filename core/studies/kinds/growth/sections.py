@@ -226,7 +226,8 @@ def findings(result: StudyResult) -> list[str]:
             elif row["documents"] == ALL:
                 measure = Measure.parse(str(row["measure"]))
                 said.append(
-                    f"{label(name)}: {measure} of all documents {signed(row['change'])} {test}."
+                    f"{label(name)}: {measure} of all documents changes by "
+                    f"{signed(row['change'])} {test}."
                 )
     largest = words(result).sort_values("share").iloc[-1]
     said.append(
