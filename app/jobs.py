@@ -161,8 +161,8 @@ def name(job: Job) -> str:
         return f"Train {recipe(job)} on {given['data']}"
     if job.kind == "ingest":
         return f"Read {given['name']}"
-    if kind := {"library-import": "Take in", "library-export": "Export from"}.get(job.kind):
-        return f"{kind} {given.get('name', 'the library')}"
+    if kind := {"library-import": "Import", "library-export": "Export"}.get(job.kind):
+        return f"{kind} {given.get('name', 'from the library')}"
     if job.kind == "runs":
         return f"Compare runs by {given['name']}"
     if job.kind == "bring":

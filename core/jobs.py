@@ -474,6 +474,15 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
 """Every kind of job; nothing else can be handed in or run."""
 
 
+SHORT = frozenset(
+    {
+        "ingest", "examine", "bring", "runs", "library-export", "library-import",
+        "invariance", "attention",
+    }
+)  # fmt: skip
+"""Kinds that people wait for: they have a slot of their own beside long trainings and studies."""
+
+
 def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int = 0) -> Job:
     """Hand in work, or find the job that does the same; call `ensure_running` after it.
 
@@ -590,7 +599,7 @@ def main(arguments: Sequence[str]) -> int:
     if role == "work":
         kinds = {name: partial(_run, work) for name, work in KINDS.items()}
         jobs_worker.leave(jobs_worker.work(Path(root), rest[0], rest[1], kinds))
-    jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]))
+    jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]), short=SHORT)
     return 0
 
 

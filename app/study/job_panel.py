@@ -16,6 +16,7 @@ from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.engine import RunningStudy, running_studies
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.words import counted
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
@@ -125,14 +126,25 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     assert job is not None  # noqa: S101 (rerun does not return)
     reached = far(job, table().history(job.id))
     waiting = job.state == "waiting"
+    before = _before(job) if waiting else 0
     words = "Waiting for a free worker" if waiting else f"Running: {reached.words}"
+    words += f", {counted(before, 'job')} before it" if before else ""
     st.progress(reached.share, text=told(words))
+    if before:
+        key = f"sooner {job.id[:16]}"
+        st.button("Run next", key=key, on_click=act, args=("sooner", job.id))
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
     for study in running_studies(services.store(), panel.kind):
         if study.job == job.id:
             panel.first(study)
+
+
+def _before(waiting: Job) -> int:
+    """How many jobs will begin before one that waits."""
+    queue = [job.id for job in table().list("waiting")]
+    return queue.index(waiting.id) if waiting.id in queue else 0
 
 
 def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:

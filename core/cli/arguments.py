@@ -671,7 +671,9 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     sample.add_argument("folder", type=Path, help="where sample_data lies")
     worker = _command(commands, "worker", "worker:worker", "do the jobs that were handed in")
     worker.add_argument(
-        "--slots", type=_count, help="jobs at once (default: one a GPU, or by cores)"
+        "--slots",
+        type=_count,
+        help="jobs at once (default: one a GPU, or by cores), and one short one beside them",
     )
     worker.add_argument("--idle", type=number, help="end after so many seconds without work")
     worker.add_argument(

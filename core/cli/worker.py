@@ -5,7 +5,7 @@ import argparse
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import store_of
 from shuffleproof.core.execution.jobs_supervisor import supervise
-from shuffleproof.core.jobs import WORKER, jobs_of
+from shuffleproof.core.jobs import SHORT, WORKER, jobs_of
 from shuffleproof.core.sharing import work
 
 
@@ -22,7 +22,7 @@ def worker(arguments: argparse.Namespace) -> Answer:
             warn(f"shuffleproof: {found['failure']}")
         return Answer({"ran": True, **found}, exit_code=1 if found["failure"] else 0)
     warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
-    ran = supervise(store.root, WORKER, arguments.slots, arguments.idle)
+    ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
     jobs = jobs_of(store)
     counts = {state: len(jobs.list(state)) for state in ("waiting", "done", "failed", "cancelled")}
     if not ran:

@@ -13,7 +13,7 @@ import os
 import platform
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,12 +54,20 @@ class Held:
     attempts: int
 
 
-def claim(database: Database, token: str) -> Held | None:
-    """Take the waiting job that is next: highest priority, then handed in first."""
+def claim(database: Database, token: str, kinds: Collection[str] = ()) -> Held | None:
+    """Take the waiting job that is next: highest priority, then handed in first.
+
+    Args:
+        database: of the jobs.
+        token: who takes it.
+        kinds: of jobs that may be taken; empty: all.
+    """
     with database.transaction() as table:
         row = table.execute(
             "SELECT id, attempts FROM job WHERE state = 'waiting' "
-            "ORDER BY priority DESC, created LIMIT 1"
+            "AND (? = '[]' OR kind IN (SELECT value FROM json_each(?))) "
+            "ORDER BY priority DESC, created LIMIT 1",
+            (json.dumps(sorted(kinds)),) * 2,
         ).fetchone()
         if row is None:
             return None

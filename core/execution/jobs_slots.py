@@ -3,8 +3,8 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from shuffleproof.core.errors import ParameterError
 
@@ -20,17 +20,20 @@ class Slot:
     Attributes:
         name: `gpu 0`, `cpu 1`.
         environment: what a process started there gets on top of the supervisor's own.
+        kinds: of jobs that it is kept for; empty: all.
     """
 
     name: str
     environment: Mapping[str, str]
+    kinds: frozenset[str] = frozenset()
 
 
-def slots(number: int | None = None) -> tuple[Slot, ...]:
+def slots(number: int | None = None, short: Collection[str] = ()) -> tuple[Slot, ...]:
     """The slots of this machine.
 
     Args:
         number: how many; by default one a GPU, or one for every four cores where there is none.
+        short: kinds of jobs that take seconds; they have one slot more, where no long job is.
 
     Raises:
         ParameterError: fewer than one.
@@ -39,7 +42,9 @@ def slots(number: int | None = None) -> tuple[Slot, ...]:
         raise ParameterError("slots", number, "1 or more")
     devices = gpus()
     count = number or len(devices) or max(1, cores() // CORES_A_SLOT)
-    return tuple(_slot(index, count, devices) for index in range(count))
+    every = tuple(_slot(index, count, devices) for index in range(count))
+    lane = replace(every[0], name="short", kinds=frozenset(short))
+    return (*every, lane) if short else every
 
 
 def _slot(index: int, count: int, devices: tuple[str, ...]) -> Slot:

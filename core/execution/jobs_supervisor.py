@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -147,8 +147,10 @@ class Supervisor:
         for orphan in held:
             if orphan.token not in ours and lease.kill_if_alive(self.folder, orphan.token):
                 self._bury(orphan, lease.Death("its worker died with its supervisor"))
-        while self.free and self._start_next():
-            pass
+        for slot in sorted(self.free, key=lambda one: bool(one.kinds)):  # those for all first
+            if not lease.waiting(self.database):
+                break
+            self._start_next(slot)
 
     def _watch(self, running: Running, held: lease.Held | None) -> None:
         """Kill what was cancelled and does not stop, and what shows no life."""
@@ -168,13 +170,12 @@ class Supervisor:
                 f"its worker gave no sign of life for {SILENT_SECONDS:.0f} s and was killed"
             )
 
-    def _start_next(self) -> bool:
-        if not lease.waiting(self.database):
-            return False
-        held = lease.claim(self.database, uuid.uuid4().hex)
+    def _start_next(self, slot: Slot) -> None:
+        """Start the next job that a free slot takes, where there is one."""
+        held = lease.claim(self.database, uuid.uuid4().hex, slot.kinds)
         if held is None:
-            return False
-        slot = self.free.pop(0)
+            return
+        self.free.remove(slot)
         try:
             process = subprocess.Popen(
                 [*self.command, str(self.root), held.id, held.token],
@@ -186,10 +187,10 @@ class Supervisor:
                 start_new_session=True,
             )
         except OSError as error:
-            self.free.insert(0, slot)
+            self.free.append(slot)
             why = f"no worker could be started ({error})"
             self._bury(held, lease.Death(why, lease.CRASHED))
-            return False
+            return
         clock = datetime.now().astimezone().isoformat(timespec="seconds")
         running = Running(held, slot, process)
         if process.stdout is not None:
@@ -200,7 +201,6 @@ class Supervisor:
             "job %s attempt %d in %s, process %d",
             held.id[:SHOWN_DIGITS], held.attempts, slot.name, process.pid,
         )  # fmt: skip
-        return True
 
     def _settle(self, running: Running) -> None:
         """A worker process has ended: free its slot, and its job where it left it unfinished."""
@@ -239,6 +239,7 @@ def supervise(
     command: Sequence[str],
     number: int | None = None,
     idle_seconds: float | None = None,
+    short: Collection[str] = (),
 ) -> bool:
     """Be this process's supervisor until SIGTERM or Ctrl+C; False where another is at work.
 
@@ -247,9 +248,10 @@ def supervise(
         command: starts a worker; root, job and token are added to it.
         number: how many slots; by default as many as suit the machine.
         idle_seconds: end after so long without work.
+        short: kinds of jobs that have a slot of their own, so that they wait for no long one.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     stop = Event()
     for order in (signal.SIGTERM, signal.SIGINT):
         signal.signal(order, lambda *_: stop.set())
-    return Supervisor(root, slots(number), command).run(stop, idle_seconds)
+    return Supervisor(root, slots(number, short), command).run(stop, idle_seconds)

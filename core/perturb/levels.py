@@ -19,7 +19,7 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
     try:
         levels = [number(level) for level in parts_of(given)] if given else entry.default_levels
     except ValueError:
-        raise ParameterError("--levels", given, "numbers, comma-separated") from None
+        raise ParameterError("levels", given, "numbers, comma-separated") from None
     for level in levels:
         entry.at(level)
     return sorted({entry.unchanged, *levels}, key=lambda one: (abs(one - entry.unchanged), one))

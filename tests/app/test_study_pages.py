@@ -65,6 +65,17 @@ def test_nothing_stored_is_said_with_the_command_of_what_the_button_runs(store, 
     assert "Waiting for a free worker" in test.get("progress")[0].proto.text
 
 
+def test_what_waits_tells_its_place_and_can_run_next(store):
+    jobs.jobs_of(store).submit("train", {"data": tables.DATA, "ranker": "dlcm"})
+    test = opened("benchmark")
+    test.button(key="new.run").click().run()
+    (mine,) = [job for job in jobs.jobs_of(store).list() if job.kind == "benchmark"]
+    assert "1 job before it" in test.get("progress")[0].proto.text
+    test.button(key=f"sooner {mine.id[:16]}").click().run()
+    assert "before it" not in test.get("progress")[0].proto.text
+    assert jobs.jobs_of(store).list("waiting")[0].id == mine.id
+
+
 @pytest.mark.parametrize("kind", FORMS)
 def test_no_ranker_is_no_study(store, kind):
     test = opened(kind)

@@ -171,6 +171,23 @@ def test_a_worker_without_a_sign_of_life_is_killed_and_its_job_goes_on(bench, mo
     assert bench.jobs.get(job.id).result == expected(20)
 
 
+def test_short_jobs_have_a_slot_of_their_own(bench):
+    worker = [sys.executable, str(Path(SCRIPT).with_name("job_kinds.py"))]
+    stop, places_ = Event(), slots(1, {"environment"})
+    thread = Thread(target=Supervisor(bench.root, places_, worker).run, args=(stop,))
+    thread.start()
+    long = [bench.jobs.submit("counting", counting(f"long {n}", steps=400)) for n in range(2)]
+    until(lambda: bench.done(long[0]) > 1)
+    short = bench.jobs.submit("environment", {"names": ["OMP_WAIT_POLICY"]})
+    until(lambda: bench.state(short) == "done")
+    assert [bench.state(job) for job in long] == ["running", "waiting"]
+    stop.set()
+    thread.join()
+    assert bench.jobs.log(short.id).startswith("[")
+    assert ", short]" in bench.jobs.log(short.id)
+    assert [one.name for one in slots(1)] == [one.name for one in slots(1, {"x"})][:1]
+
+
 def test_a_job_that_listens_is_cancelled_at_once_and_goes_on_when_retried(bench):
     bench.start()
     job = bench.jobs.submit("counting", counting("listens", steps=25))
