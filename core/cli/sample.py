@@ -12,6 +12,8 @@ import time
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import done
 from shuffleproof.core.library.entries import dependencies
+from shuffleproof.core.retrieval import planted
+from shuffleproof.core.retrieval.registry import Indexed, named
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope
@@ -27,7 +29,7 @@ def sample(arguments: argparse.Namespace) -> Answer:
         start = time.perf_counter()
         studies.add(done(kind, asked(**asked.sample).study(Scope(store))).key)
         warn(f"{kind}: {time.perf_counter() - start:.0f} s")
-    needed = _needed(store, studies)
+    needed = _needed(store, studies) | {_network(store)}
     rows = []
     for artefact in list(store.artefacts()):
         shipped = folder / "artefacts" / str(artefact.key)
@@ -39,6 +41,13 @@ def sample(arguments: argparse.Namespace) -> Answer:
         rows.append({"key": str(artefact.key), "bytes": artefact.size})
     shutil.rmtree(store.root)
     return Answer(rows)
+
+
+def _network(store: Store) -> ArtefactKey:
+    """The small network that the shipped text collection is searched with."""
+    indexed, entry = Indexed(planted.planted(), store), named("snrm@small")
+    done(entry.name, entry.learning(indexed))
+    return ArtefactKey(entry.learner.kind, entry.network(indexed))
 
 
 def _needed(store: Store, studies: set[ArtefactKey]) -> set[ArtefactKey]:

@@ -6,6 +6,7 @@ Literature: Zamani et al., CIKM 2018. What its preset `released` says differs in
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int32, Int64
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csc_array, csr_array, vstack
 from torch import Tensor
 
 from shuffleproof.core.data import stored
@@ -55,6 +56,8 @@ FORMAT = "shuffleproof-snrm-1"
 FILE = "snrm.safetensors"
 MEMORY = 0.98
 """What the running share of texts that use a dimension keeps of itself at a step."""
+MOST_TERMS = 20_000
+"""Terms by which dimensions are described."""
 DEAD, STOP = 1e-3, 0.5
 
 
@@ -361,6 +364,34 @@ class Latent:
         every = self.index.search(vectors, len(self.index.vectors))
         own = (every.of(query) for query in range(len(vectors)))
         return Ranked.of_queries([(one[::-1][:k], scores[::-1][:k]) for one, scores in own])
+
+    def terms_of(self, dimension: int, count: int = 3) -> list[str]:
+        """The terms of the vocabulary that alone are strongest in a dimension, those in it at all.
+
+        Args:
+            dimension: which.
+            count: terms at most; of the `MOST_TERMS` commonest ones.
+        """
+        column = self._of_terms[:, [dimension]].tocoo()
+        order = np.lexsort((column.coords[0], -column.data))[:count]
+        places = self._common[column.coords[0][order]]
+        return [self.tokens.terms[place] for place in places.tolist()]
+
+    @cached_property
+    def _common(self) -> Int64[np.ndarray, " terms"]:
+        order = np.argsort(-self.tokens.collection_frequency, kind="stable")
+        return order[:MOST_TERMS].astype(np.int64)
+
+    @cached_property
+    def _of_terms(self) -> csc_array:
+        """The vectors of common terms, each a text of its own."""
+        alone = Encoded(
+            self._common.astype(np.int32), np.arange(len(self._common) + 1),
+            np.zeros(len(self._common), np.int32),
+        )  # fmt: skip
+        recipe = self.recipe
+        length, seed = recipe.model.document_length, recipe.training.seed
+        return csc_array(finished(encoded(self.network, self._windows, alone, length, seed)))
 
     def grown(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
         """The same network over all documents: those that came later are encoded and added.

@@ -4,18 +4,20 @@ from functools import partial
 
 import pytest
 
+from shuffleproof.app import scoring
 from shuffleproof.app.opened import place
+from shuffleproof.core.answers import retrieval as answers
 from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.progress import finished
-from shuffleproof.core.retrieval import planted
+from shuffleproof.core.retrieval import planted, snrm
 from shuffleproof.core.retrieval.ingest import ingesting
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
-from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Finding, View
 from shuffleproof.core.studies.tables import Table
-from tests import app_pages, small_collection
+from tests import app_disturbed, app_pages, small_collection
 from tests.app_jobs import plain
 from tests.app_pages import words
 
@@ -24,7 +26,8 @@ opened = partial(app_pages.opened, "retrieval", data="sample")
 
 
 @pytest.fixture
-def store(dashboard, tmp_path):
+def store(dashboard, tmp_path, monkeypatch):
+    monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
     return dashboard(tmp_path)
 
 
@@ -44,6 +47,35 @@ def test_the_shipped_collection_is_searched_by_two_retrievers(store):
     same = len(set(both[0].tolist()) & set(both[1].tolist()))
     assert f"{same} of the best 10 are the same" in words(page)
     assert "generated collection" in words(page)
+
+
+def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
+    page = opened(query={"right": "snrm@small"})
+    query = COLLECTION.queries[0]
+    latent = snrm.snrm(Indexed(COLLECTION, Store(store.root, default_store().bundled)), "small")
+    documents = latent.search([query], 10).of(0)[0].tolist()
+    _, frame = shown(page, "other")
+    assert list(frame["title"]) == [COLLECTION.titles[document] for document in documents]
+    best = latent.index.explain(latent.vectors([query]), documents[0])
+    whole = sum(one.added for one in best)
+    wanted = [
+        f"{' '.join(latent.terms_of(one.dimension))} ({one.added / whole:.0%})" for one in best[:3]
+    ]
+    assert frame["why"].iloc[0] == " · ".join(wanted)
+    assert "why" not in shown(page, "other")[0], "words have no dimensions"
+    assert "SNRM small alone" in words(page)
+
+
+def test_only_what_is_trained_is_offered(store, tmp_path):
+    small_collection.write(tmp_path / "texts")
+    finished(ingesting(tmp_path / "texts", "mine", store))
+    root = str(store.root)
+    assert answers.trained({"store": root, "collection": "mine"}) == []
+    assert answers.trained({"store": root, "collection": "sample"}) == [
+        "snrm@small", "snrm-prf@small",
+    ]  # fmt: skip
+    page = opened(query={"collection": "mine"})
+    assert not any("SNRM" in str(one.options) for one in page.selectbox if one.label == "Retriever")
 
 
 def test_another_query_that_nothing_matches_says_so(store):

@@ -1,12 +1,12 @@
 """Retrievers of a text collection: what a query finds by two of them, and the stored study."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, opened, pictures, services
+from shuffleproof.app import address, opened, pictures, scoring, services
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.opened import dated
 from shuffleproof.app.plain import escaped, told
@@ -26,6 +26,14 @@ BEST, SNIPPET = 10, 160
 SIDES = {"left": "bm25", "right": "lsi"}
 """In addresses: the two retrievers side by side, and who they are where it says nothing."""
 
+DEPTH = 1000
+PLAIN = tuple(entry.name for entry in RETRIEVERS.values() if not entry.presets)
+"""Retrievers that learn no network: the pages search by them themselves."""
+WORK = "shuffleproof.core.answers.retrieval"
+WHY = Column(
+    "why", "Dimensions that matched",
+    help="By the terms strongest in each, with its share of the score; the largest three.",
+)  # fmt: skip
 FOUND = (
     Column("rank", "Rank", "d"), Column("other", "Rank there", "d", "By the other retriever."),
     Column("grade", "Grade", "d", "As judged; empty: nobody judged it."),
@@ -62,13 +70,13 @@ def _search(name: str) -> None:
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
     first = collection.queries[0] if collection.queries else ""
     text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
-    here = [entry.name for entry in RETRIEVERS.values() if not entry.presets]
+    here = [*PLAIN, *_trained(name)]
     sides = {
         side: str(
             place.selectbox(
                 {"left": "Retriever", "right": "Compared with"}[side],
                 **address.selectbox(side, address.named(*here), usual),
-                format_func=lambda one: RETRIEVERS[one].label,
+                format_func=label,
             )
         )
         for (side, usual), place in zip(SIDES.items(), (middle, right), strict=True)
@@ -77,35 +85,39 @@ def _search(name: str) -> None:
     if not asked:
         st.info("Type a query.")
         return
-    ranked = {side: _made(name, one).search([asked], 1000).of(0)[0] for side, one in sides.items()}
+    found = {side: _found(name, one, asked) for side, one in sides.items()}
+    ranked = {side: list(one["documents"]) for side, one in found.items()}
     st.markdown(told(_in_words(sides, ranked)))
     grades = _grades(indexed, asked)
     for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
         other = next(one for one in SIDES if one != side)
-        ranks = {document: rank for rank, document in enumerate(ranked[other].tolist(), start=1)}
+        ranks = {document: rank for rank, document in enumerate(ranked[other], start=1)}
+        why = [_dimensions(one) for one in found[side]["why"]]
         rows = [
             {
                 "rank": rank, "other": ranks.get(document), "grade": grades.get(document),
                 "title": collection.titles[document] or collection.doc_ids[document],
                 "text": " ".join(collection.texts[document].split())[:SNIPPET],
+                "why": why[rank - 1] if why else "",
             }
-            for rank, document in enumerate(ranked[side][:BEST].tolist(), start=1)
+            for rank, document in enumerate(ranked[side][:BEST], start=1)
         ]  # fmt: skip
-        called = RETRIEVERS[sides[side]].label
-        frame = pd.DataFrame(rows, columns=[column.key for column in FOUND])
+        called = label(sides[side])
+        columns = (*FOUND[:4], WHY, *FOUND[4:]) if why else FOUND
+        frame = pd.DataFrame(rows, columns=[column.key for column in columns])
         frame = frame.astype({"other": "Int64", "grade": "Int64"})
         with place:
             st.markdown(f"**{escaped(called)}**")
             if rows:
-                data_frame(Table(frame, FOUND, f"What {called} finds"), f"found {side}")
+                data_frame(Table(frame, columns, f"What {called} finds"), f"found {side}")
             else:
                 st.caption("No document matches.")
 
 
 def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
     """How many documents each finds, and how many of the best are the same."""
-    labels = [RETRIEVERS[name].label for name in sides.values()]
-    best = [set(found[:BEST].tolist()) for found in ranked.values()]
+    labels = [label(name) for name in sides.values()]
+    best = [set(found[:BEST]) for found in ranked.values()]
     same = len(best[0] & best[1])
     return (
         f"{same} of the best {BEST} are the same; {labels[0]} alone has {len(best[0]) - same}, "
@@ -132,6 +144,43 @@ def _indexed(name: str) -> Indexed:
 @st.cache_resource(max_entries=16, show_spinner="Preparing …")
 def _made(name: str, retriever: str) -> Retriever:
     return RETRIEVERS[retriever].made(_indexed(name))
+
+
+def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
+    """What a retriever finds; a learnt one is asked in the scoring process, which has torch."""
+    if retriever in PLAIN:
+        documents = _made(name, retriever).search([text], DEPTH).of(0)[0]
+        return {"documents": documents.tolist(), "why": []}
+    question = {"retriever": retriever, "text": text, "k": DEPTH}
+    answer: dict[str, Any] = scoring.resident().ask(f"{WORK}:found", _asked(name) | question)
+    return answer
+
+
+def _trained(name: str) -> tuple[str, ...]:
+    """The learnt retrievers that are trained on the collection."""
+    kinds = ("snrm", "fnrm", "cnrm")
+    if not any(services.artefacts(kind) for kind in kinds):
+        return ()
+    return _trained_now(name, services.changed(kinds))
+
+
+@st.cache_data(max_entries=16, show_spinner="Looking for trained retrievers …")
+def _trained_now(name: str, now: services.Now) -> tuple[str, ...]:
+    del now  # part of the memory's key alone
+    return tuple(scoring.resident().ask(f"{WORK}:trained", _asked(name)))
+
+
+def _asked(name: str) -> dict[str, str]:
+    return {"store": str(services.store().root), "collection": name}
+
+
+def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
+    """The dimensions that a document shares with the query, by their terms.
+
+    >>> _dimensions([{"terms": ["heat", "slab"], "share": 0.25}])
+    'heat slab (25%)'
+    """
+    return " · ".join(f"{' '.join(one['terms'])} ({one['share']:.0%})" for one in reasons)
 
 
 def _studies(name: str) -> None:

@@ -96,6 +96,14 @@ def test_what_is_learnt_before_encodes_what_comes_later(store):
     table = finished(snrm.encoded(before.network, before._windows, texts, 0, recipe.training.seed))
     wanted = snrm.pruned(table, recipe.training.keep_document)
     np.testing.assert_allclose(new[grown.late].toarray(), wanted.toarray(), atol=1e-6)
+    dimension = int(np.diff(old.tocsc().indptr).argmax())
+    alone = finished(snrm.encoded(
+        before.network, before._windows, before.tokens.encode([*before.terms_of(dimension, 9)]),
+        0, recipe.training.seed,
+    ))  # fmt: skip
+    strengths = alone[:, [dimension]].toarray()[:, 0]
+    assert (np.diff(strengths) <= 1e-6).all()
+    assert (strengths > 0).all()
     query = [COLLECTION.queries[0]]
     products = new @ before.vectors(query).matrix.T.toarray()[:, 0]
     found = after.search(query, 5)

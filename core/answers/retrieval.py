@@ -1,0 +1,74 @@
+"""What learnt retrievers find in a collection, and why, by JSON: what a resident process works.
+
+Collections and networks that were opened stay in the process.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.retrieval.ingest import find
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever, named
+from shuffleproof.core.retrieval.snrm import Latent
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.keys import ArtefactKey
+
+BEST = 10
+"""Documents of which is said why they were found."""
+REASONS = 3
+
+
+def trained(item: Mapping[str, Any]) -> list[str]:
+    """The learnt retrievers that are trained on a collection, as `name@preset`.
+
+    Args:
+        item: `store` and `collection`.
+    """
+    indexed = _indexed(item["store"], item["collection"])
+    entries = [
+        named(f"{name}@{preset}") for name, entry in RETRIEVERS.items() for preset in entry.presets
+    ]
+    return [
+        entry.name
+        for entry in entries
+        if indexed.store.find(ArtefactKey(entry.learner.kind, entry.network(indexed))) is not None
+    ]
+
+
+def found(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The documents that a learnt retriever finds, and the dimensions that the best ones matched.
+
+    Args:
+        item: `store`, `collection`, `retriever`, `text` and `k`.
+
+    Returns:
+        `documents`, places by rank; `why`, of each of the first ten the dimensions that add most:
+        `terms` of the collection that are strongest in it, and its `share` of the score.
+    """
+    retriever = _made(item["store"], item["collection"], item["retriever"])
+    documents = retriever.search([item["text"]], item["k"]).of(0)[0].tolist()
+    why: list[list[dict[str, Any]]] = []
+    if isinstance(retriever, Latent):
+        query = retriever.vectors([item["text"]])
+        for document in documents[:BEST]:
+            reasons = retriever.index.explain(query, document)
+            whole = sum(one.added for one in reasons)
+            why.append(
+                [
+                    {"terms": retriever.terms_of(one.dimension), "share": one.added / whole}
+                    for one in reasons[:REASONS]
+                ]
+            )
+    return {"documents": documents, "why": why}
+
+
+@lru_cache(maxsize=4)
+def _indexed(store: str, collection: str) -> Indexed:
+    where = Store(Path(store), default_store().bundled)
+    return Indexed(find(collection, where), where)
+
+
+@lru_cache(maxsize=8)
+def _made(store: str, collection: str, retriever: str) -> Retriever:
+    return named(retriever).made(_indexed(store, collection))
