@@ -536,6 +536,12 @@ def ensure_running(store: Store) -> bool:
 def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
     job = KINDS[kind]
+    if kind == "tune":
+        from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
+
+        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
+        search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
+        tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
     if isinstance(job, StudyJob):
         question, scope = job.asked(store, parameters)
         question.check(scope)
@@ -548,12 +554,6 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
         names.check(named, parameters["preset"], store)
     elif kind == "judge":
         _check_judge(store, parameters)
-    if kind == "tune":
-        from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
-
-        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
-        search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
-        tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
 
 
 def _check_judge(store: Store, parameters: Mapping[str, Any]) -> None:
