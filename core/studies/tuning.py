@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.errors import DataError, DivergedError, ParameterError, UsageError
+from shuffleproof.core.errors import (
+    DataError,
+    DivergedError,
+    ParameterError,
+    UnknownNameError,
+    UsageError,
+)
 from shuffleproof.core.parameters import (
     Parameter,
     check,
@@ -481,8 +487,7 @@ def _named(text: str, preset: str) -> RankerName:
         raise UsageError(f"{text} has no recipe to tune: name a trained ranker, such as lambdamart")
     name = registry.at(name, preset)
     if name.preset not in registry.entry(name.base).presets:
-        known = ", ".join(registry.entry(name.base).presets)
-        raise UsageError(f"{text}: start the search from a built-in preset: {known}")
+        raise UnknownNameError("built-in preset", name.preset, registry.entry(name.base).presets)
     return name
 
 
