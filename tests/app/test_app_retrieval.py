@@ -62,6 +62,7 @@ def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
         f"{' '.join(latent.terms_of(one.dimension))} ({one.added / whole:.0%})" for one in best[:3]
     ]
     assert frame["why"].iloc[0] == " · ".join(wanted)
+    assert f"Its first document shares with the query: {' · '.join(wanted)}." in words(page)
     assert "why" not in shown(page, "other")[0], "words have no dimensions"
     assert "SNRM small alone" in words(page)
 

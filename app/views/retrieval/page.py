@@ -110,6 +110,8 @@ def _search(name: str) -> None:
             st.markdown(f"**{escaped(called)}**")
             if rows:
                 data_frame(Table(frame, columns, f"What {called} finds"), f"found {side}")
+                if why:
+                    st.caption(told(f"Its first document shares with the query: {why[0]}."))
             else:
                 st.caption("No document matches.")
 
