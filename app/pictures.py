@@ -58,6 +58,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     "growth": (growth.changes, growth.alt_text, 2),
     "query noise": (query_noise.changes, query_noise.alt_text, 2),
     "retrieval": (retrieval.means, retrieval.alt_text, 2),
+    "postings": (retrieval.postings, retrieval.postings_in_words, 1),
     "preferences": (preferences.curves, preferences.alt_text, 4),
     "bounds": (preferences.bounds, preferences.bounds_in_words, 1),
     "calibration": (preferences.calibration, preferences.calibration_in_words, 1),

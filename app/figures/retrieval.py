@@ -3,12 +3,12 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import NAMES, PALETTE, laid_out, xaxes, yaxes
+from shuffleproof.app.figures.style import DASHES, NAMES, PALETTE, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import interval, number
 
-ROW, FRAME = 42, 90
-"""Pixels of a row, and of axis and margins."""
+ROW, FRAME, SPREAD = 42, 90, 380
+"""Pixels of a row, of axis and margins, and of a picture of postings."""
 
 
 @plain_text
@@ -53,3 +53,43 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
 def _of(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
     found = frame[frame["measure"] == measure]
     return found.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
+
+
+@plain_text
+def postings(frame: pd.DataFrame) -> go.Figure:
+    """How many documents the dimensions of each index have, the commonest first, on log scales.
+
+    Args:
+        frame: retriever, rank, share.
+    """
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=own["rank"], y=own["share"], name=str(name), mode="lines+markers",
+                line={
+                    "color": PALETTE[place % len(PALETTE)], "width": 2,
+                    "dash": ("solid", *DASHES)[place % (1 + len(DASHES))],
+                },
+                marker={"size": 4},
+                hovertemplate=f"<b>{name}</b><br>rank %{{x:,}}: %{{y:.2%}} of the documents"
+                "<extra></extra>",
+            )
+            for place, (name, own) in enumerate(frame.groupby("retriever", sort=False))
+        ]
+    )  # fmt: skip
+    laid_out(figure, height=SPREAD, hovermode="closest", showlegend=True)
+    xaxes(figure, title="dimension or word, by rank", type="log", dtick=1)
+    yaxes(figure, title="share of documents", type="log", tickformat="~p", dtick=1)
+    return figure
+
+
+@in_words
+def postings_in_words(frame: pd.DataFrame) -> str:
+    """The figure in words."""
+    said = []
+    for name, own in frame.groupby("retriever", sort=False):
+        first, last = own.iloc[0], own.iloc[-1]
+        said.append(
+            f"{name} {first['share']:.1%} at rank 1, {last['share']:.2%} at rank {last['rank']:,}"
+        )
+    return f"Share of documents by rank of dimension or word: {'; '.join(said)}."

@@ -12,6 +12,7 @@ from shuffleproof.app.plain import escaped, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.jobs import SHORT
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.engine import RunningStudy, running_studies
 from shuffleproof.core.studies.result import StudyResult
@@ -143,7 +144,8 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
 
 def _before(waiting: Job) -> int:
     """How many jobs will begin before one that waits."""
-    queue = [job.id for job in table().list("waiting")]
+    short = waiting.kind in SHORT
+    queue = [job.id for job in table().list("waiting") if not short or job.kind in SHORT]
     return queue.index(waiting.id) if waiting.id in queue else 0
 
 

@@ -131,6 +131,7 @@ CASES = {
     "retrieval.means": (
         table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
     ),
+    "retrieval.postings": (table(retriever=[EVIL], rank=[1], share=[0.5]),),
     "growth.changes": (
         table(retriever=[EVIL], documents=["unseen"], share=[0.3], change=[-0.2], low=[-0.3],
               high=[-0.1]), "recall@20",

@@ -9,6 +9,7 @@ import pytest
 
 from shuffleproof.app import opened as stored
 from shuffleproof.app.navigation import PAGES
+from shuffleproof.app.study import job_panel
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
@@ -74,6 +75,14 @@ def test_what_waits_tells_its_place_and_can_run_next(store):
     test.button(key=f"sooner {mine.id[:16]}").click().run()
     assert "before it" not in test.get("progress")[0].proto.text
     assert jobs.jobs_of(store).list("waiting")[0].id == mine.id
+
+
+def test_no_long_job_is_before_a_short_one(store):
+    queue = jobs.jobs_of(store)
+    kinds = ("train", "attention", "invariance", "benchmark")
+    handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
+    before = {kind: job_panel._before(job) for kind, job in handed.items()}
+    assert before == {"train": 0, "attention": 0, "invariance": 1, "benchmark": 3}
 
 
 @pytest.mark.parametrize("kind", FORMS)

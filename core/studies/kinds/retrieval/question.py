@@ -25,6 +25,8 @@ class Retrieval(CollectionQuestion):
         "interval (low, high), queries (n)",
         "gates": "a row a retriever with an inverted index, empty for others: what it reads and "
         "matches, and whether it is dense in disguise",
+        "frequencies": "a row a retriever with an inverted index and rank: the share of documents "
+        "that its dimension or word of that rank has, the commonest first",
         "costs": "a row a retriever: milliseconds a query, share of documents matched, share of "
         "queries that find nothing",
         "comparisons": "a row a measure and pair of retrievers: difference, Holm's p, effect, n",

@@ -15,7 +15,7 @@ from shuffleproof.core.retrieval.name import parsed
 from shuffleproof.core.retrieval.registry import RETRIEVERS, named
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS, FREQUENCIES
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
 from shuffleproof.core.studies.sections import (
@@ -101,6 +101,9 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     for measure in result.measures:
         yield Convention.of(measure, int(result.facts["queries"]))
     yield Table(labelled(costs(result)), COST_COLUMNS, "What a query costs")
+    spreads = frequencies(result)
+    if len(spreads):
+        yield Picture("postings", (labelled(spreads),))
     tested = comparisons(result)
     if len(tested):
         yield Table(labelled(tested), COMPARISONS, "Is it more than chance?", folded=True)
@@ -113,6 +116,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "summary": records(summary(result)),
         "gates": records(gates(result)),
         "costs": records(costs(result)),
+        "frequencies": records(frequencies(result)),
         "comparisons": records(comparisons(result)),
         "findings": findings(result),
     }
@@ -151,6 +155,19 @@ def costs(result: StudyResult) -> pd.DataFrame:
              "empty_queries": float((matched == 0).mean())}
         )  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(COST_COLUMNS))
+
+
+def frequencies(result: StudyResult) -> pd.DataFrame:
+    """Of every inverted index the share of documents by rank of the dimension, the commonest first.
+
+    Words follow Zipf's law; an index whose line is flat and high reads much for every query.
+    """
+    rows = [
+        {"retriever": name, "rank": int(rank), "share": count / result.facts["documents"]}
+        for name, spread in result.facts.get(FREQUENCIES, {}).items()
+        for rank, count in zip(*spread, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["retriever", "rank", "share"])
 
 
 def gates(result: StudyResult) -> pd.DataFrame:

@@ -6,12 +6,12 @@ itself and timed, after one that warms up; how many documents match is counted a
 """
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Int32, Int64
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
@@ -22,6 +22,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell, CellPlan
 from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds, worked
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Found, Trial
 
 COSTS = (
@@ -30,6 +31,11 @@ COSTS = (
 """Of a query beside its measures: time, documents that match, postings read, dimensions asked; and
 of the index, alike for every query: its largest document frequency, dimensions of a document, and
 the share of documents without any."""
+
+
+FREQUENCIES = "frequencies"
+"""Of an inverted index, beside its values: `spread` of its document frequencies."""
+POINTS = 48
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,21 @@ class Plan(CellPlan):
         }  # fmt: skip
         return key_of("trial", facts).digest
 
+    def assembled(
+        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """The rows that are there, with the document frequencies of each index at seed 0."""
+        result = super().assembled(found, query_ids, facts)
+        first = [cell for cell in self.cells() if cell.row.draw == 0 and cell.digest in found]
+        spreads = {
+            cell.row.ranker: found[cell.digest][1][FREQUENCIES].tolist()
+            for cell in first
+            if FREQUENCIES in found[cell.digest][1]
+        }
+        if result is None or not spreads:
+            return result
+        return replace(result, facts={**result.facts, FREQUENCIES: spreads})
+
 
 def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, None, Artefact]:
     """Search every query by every retriever, fitted to the other fold.
@@ -113,9 +134,26 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
             queries = [kept[at] for at in own.tolist()]
             parsed = [Measure.parse(text) for text in texts]
             values[:, own] = valued(indexed, retriever, queries, parsed)
-        return {"queries": len(kept), "set_size": float(len(collection))}, {"values": values}
+        arrays = {"values": values}
+        if isinstance(retriever, Inverted):
+            arrays[FREQUENCIES] = spread(retriever.frequencies)
+        return {"queries": len(kept), "set_size": float(len(collection))}, arrays
 
     return (yield from worked(plan, judged, store, compute))
+
+
+def spread(
+    frequencies: Int32[np.ndarray, " dimensions"] | Int64[np.ndarray, " dimensions"],
+) -> Float32[np.ndarray, "2 points"]:
+    """Ranks of dimensions, from the commonest, at even steps of their logarithm, and frequencies.
+
+    >>> spread(np.array([1, 0, 5, 3])).tolist()
+    [[1.0, 2.0, 3.0], [5.0, 3.0, 1.0]]
+    """
+    falling = np.sort(frequencies[frequencies > 0])[::-1]
+    ranks = np.unique(np.geomspace(1, max(1, len(falling)), POINTS).round().astype(np.int64))
+    ranks = ranks[ranks <= len(falling)]
+    return np.stack([ranks, falling[ranks - 1]]).astype(np.float32)
 
 
 def valued(

@@ -12,8 +12,8 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.effectiveness import measured
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted
-from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted, named
+from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.judged_queries import folds
 from shuffleproof.core.studies.kinds.retrieval import sections, study
@@ -146,6 +146,20 @@ def test_the_answer_has_a_row_a_retriever_and_measure(store, result, capsys):
     assert gates["bm25"]["largest_document_frequency"] == pytest.approx(largest)
     assert not gates["snrm@small"]["dense_in_disguise"]
     assert answer["findings"][0].startswith("AP: "), "nothing is dense"
+
+
+def test_document_frequencies_fall_with_the_rank(store, result):
+    found = sections.frequencies(result)
+    indexed = Indexed(planted.planted(), Store(store.root, default_store().bundled))
+    for name in ("bm25", "snrm@small"):
+        own = found[found["retriever"] == name]
+        wanted = np.sort(named(name).made(indexed).frequencies)[::-1]
+        np.testing.assert_allclose(
+            own["share"] * result.facts["documents"], wanted[own["rank"].to_numpy() - 1], rtol=1e-5
+        )
+        assert own["rank"].iloc[0] == 1
+        assert own["rank"].iloc[-1] == (wanted > 0).sum()
+    assert "lsi" not in set(found["retriever"]), "it has no postings"
 
 
 def test_another_retriever_repeats_nothing(store, result, capsys, monkeypatch):
