@@ -58,18 +58,18 @@ GATES = (RETRIEVER, SHARE, *retrieval.GATES[1:])
 
 
 def headline(result: StudyResult, _view: View) -> Headline:
-    """Whose later documents lose most, unless an index is dense in disguise."""
+    """Whose documents lose most, seen or unseen ones, unless an index is dense in disguise."""
     dense = disguised(result)
     if dense:
         verb = "is" if len(dense) == 1 else "are"
         return Headline(f"{listed([label(one) for one in dense])} {verb} dense in disguise.")
-    worst = _unseen(result).sort_values("change", kind="stable")
+    worst = _told_apart(result).sort_values("change", kind="stable")
     last = worst.iloc[0]
     if last["change"] >= 0 or not last["p"] <= ALPHA:
-        return Headline("No retriever finds later documents worse beyond chance.")
+        return Headline("No retriever finds seen or unseen documents worse beyond chance.")
     return Headline(
-        f"{label(last['retriever'])} loses most: {last['measure']} of unseen documents "
-        f"{signed(last['change'])} where {last['share']:.0%} came later."
+        f"{label(last['retriever'])} loses most: {last['measure']} of {last['documents']} "
+        f"documents {signed(last['change'])} where {last['share']:.0%} came later."
     )
 
 
@@ -202,11 +202,11 @@ def disguised(result: StudyResult) -> list[str]:
     return [name for name in dict.fromkeys(map(str, dense)) if retrieval.is_sparse(name)]
 
 
-def _unseen(result: StudyResult) -> pd.DataFrame:
-    """Of every retriever, the later documents at the largest share."""
+def _told_apart(result: StudyResult) -> pd.DataFrame:
+    """Of every retriever, recall of seen and of unseen documents at the largest share."""
     found = changes(result)
     largest = found["share"] == max(_shares(result))
-    return found[largest & (found["documents"] == UNSEEN) & (found["n"] > 0)]
+    return found[largest & (found["documents"] != ALL) & (found["n"] > 0)]
 
 
 def findings(result: StudyResult) -> list[str]:
@@ -217,11 +217,11 @@ def findings(result: StudyResult) -> list[str]:
         own = found[(found["retriever"] == name) & (found["share"] == max(_shares(result)))]
         for _, row in own[own["n"] > 0].iterrows():
             test = f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
-            if row["documents"] == UNSEEN:
+            if row["documents"] == UNSEEN or (row["documents"] == SEEN and row["p"] <= ALPHA):
                 said.append(
                     f"{label(name)}, where {row['share']:.0%} came later: {row['measure']} of "
-                    f"unseen documents {number(row['mean'])} against {number(row['known'])} of "
-                    f"the same that learnt them, {signed(row['change'])} {test}."
+                    f"{row['documents']} documents {number(row['mean'])} against "
+                    f"{number(row['known'])} had it learnt all, {signed(row['change'])} {test}."
                 )
             elif row["documents"] == ALL:
                 measure = Measure.parse(str(row["measure"]))
