@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shuffleproof.app.views import glossary, jobs, overview, present, tour
+from shuffleproof.app.views import glossary, jobs, one_query, overview, present, tour
 from shuffleproof.app.views.ablation import page as ablation
 from shuffleproof.app.views.attention import page as attention
 from shuffleproof.app.views.benchmark import page as benchmark
@@ -63,6 +63,7 @@ SECTIONS = {
             "Invariance", "invariance", invariance.page,
             ("query", "lists", "rankers", "before", "order"),
         ),
+        Page("One query", "query", one_query.page, ("study", "query", "measure")),
         Page("Initial ranking", "initial-ranking", initial_ranking.page, (*STUDY, "measure")),
         Page("Set size", "set-size", set_size.page, (*STUDY, "measure")),
         Page("Several rankings", "initial-rankings", initial_rankings.page, (*STUDY, "measure")),

@@ -1,18 +1,24 @@
 """The queries behind a ranker and a family: by level, by damage, and the list of one of them."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed
+from shuffleproof.app import disturbed, state
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import told
-from shuffleproof.app.study import query_comparison, rescored_list
+from shuffleproof.app.study import parts, query_comparison, rescored_list
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.perturbations import sections
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.words import counted
+
+Point = tuple[str, str, float]
+"""Ranker, family and level."""
 
 MAP, CLICK = "query map", chooses(of=str, at=float)
 QUERIES = (
@@ -63,17 +69,35 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     _one_list(artefact, (ranker, family, level), damaged)
 
 
-def _one_list(artefact: Artefact, point: tuple[str, str, float], damaged: pd.DataFrame) -> None:
-    ranker, family, level = point
+def _one_list(artefact: Artefact, point: Point, damaged: pd.DataFrame) -> None:
     left, right = st.columns(2)
     query = query_comparison.query(
         damaged["query"], "Choose a row or a cell above, or a query here", left
     )
     if query is None:
         return
+    one_list(artefact, point, damaged, query, right)
+    if artefact.recipe["kind"] == Perturbations.kind:
+        data = {state.USE: state.data(), "study": str(artefact.key), "query": query}
+        parts.link("query", "This query under every perturbation", query=data)
+
+
+def one_list(
+    artefact: Artefact, point: Point, damaged: pd.DataFrame, query: str, place: Any
+) -> None:
+    """Draw the choice of a draw, and one query's list as it is and disturbed.
+
+    Args:
+        artefact: the study.
+        point: ranker, family and level.
+        damaged: the queries at this point, with their worst draws.
+        query: one of them.
+        place: of the choice.
+    """
+    ranker, family, level = point
     entry = disturbed.entry(family)
     draws = entry.draws(level, int(artefact.recipe["draws"])) if entry else 1
-    draw = query_comparison.draw(damaged, query, draws, right)
+    draw = query_comparison.draw(damaged, query, draws, place)
     moves = rescored_list.rescored(
         lambda: disturbed.replayed(artefact, point, query, draw, rescored_list.features())
     )

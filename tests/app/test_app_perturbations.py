@@ -348,3 +348,40 @@ def test_the_axis_of_an_attack_has_room_on_a_telephone():
     assert list(drawn.layout.xaxis.ticktext) == ["0", "0.1", "0.25", "0.5"]
     assert drawn.layout.xaxis2.title.text == ranking_degradation.TAU
     assert drawn.layout.height == before + figure.LINE
+
+
+def test_one_query_shows_all_rankers_under_all_perturbations_by_level(desk, stored, result):
+    page = made.opened("query")
+    query = sections.most_changed(result)
+    frame = sections.of_query(result, query, "NDCG@10")
+    last = sections.at_step(frame, 1.0)
+    assert sections.query_in_words(last, query, "NDCG@10") in made.words(page)
+    assert query in page.query_params["query"]
+    (alt,) = made.alts(page)
+    assert alt == figure.alt_text(last, "NDCG@10")
+    page.slider(key="step").set_value(0).run()
+    assert "no ranker loses NDCG@10" in made.words(page)
+    page.slider(key="step").set_value(2)
+    page.selectbox(key="family").set_value("shuffle")
+    page.selectbox(key="point").set_value("initial ranking").run()
+    assert "Bump chart of 12 documents" in made.alts(page)[1]
+    assert not page.exception
+
+
+def test_the_values_of_one_query_are_those_of_the_study(result):
+    query = result.query_ids[3]
+    frame = sections.of_query(result, query, "NDCG(ideal=shown)@10")
+    row = frame[(frame["ranker"] == "feature:1") & (frame["family"] == "cut")].iloc[1]
+    assert row["level"] == 0.5
+    values = result.per_query("feature:1", "cut", 0.5, "NDCG(ideal=shown)@10")
+    assert row["value"] == pytest.approx(values[3])
+    every = {
+        one: sections.of_query(result, one, "NDCG@10").query("ranker != @INITIAL")["loss"].max()
+        for one in result.query_ids
+    }
+    assert sections.most_changed(result) == max(every, key=every.__getitem__)
+
+
+def test_a_query_of_another_data_set_is_said_to_be_missing(desk, stored):
+    page = made.opened("query", query={"query": "no-such"})
+    assert "Not found here: query no-such" in made.words(page)

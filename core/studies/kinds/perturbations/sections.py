@@ -1,6 +1,7 @@
 """A study of perturbations, told: losses, whom attacks reach, what is left out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from shuffleproof.core.studies.sections import (
     Sentence,
     View,
 )
-from shuffleproof.core.words import counted, signed
+from shuffleproof.core.words import counted, number, signed
 
 LAST = "last"
 """At each family's last level, where nobody chooses another."""
@@ -122,6 +123,9 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
         yield tables.levels(group, f"{measure} under {family} ({entry.unit})", spec,
                             left=entry.of_input)  # fmt: skip
 
+
+EXACT = 1e-9
+"""What a share of levels may be off by its rounding."""
 
 CANNOT = "cannot be "
 """How a reason begins that is no want of meaning: `cannot be re-scored, …`."""
@@ -397,6 +401,91 @@ def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.
     return most_damaged(as_is(result, ranker, measure), after, result.query_ids, every=True)
 
 
+def of_query(result: StudyResult, query: str, measure: str) -> pd.DataFrame:
+    """What every family at every level costs each ranker in one query.
+
+    Args:
+        result: of the study.
+        query: its id.
+        measure: one that is stored, or follows from those.
+
+    Returns:
+        ranker, family, level, as_is, value (the mean over the draws) and loss.
+    """
+    at = list(map(str, result.query_ids)).index(query)
+    names = ["ranker", "family", "level"]
+    values = derived(measure, result.stored, result.values)[:, at].astype(np.float64)
+    points = result.trials[names].assign(value=values).groupby(names, sort=False)["value"]
+    frame = points.mean().reset_index()
+    start = {name: float(as_is(result, name, measure)[at]) for name in frame["ranker"].unique()}
+    frame["as_is"] = frame["ranker"].map(start)
+    return frame.assign(loss=frame["as_is"] - frame["value"])
+
+
+def at_step(frame: pd.DataFrame, share: float) -> pd.DataFrame:
+    """The rows at so much of the way through each family's own levels.
+
+    Args:
+        frame: `of_query`.
+        share: from 0, each family's first level, to 1, its last.
+
+    >>> frame = pd.DataFrame({"family": ["a"] * 3 + ["b"], "level": [0.0, 2.0, 4.0, 1.0]})
+    >>> at_step(frame, 0.5)["level"].tolist()
+    [2.0, 1.0]
+    """
+    chosen = set()
+    for family, of in frame.groupby("family", sort=False):
+        levels = list(dict.fromkeys(of["level"]))
+        chosen.add((family, levels[ceil(share * (len(levels) - 1) - EXACT)]))
+    pairs = zip(frame["family"], frame["level"], strict=True)
+    return frame[[pair in chosen for pair in pairs]].reset_index(drop=True)
+
+
+def levels_in_words(cells: pd.DataFrame) -> list[str]:
+    """The level of each family.
+
+    >>> levels_in_words(pd.DataFrame({"family": ["cut", "cut"], "level": [0.5, 0.5]}))
+    ['cut 0.5']
+    """
+    levels = dict(zip(cells["family"], cells["level"], strict=True))
+    return [f"{family} {level:g}" for family, level in levels.items()]
+
+
+def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> str:
+    """Who loses most in one query, and how many rankers lose nothing.
+
+    Args:
+        cells: rows of `of_query`, one a ranker and family.
+        query: its id.
+        measure: that is lost.
+    """
+    own = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
+    if own.empty:
+        return f"Query {query}: no value of {measure} is known here."
+    lost = own.groupby("ranker", sort=False)["loss"].max()
+    worst: Any = own.iloc[int(own["loss"].argmax())]
+    if worst["loss"] <= 0:
+        return f"Query {query}: no ranker loses {measure} under any of them."
+    unharmed = int((lost <= 0).sum())
+    return (
+        f"Query {query}: {worst['ranker']} loses most under {worst['family']} at "
+        f"{worst['level']:g}: {signed(-worst['loss'])} {measure} ({number(worst['as_is'])} → "
+        f"{number(worst['value'])}); {unharmed or 'none'} of {counted(len(lost), 'ranker')} "
+        "without any loss."
+    )
+
+
+def most_changed(result: StudyResult) -> str:
+    """The query in which some ranker loses most under anything; the first of several."""
+    measure = str(result.measures[0])
+    values = derived(measure, result.stored, result.values).astype(np.float64)
+    start = {name: as_is(result, name, measure) for name in result.trials["ranker"].unique()}
+    lost = np.stack([start[name] for name in result.trials["ranker"]]) - values
+    lost[(result.trials["ranker"] == INITIAL).to_numpy()] = np.nan
+    worst = np.nan_to_num(lost, nan=-np.inf).max(axis=0)
+    return str(result.query_ids[int(worst.argmax())])
+
+
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
     """What the losses amount to, in words."""
     own = [name for name in rankers if name != INITIAL] or list(rankers)
@@ -412,12 +501,11 @@ def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength:
     at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
     words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
     words += f"({signed(-worst['loss'])} {measure})"
-    lost = found.groupby("ranker", sort=False)["loss"]
-    if len(lost) > 1:
-        means = lost.mean().sort_values(kind="stable")
-        words += f"; on average {means.index[0]} loses least ({signed(-means.iloc[0])}) and "
-        words += f"{means.index[-1]} most ({signed(-means.iloc[-1])})"
-    unharmed = [str(name) for name, loss in lost.max().items() if loss <= 0]
+    lost = found.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
+    if len(lost) > 1 and lost.iloc[0] > 0:
+        least = f"{lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
+        words += f"; {least}"
+    unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     if unharmed:
         words += f"; nothing here harms {', '.join(unharmed)}"
     return f"{words}."

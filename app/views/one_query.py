@@ -1,0 +1,119 @@
+"""One query: what every perturbation does to every ranker's answer to it, level by level."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from shuffleproof.app import address, captions, disturbed, opened, state
+from shuffleproof.app.figures import perturbations as figure
+from shuffleproof.app.plain import told
+from shuffleproof.app.study import choice, parts, perturbed_queries, sample_result
+from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.kinds.perturbations import sections
+from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
+
+MAP, CELL = "one query", chooses(point=str, family=str)
+
+
+def page() -> None:
+    """Draw one query of a stored study of perturbations."""
+    parts.header("One query", "What does each perturbation do to this query, ranker by ranker?")
+    data = state.data()
+    stored = opened.stored(Perturbations.kind, data)
+    if stored:
+        _study(stored)
+        return
+    with sample_result.beside(Perturbations.kind):
+        parts.not_yet(
+            f"No study of perturbations is stored for {data} yet.",
+            "Run one: it keeps the value of every query under every perturbation.",
+        )
+        parts.link(Perturbations.kind, "Perturbations")
+
+
+@st.fragment
+def _study(stored: Mapping[str, Artefact]) -> None:
+    with parts.errors_shown():
+        _drawn_of(stored)
+
+
+def _drawn_of(stored: Mapping[str, Artefact]) -> None:
+    notices = st.container()
+    picture, controls = st.columns([5, 2], gap="medium")
+    with controls:
+        artefact = choice.study(stored, disturbed.short_words, disturbed.words)
+        key, recipe = str(artefact.key), artefact.recipe
+        query = _query(key, notices)
+        rankers = choice.rankers(disturbed.rankers(recipe), notices, key)
+        steps = max(len(levels) for levels in disturbed.families(recipe).values()) - 1
+        step = st.slider(
+            "Level",
+            help="0: as it is. Each family goes through levels of its own, which count different "
+            "things; the last step is the last level of each.",
+            **address.slider("step", max(steps, 1), max(steps, 1), of=key),
+        )  # fmt: skip
+    with picture:
+        sentence, drawing = st.container(), st.container()
+        measure = str(parts.measure_line(recipe, f"query {query}"))
+    frame = opened.computed(key, sections.of_query, query, measure)
+    frame = frame[frame["ranker"].isin(rankers)]
+    cells = sections.at_step(frame, int(step) / max(steps, 1))
+    with sentence:
+        parts.finding(sections.query_in_words(cells, query, measure))
+    if len(cells):
+        losses = drawn(figure.losses, cells, sections.headed(cells["family"]), measure)
+        alt = figure.alt_text(cells, measure)
+        chart(losses, alt, MAP, CELL, place=drawing)
+        drawing.caption(
+            told(
+                f"Change of {measure} of this query alone, mean of the draws. Levels: "
+                f"{', '.join(sections.levels_in_words(cells))}. Click a cell for its list."
+            )
+        )
+    _list(artefact, query, measure, cells)
+
+
+def _query(key: str, notices: DeltaGenerator) -> str:
+    """Draw the choice of the query, by default the one that loses most anywhere."""
+    ids = [*map(str, opened.result(key).query_ids)]
+    missing = state.absent("query", ids)
+    usual = opened.computed(key, sections.most_changed)
+    query = str(
+        st.selectbox(
+            "Query", **address.selectbox("query", address.named(*ids), usual),
+            help="A query of the test part; type to search.",
+        )
+    )  # fmt: skip
+    captions.said(query)
+    with notices:
+        state.instead("query", missing, query)
+    return query
+
+
+@st.fragment
+def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> None:
+    """The list of one cell: what the ranker answered as it is, and disturbed."""
+    if cells.empty:
+        return
+    st.subheader("The list behind a cell", anchor=False)
+    left, middle, right = st.columns(3)
+    families = [*dict.fromkeys(map(str, cells["family"]))]
+    chosen = left.selectbox(
+        "Family", **address.selectbox("family", address.named(*families), families[0])
+    )
+    own = cells[cells["family"] == chosen].set_index("ranker")["level"]
+    ranker = choice.ranker(
+        "Ranker", [*map(str, own.index)], "point", place=middle,
+        placeholder="Click a cell, or choose",
+    )  # fmt: skip
+    if ranker is None:
+        return
+    point = ranker, str(chosen), float(own[ranker])
+    damaged = opened.computed(str(artefact.key), sections.damage, *point, measure)
+    if query in set(damaged["query"].astype(str)):
+        perturbed_queries.one_list(artefact, point, damaged, query, right)
+    else:
+        st.caption("The measure leaves this query out.")
