@@ -340,7 +340,7 @@ def _table(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | st
     ours = [renamed.get(name, renamed.get(name.lower(), "")) for name in header]
     named = {"query", "a", "b"} <= set(ours)
     if not named:
-        if reading.columns or len(header) not in {3, 4, 5}:
+        if "query" in ours or reading.columns or len(header) not in {3, 4, 5}:
             found = f"the columns {', '.join(header[:8])}"
             remedy = f"{FORM} --columns query=NAME,a=NAME,b=NAME says what they are called."
             raise LetorError(path, at, line, found, remedy)

@@ -107,6 +107,7 @@ BAD = {
     "below.csv": ("query,a,b,preference\nq,x,y,-0.1\n", 2, "--malformed"),
     "votes.csv": ("q;x;y;1,0-1\n", 1, "--malformed"),
     "columns.csv": ("query,a\nq,x\n", 1, "--columns"),
+    "called.csv": ("query,left,right\nq,x,y\n", 1, "--columns"),
     "short.csv": ("query,a,b\nq,x\n", 2, "A line reads"),
     "itself.csv": ("query,a,b\nq,x,x\n", 2, "leave the line out"),
     "one.csv": ("query,a,b,preference\nq,x,x,.5\n", 2, "leave the query out"),
