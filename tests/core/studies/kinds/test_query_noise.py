@@ -13,7 +13,7 @@ from shuffleproof.core.metrics.significance import adjusted
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.query_noise import KINDS, noisy
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
-from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.kinds.query_noise import question, sections
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.result import StudyResult
@@ -109,7 +109,8 @@ def test_shuffled_words_move_nobody_who_reads_words_alone(store, name):
 
 def test_shuffled_words_move_neighbours_and_windows(store, result):
     for name in ("sdm", "snrm@small"):
-        retriever = named(name).made(Indexed(COLLECTION, store))
+        with_shipped = Store(store.root, default_store().bundled)
+        retriever = named(name).made(Indexed(COLLECTION, with_shipped))
         found = retriever.search(COLLECTION.queries, 480)
         texts = [noisy(one, "shuffle", 1.0, 0) for one in COLLECTION.queries]
         assert not np.array_equal(retriever.search(texts, 480).scores, found.scores), name
