@@ -213,7 +213,7 @@ class Visitor:
             box.press("Enter")
             self.drawn()
             if self.page.get_by_role("listbox").count():  # one for several choices stays open
-                box.press("Escape")
+                box.blur()  # Escape clears every choice of a list that has closed meanwhile
 
     def fill(self, label, text):
         """Write into a field and hand it in."""
