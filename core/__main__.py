@@ -4,15 +4,8 @@ import gc
 import os
 import signal
 import sys
-import threading
-import time
-from types import FrameType
 
-PATIENCE = 5.0
-"""Seconds that an import may go on after Ctrl-C."""
-AGAIN = 0.05
-DEAF = ("<frozen importlib", f"{os.sep}numba{os.sep}", f"{os.sep}llvmlite{os.sep}")
-"""Parts of the files whose code loses an exception that somebody else raises in it, or aborts."""
+from shuffleproof.core.interrupts import Interrupt
 
 
 def run() -> int:
@@ -35,40 +28,6 @@ def run() -> int:
     # whatever the status: text that is run to its end takes that back.
     exec("")  # noqa: S102 (nothing is run)
     return status
-
-
-class Interrupt:
-    """Ctrl-C: `KeyboardInterrupt`, but not within an import, a compiler or a finaliser.
-
-    Libraries of C++ abort the process when their own import is interrupted, and callbacks of C
-    lose the exception. So it waits until they are over, or for `PATIENCE` where one does not end.
-    """
-
-    def __init__(self) -> None:
-        """Nobody has pressed it."""
-        self.pressed = 0.0
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Take the signal."""
-        now = time.monotonic()
-        self.pressed = self.pressed or now
-        if now - self.pressed < PATIENCE and _is_deaf(frame):
-            again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
-            again.daemon = True
-            again.start()
-            return
-        self.pressed = 0.0
-        signal.default_int_handler(number, frame)
-
-
-def _is_deaf(frame: FrameType | None) -> bool:
-    """Whether an exception raised now would be lost, or end the process."""
-    while frame is not None:
-        code = frame.f_code
-        if code.co_name == "__del__" or any(part in code.co_filename for part in DEAF):
-            return True
-        frame = frame.f_back
-    return False
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.invariance.scoring import as_in
-from shuffleproof.core.words import counted, number, p_value, signed
+from shuffleproof.core.words import counted, duration, number, p_value, signed
 
 MEASURES = ("NDCG@10", "AP")
 SECONDS = 60.0
@@ -189,7 +189,7 @@ def _slow(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
     message = (
         f"A list takes {usual:.1f} s (median of {counted(len(seconds), 'list')}; the slowest, of "
         f"{docs}, {max(seen.seconds):.1f} s): 20 orders of {counted(len(base.lists), 'list')} take "
-        f"{usual * 20 * len(base.lists) / 3600:,.1f} h. Score all documents of a list in one call, "
+        f"{duration(usual * 20 * len(base.lists))}. Score all documents of a list in one call, "
         "load models once and not in each call, or study fewer queries."
     )
     yield Finding("slow", "warning", message, _query(base, slowest))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from shuffleproof.core import words
 from shuffleproof.core.checks import rankers
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import done, one_fold, store_of, workbench_of
@@ -163,7 +164,13 @@ def _of_ranker(arguments: argparse.Namespace) -> Answer:
     rows = [asdict(one) | {"queries": _ids(one, ids)} for one in found.findings]
     spoilt = any(one.severity == "problem" for one in found.findings)
     said = _listed(found.findings) or "Nothing that could mislead a study."
-    return Answer(facts | {"findings": rows}, f"{table(facts)}\n\n{said}", PROBLEM if spoilt else 0)
+    lines = {
+        "ranker": facts["ranker"],
+        "lists": f"{facts['lists']:,} of {facts['of']:,}",
+        "time a list": f"{words.number(facts['seconds'] * 1000, '.3g')} ms",
+        "measures": facts["measures"],
+    }
+    return Answer(facts | {"findings": rows}, f"{table(lines)}\n\n{said}", PROBLEM if spoilt else 0)
 
 
 def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:

@@ -321,7 +321,8 @@ class ProgressLine:
         done = progress.done + progress.part
         rate = (done - self.first) / seconds if seconds > 0 else 0.0
         known = progress.part > 0 or done - self.first >= max(FEW, EARLY * progress.total)
-        left = f", {duration((progress.total - done) / rate)} left" if rate > 0 and known else ""
+        open_ = progress.total - done
+        left = f", {duration(open_ / rate)} left" if rate > 0 and known and open_ else ""
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
         pace = f"{_rate(rate)}{left}" if rate > 0 else "starting"
         far = f"{done:.1f}" if progress.part else f"{progress.done}"

@@ -24,6 +24,7 @@ from shuffleproof.core.cli.open import (
 )
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.experiment.cost import spec_of, unit_of
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
@@ -45,6 +46,7 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import trained
+from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.rehearsal import Dry
@@ -191,16 +193,23 @@ def train(arguments: argparse.Namespace) -> Answer:
         lambda: rehearsed_training(scope, arguments.ranker, changes),
     )
     facts = found.artefact.facts
-    return Answer(
-        {
-            "ranker": facts["name"],
-            "artefact": str(found.artefact.key),
-            "cached": found.cached,
-            "epochs": facts["epochs"],
-            "valid": facts["valid"],
-            "seconds": 0.0 if found.cached else facts["seconds"],
-        }
-    )
+    answer = {
+        "ranker": facts["name"],
+        "artefact": str(found.artefact.key),
+        "cached": found.cached,
+        "epochs": facts["epochs"],
+        "valid": facts["valid"],
+        "seconds": 0.0 if found.cached else facts["seconds"],
+    }
+    spec = spec_of(found.artefact.recipe["ranker"])
+    when = "earlier" if found.cached else f"in {duration(facts['seconds'])}"
+    lines = {
+        "ranker": facts["name"],
+        "stored as": answer["artefact"],
+        "trained": f"{facts['epochs']} {unit_of(spec)}, {when}",
+        "validation": facts["valid"],
+    }
+    return Answer(answer, table(lines))
 
 
 def certify(arguments: argparse.Namespace) -> Answer:

@@ -208,8 +208,13 @@ def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[Measured] = ()) -> 
         low=start / 2 + least * epoch * min(alike, default=1.0) / doubt,
         high=start * 2 + steps * epoch * max(alike, default=1.0) * doubt,
         measured=len(alike),
-        unit=UNITS.get(kind, "epochs"),
+        unit=unit_of(spec),
     )
+
+
+def unit_of(spec: RankerSpec | None) -> str:
+    """What the fit of a recipe counts: trees, rounds, steps or epochs."""
+    return UNITS.get((spec and family(spec)) or "", "epochs")
 
 
 def measured(store: Store) -> list[Measured]:
@@ -217,7 +222,7 @@ def measured(store: Store) -> list[Measured]:
     found = []
     for artefact in store.artefacts("ranker"):
         facts = artefact.facts
-        spec = _spec(artefact.recipe["ranker"])
+        spec = spec_of(artefact.recipe["ranker"])
         if facts.get("machine") != machine() or not facts.get("timed") or spec is None:
             continue
         sizes = Sizes(facts["lists"], facts["rows"], facts["valid_rows"], facts["features"])
@@ -342,7 +347,7 @@ def _steps(spec: RankerSpec) -> tuple[int, int]:
     return most, most if patience is None else min(most, first + patience)
 
 
-def _spec(recipe: Mapping[str, Any]) -> RankerSpec | None:
+def spec_of(recipe: Mapping[str, Any]) -> RankerSpec | None:
     """The spec whose recipe this is; None where nothing was fitted or a version is not ours."""
     values = dict(recipe)
     try:

@@ -31,7 +31,10 @@ def __getattr__(name: str) -> Any:
     if name == "testing":  # `from shuffleproof import testing` asks here first
         return import_module("shuffleproof.testing")
     if name in PLACES:
-        return getattr(import_module(PLACES[name]), name)
+        from shuffleproof.core.interrupts import interruptible  # noqa: PLC0415 (the package loads nothing)
+
+        with interruptible():
+            return getattr(import_module(PLACES[name]), name)
     if name.startswith("_") or name not in (questions := _questions()):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return questions[name]

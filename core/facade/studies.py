@@ -19,6 +19,7 @@ from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.layout import SAMPLE, Parts
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.progress import Progress, finished, within
@@ -140,6 +141,7 @@ class Studies:
         prepared = self.workbench.prepared
         return {"train": prepared.train, "valid": prepared.valid, "test": prepared.test}
 
+    @interruptible()
     @arguments_for_flags()
     def train(self, name: str, **changes: Any) -> CachedRanker:
         """Train a ranker, or find it trained.
@@ -163,6 +165,7 @@ class Studies:
         self._check([name], texts)
         return self._done(name, workbench.trained(self._scope, name, texts))
 
+    @interruptible()
     @arguments_for_flags()
     def certify(  # noqa: PLR0913 (the flags of the command)
         self,
@@ -219,6 +222,7 @@ class Studies:
         with closing(bar(title, progress=self.progress)) as watch:
             return finished(work, watch)
 
+    @interruptible()
     @arguments_for_flags()
     def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
         """The answer to a question of a kind, from values as a person writes them."""

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.core.data.csv_text import csv
-from shuffleproof.core.studies.fitted import fitted, width
+from shuffleproof.core.studies.fitted import fitted, is_numeric, width
 from shuffleproof.core.studies.sections import Details, Picture, Section
 from shuffleproof.core.studies.tables import (
     DIGITS,
@@ -168,6 +168,8 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
     numeric, limit = text.numeric, width()
     if sum(widths) + 2 * len(widths) > (limit or WIDTH) and len(text.rows) < len(widths):
         cells = [list(column) for column in zip(*cells, strict=True)]
+        if is_numeric(text.heads[1:]):  # levels, which the head of the names does not name
+            cells[0][0] = ""
         numeric = [False, *[True] * (len(cells[0]) - 1)]
     return _noted(fitted(cells, numeric, limit), table.notes)
 

@@ -125,6 +125,7 @@ def test_a_slow_ranker_is_told_by_its_seconds_and_asked_about_few_lists():
     (finding,) = diagnosis.findings
     assert (finding.code, finding.severity) == ("slow", "warning")
     assert "3.0 s" in finding.message
+    assert "lists take 40 min" in finding.message  # 20 × 40 × 3 s
     assert LEAST <= diagnosis.lists < len(EVERY.lists)
 
 

@@ -1,0 +1,68 @@
+"""Ctrl-C where libraries are imported and compiled: it waits until they can take it."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+PATIENCE = 5.0
+"""Seconds that an import may go on after Ctrl-C."""
+AGAIN = 0.05
+DEAF = ("<frozen importlib", f"{os.sep}numba{os.sep}", f"{os.sep}llvmlite{os.sep}")
+"""Parts of the files whose code loses an exception that somebody else raises in it, or aborts."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within this block Ctrl-C waits for imports, where it means what Python has it mean.
+
+    Other handlers than Python's own are left alone, and so is every thread but the main one.
+    """
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    ):
+        yield
+        return
+    signal.signal(signal.SIGINT, Interrupt())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Interrupt:
+    """Ctrl-C: `KeyboardInterrupt`, but not within an import, a compiler or a finaliser.
+
+    Libraries of C++ abort the process when their own import is interrupted, and callbacks of C
+    lose the exception. So it waits until they are over, or for `PATIENCE` where one does not end.
+    """
+
+    def __init__(self) -> None:
+        """Nobody has pressed it."""
+        self.pressed = 0.0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Take the signal."""
+        now = time.monotonic()
+        self.pressed = self.pressed or now
+        if now - self.pressed < PATIENCE and _is_deaf(frame):
+            again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        self.pressed = 0.0
+        signal.default_int_handler(number, frame)
+
+
+def _is_deaf(frame: FrameType | None) -> bool:
+    """Whether an exception raised now would be lost, or end the process."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or any(part in code.co_filename for part in DEAF):
+            return True
+        frame = frame.f_back
+    return False
