@@ -1,13 +1,13 @@
 """A map of weights as a heat map whose cells can be clicked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
+from shuffleproof.app.figures.style import NAMES, laid_out, put, written, xaxes, yaxes
 from shuffleproof.app.figures.text import in_words, plain_text
 
 WEIGHTS = [
@@ -23,7 +23,11 @@ CHANGES = [
     [1.0, "#003a5c"],
 ]
 RELEVANT, RING = "#E69F00", "#D55E00"
-HEIGHT, PLOT = 500, 410
+HEIGHT, BOTH, PLOT = 500, 400, 410
+PANELS = {"xaxis": (0.0, 0.485), "xaxis2": (0.515, 1.0)}
+BESIDE = ("as it is", "after the change")
+"""Heads of two maps side by side."""
+
 MOST_TICKS = 8
 LEAST_MARK = 5
 MISSING = "not in both lists"
@@ -59,6 +63,7 @@ class Cells:
         what: what a number is, for the colour bar.
         chosen: row and column of the cell to bring out.
         grouped: a cell is the mean of several.
+        after: the same cells after a change, drawn beside them; None: not drawn.
     """
 
     values: np.ndarray
@@ -69,6 +74,7 @@ class Cells:
     what: str
     chosen: tuple[int, int] | None = None
     grouped: bool = False
+    after: np.ndarray | None = None
 
 
 @plain_text
@@ -79,12 +85,65 @@ def heat(cells: Cells) -> go.Figure:
     axes are relevant documents. A cell that is NaN stays empty.
     """
     count_rows, count_columns = cells.values.shape
+    panels = [cells.values] if cells.after is None else [cells.values, cells.after]
+    figure = go.Figure()
+    for at, values in enumerate(panels):
+        place = {"xaxis": f"x{at + 1}" if at else "x"}
+        figure.add_traces(
+            [_colors(cells, values, place, scale=not at), _marks(cells, values, place)]
+        )
+        if any(cells.columns.relevant):
+            above = _relevant(cells.columns, -_room(count_rows), across=True)
+            figure.add_trace(above.update(place))
+    if any(cells.rows.relevant):
+        figure.add_trace(_relevant(cells.rows, -_room(count_columns), across=False))
+    if len(panels) > 1:
+        _side_by_side(figure, cells.columns.title)
+    if cells.chosen is not None:
+        row, column = cells.chosen
+        ring = {
+            "type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5,
+            "y1": row + 0.5, "line": {"color": RING, "width": 3},
+        }  # fmt: skip
+        both = [ring, ring | {"xref": "x2"}]
+        put(figure.layout, shapes=both[: len(panels)])
+    ticks = MOST_TICKS // len(panels)
+    xaxes(figure, **_axis(cells.columns, count_columns, ticks), side="bottom")
+    yaxes(figure, **_axis(cells.rows, count_rows, turned=True))
+    if len(panels) > 1:
+        xaxes(figure, title="")
+    laid_out(figure, height=HEIGHT if len(panels) == 1 else BOTH, showlegend=False, dragmode=False,
+             **ANYWHERE)  # fmt: skip
+    xaxes(figure, showgrid=False, fixedrange=True, **NAMES)
+    yaxes(figure, showgrid=False, fixedrange=True, **NAMES)
+    top = 12 if len(panels) == 1 else 32
+    put(figure.layout, margin={"l": 48, "r": 8, "t": top, "b": 48})
+    return figure
+
+
+def _side_by_side(figure: go.Figure, title: str) -> None:
+    """Two maps share the titles of their axes and the meaning of their colours."""
+    middles = {}
+    for axis, (first, last) in PANELS.items():
+        figure.layout[axis] = {"domain": [first, last], "anchor": "y"}
+        middles[axis] = (first + last) / 2
+    heads = zip(BESIDE, middles.values(), strict=True)
+    place = {"xref": "paper", "yref": "paper", "xanchor": "center", "showarrow": False}
+    above = [{"text": text, "x": x, "y": 1.0, "yanchor": "bottom", **place} for text, x in heads]
+    below = {"text": title, "x": 0.5, "y": 0.0, "yanchor": "top", "yshift": -32, **place}
+    written(figure, [*above, below])
+
+
+def _colors(
+    cells: Cells, values: np.ndarray, place: Mapping[str, str], *, scale: bool
+) -> go.Heatmap:
     low, high = cells.limits
-    colors = go.Heatmap(
-        z=cells.values,
+    return go.Heatmap(
+        z=values,
         zmin=low,
         zmax=high,
         colorscale=CHANGES if cells.signed else WEIGHTS,
+        showscale=scale,
         colorbar={
             "title": {"text": cells.what, "side": "right"},
             "thickness": 12,
@@ -93,38 +152,17 @@ def heat(cells: Cells) -> go.Figure:
             "tickformat": "~g",
         },
         hoverinfo="skip",
+        **place,
     )
-    beside = [
-        _relevant(side, -_room(count), across=across)
-        for side, count, across in (
-            (cells.rows, count_columns, False),
-            (cells.columns, count_rows, True),
-        )
-        if any(side.relevant)
-    ]
-    figure = go.Figure([colors, _marks(cells), *beside])
-    if cells.chosen is not None:
-        row, column = cells.chosen
-        figure.add_shape(
-            type="rect", x0=column - 0.5, x1=column + 0.5, y0=row - 0.5, y1=row + 0.5,
-            line={"color": RING, "width": 3},
-        )  # fmt: skip
-    xaxes(figure, **_axis(cells.columns, count_columns), side="bottom")
-    yaxes(figure, **_axis(cells.rows, count_rows, turned=True))
-    laid_out(figure, height=HEIGHT, showlegend=False, dragmode=False, **ANYWHERE)
-    xaxes(figure, showgrid=False, fixedrange=True, **NAMES)
-    yaxes(figure, showgrid=False, fixedrange=True, **NAMES)
-    put(figure.layout, margin={"l": 48, "r": 8, "t": 12, "b": 48})
-    return figure
 
 
-def _marks(cells: Cells) -> go.Scatter:
+def _marks(cells: Cells, shown: np.ndarray, place: Mapping[str, str]) -> go.Scatter:
     names = [f"<b>{name}</b> ← " for name in cells.rows.names]
     across = [name + "<br>" for name in cells.columns.names]
     what = "mean %.3g" if cells.grouped else "%.3g"
     texts = [
         row + column + (what % value if value == value else MISSING)  # noqa: PLR0124 (NaN is not)
-        for row, values in zip(names, cells.values.tolist(), strict=True)
+        for row, values in zip(names, shown.tolist(), strict=True)
         for column, value in zip(across, values, strict=True)
     ]
     rows, columns = np.indices(cells.values.shape).reshape(2, -1)
@@ -138,6 +176,7 @@ def _marks(cells: Cells) -> go.Scatter:
         unselected={"marker": {"opacity": 0}},
         text=np.array(texts, dtype=object),  # a list is looked at piece by piece
         hovertemplate="%{text}<extra></extra>",
+        **place,
     )
 
 
@@ -166,9 +205,11 @@ def _room(count: int) -> float:
     return 0.5 + max(0.02 * count, 0.25)
 
 
-def _axis(side: Side, count: int, *, turned: bool = False) -> dict[str, Any]:
+def _axis(
+    side: Side, count: int, most: int = MOST_TICKS, *, turned: bool = False
+) -> dict[str, Any]:
     ends = [-0.5 - 2 * (_room(count) - 0.5), count - 0.5]
-    step = max(1, -(-count // MOST_TICKS))
+    step = max(1, -(-count // most))
     ticks = list(range(0, count, step))
     return {
         "title": side.title,
@@ -188,6 +229,8 @@ def alt_text(cells: Cells) -> str:
     """The map in words."""
     rows, columns = cells.values.shape
     words = f"Heat map of {rows} × {columns} cells, {cells.what}"
+    if cells.after is not None:
+        words += ", and beside it the same after the change"
     if not cells.values.size:
         return words + "; it is empty."
     known = np.nan_to_num(np.abs(cells.values), nan=-1.0)

@@ -246,11 +246,13 @@ def test_cells_are_those_of_the_documents_that_stand_there(sorting, look):
     list_, before, after = seen(), square(5), square(5).T.copy()
     view = attention_map.View(look, sorting, None, (1, 4))
     found = attention_map.laid(list_, (before, after), Wanted("documents", 0, None), view)
-    due = {"before": before, "after": after, "difference": after - before}[look]
+    due = {"both": before, "before": before, "after": after, "difference": after - before}[look]
     for row in range(5):
         for column in range(5):
             one, other = found.rows.item(row), found.columns.item(column)
             assert found.cells.values[row, column] == pytest.approx(due[one, other])
+            if look == "both":
+                assert found.cells.after[row, column] == pytest.approx(after[one, other])
             assert found.cells.rows.names[row] == f"{row + 1}. <d{one}>"
     row, column = found.cells.chosen
     assert (found.rows.item(row), found.columns.item(column)) == (1, 4)
@@ -311,6 +313,41 @@ def test_the_figure_escapes_names_and_says_itself_in_words():
     assert found.cells.rows.names[row] in words
     assert found.cells.columns.names[column] in words
     assert figure.heat(found.cells).data[0].zmin == 0
+
+
+def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
+    view = attention_map.View("both", "label", None, (1, 4))
+    after = square(5).T.copy()
+    found = attention_map.laid(seen(), (square(5), after), Wanted("documents", 0, 0), view)
+    drawn = figure.heat(found.cells)
+    maps = [trace for trace in drawn.data if trace.type == "heatmap"]
+    marks = [trace for trace in drawn.data if trace.type == "scatter" and trace.text is not None]
+    assert [trace.xaxis for trace in maps] == [trace.xaxis for trace in marks] == ["x", "x2"]
+    assert len({(trace.zmin, trace.zmax) for trace in maps}) == 1
+    assert [trace.showscale for trace in maps] == [True, False]
+    assert (marks[0].x == marks[1].x).all()
+    assert f"{after[found.rows.item(2), found.columns.item(3)]:.3g}" in marks[1].text[13]
+    assert len(drawn.layout.shapes) == 2
+    assert "after the change" in figure.alt_text(found.cells)
+    frame = attention_export.cells_table(found)
+    assert frame["weight after"].tolist() == pytest.approx(found.cells.after.ravel().tolist())
+
+
+def test_the_documents_looked_at_most_have_the_largest_columns():
+    before = np.float32([[0.1, 0.2, 0.7], [0.0, 0.5, 0.5], [0.2, 0.2, 0.6]])
+    after = before.copy()
+    after[1, :] = after[:, 1] = np.nan
+    wanted = Wanted("documents", 0, None)
+    table = attention_map.looked_at(seen(3), (before, after), wanted)
+    assert table["document"].tolist() == ["<d2>", "<d1>", "<d0>"]
+    assert table["weight"].tolist() == pytest.approx([60.0, 30.0, 10.0], rel=1e-5)
+    left = 0.1 + 0.7 + 0.2 + 0.6
+    assert table["weight after"].tolist()[::2] == pytest.approx(
+        [100 * 1.3 / left, 100 * 0.3 / left], rel=1e-5
+    )
+    assert np.isnan(table["weight after"][1])
+    assert attention_map.looked_at(seen(3), (before, after), Wanted("phi", 0, None)) is None
+    assert attention_map.looked_at(seen(3), (before, after), Wanted("spread", 0, None)) is None
 
 
 def names(text):

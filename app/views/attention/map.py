@@ -149,7 +149,13 @@ def _asked(work: str, one: List, **more: Any) -> Any:
 
 
 CHART = "attention map"
-LOOKS = {"before": "as it is", "after": "after the change", "difference": "difference"}
+LOOKS = {
+    "both": "side by side", "before": "as it is", "after": "after the change",
+    "difference": "difference",
+}  # fmt: skip
+MOST = 8
+"""Documents in the list of those looked at most."""
+
 SORTED: dict[Sorting, str] = {
     "label": "best label first",
     "score": "best score first",
@@ -173,7 +179,7 @@ class View:
     """How a map is looked at.
 
     Attributes:
-        look: before, after, or difference.
+        look: a name of LOOKS.
         sorting: of documents.
         zoom: places on both axes to look at closely.
         cell: row and column item that is open.
@@ -232,7 +238,7 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
         binned(weights[np.ix_(rows.order, columns.order)], rows.edges, columns.edges)
         for weights in maps
     ]
-    values = {"before": drawn[0], "after": drawn[1]}.get(view.look)
+    values = {"both": drawn[0], "before": drawn[0], "after": drawn[1]}.get(view.look)
     signed = values is None or float(before.min(initial=0.0)) < 0
     span = max(map(_largest, drawn)) or 1.0
     if values is None:
@@ -249,6 +255,7 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
         what="change" if view.look == "difference" else "weight" if kind.distribution else "value",
         chosen=None if grouped or view.cell is None else _ring(rows, columns, view.cell),
         grouped=grouped,
+        after=drawn[1] if view.look == "both" else None,
     )
     return Laid(cells, rows, columns, (before.shape[0], before.shape[1]))
 
@@ -396,6 +403,27 @@ def _text(value: Any) -> str:
     if value is None or isinstance(value, float):
         return number(value, ".4g")
     return str(value)
+
+
+def looked_at(
+    seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted
+) -> pd.DataFrame | None:
+    """The documents that get the largest shares of the weight, before the change and after it.
+
+    A share is the mean over the map's rows, in percent of their sum: equal weights give each of n
+    documents 100 / n. Missing where the change took a document out. None: the map's columns are
+    no documents, or its rows are no weights.
+    """
+    if not wanted.of.distribution or wanted.of.columns != "documents":
+        return None
+    shares = []
+    for weights in maps:
+        there = ~np.isnan(weights)
+        got = np.where(there, weights, 0).sum(axis=0, dtype=np.float64)
+        shares.append(np.where(there.any(axis=0), 100 * got / got.sum(), np.nan))
+    most = np.argsort(-shares[0], kind="stable")[:MOST].tolist()
+    table = documents_table(seen, most)[["document", "label", "initial rank", "ranked"]]
+    return table.assign(**{"weight": shares[0][most], "weight after": shares[1][most]})
 
 
 def documents_table(seen: Overview, items: list[int]) -> pd.DataFrame:

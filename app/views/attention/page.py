@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, proposals, scoring, selection, services, state
+from shuffleproof.app import address, captions, proposals, scoring, selection, services, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped, told
@@ -27,13 +27,14 @@ from shuffleproof.app.views.attention.map import (
     Wanted,
     heads,
     laid,
+    looked_at,
     maps,
     opened_cell,
     overview,
     pair_in_address,
     take,
 )
-from shuffleproof.core.answers.trained import TrainedRanker, as_they_came, list_recipes
+from shuffleproof.core.answers.trained import TrainedRanker, as_they_came, contrast, list_recipes
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention.kinds import KINDS, attends
 from shuffleproof.core.rankers.attention.order import Sorting
@@ -45,6 +46,9 @@ from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
 HEADS = "attention heads"
+CONTRAST = 320
+"""Height of the picture of another ranker, in pixels."""
+
 MEAN = "mean"
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((
@@ -110,15 +114,20 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     weights = maps(one, ranker.key, str(change), wanted)
     zoom, cell = (pair_in_address(name, weights[0].shape) for name in ("zoom", "cell"))
     with picture:
+        words = verdict(ranker.label, seen.reads, change, seen.changes)
+        parts.finding(words)
         view = View(_look(change), sorting, zoom, cell)
         map_ = laid(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
-        words = verdict(ranker.label, seen.reads, change, seen.changes)
-        parts.finding(words)
         st.caption(told(_caption(one, seen, change, wanted)))
     if cell is not None:
         opened_cell(one, seen, weights, wanted, cell)
+    most, beside = st.columns([5, 6], gap="medium")
+    with most:
+        _looked_at(seen, weights, wanted)
+    with beside:
+        _contrast(one, ranker, rankers, change)
     _heads(*heads(one, ranker.key), wanted)
     study.section(data, one, ranker, seen.seconds)
     study.row(study.Exported(one, ranker, wanted, str(change), view), seen, drawn, map_, words)
@@ -133,7 +142,7 @@ def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
     asked, came = address.says("study"), as_they_came(rankers)
     studies = [one for one in services.studies("attention", data) if str(one.key) in asked]
     of = {digest for one in studies for _, digest in one.recipe["rankers"]}
-    setranks = [ranker for ranker in came if "block" in FIXED.get(ranker.name, {})]
+    setranks = list(filter(_is_setrank, came))
     direct = [one for one in setranks if one.shipped and FIXED[one.name]["block"] == "msab"]
     return next(iter([*(one for one in came if one.digest in of), *direct, *setranks]), None)
 
@@ -326,6 +335,59 @@ def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: Wanted
         f"{moved}. The largest change is that over all blocks and heads; documents are matched by "
         "identity."
     )
+
+
+def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: Wanted) -> None:
+    """The documents that get most of the weight."""
+    table = looked_at(seen, weights, wanted)
+    if table is None:
+        return
+    st.subheader("Looked at most")
+    table, columns = captions.beside(table)
+    share = st.column_config.NumberColumn(format="%.1f %%")
+    st.dataframe(
+        table, hide_index=True, alt="The documents that are looked at most",
+        column_config=columns | {"weight": share, "weight after": share},
+    )  # fmt: skip
+    st.caption(
+        f"Share of the map's weight; equal weights give {100 / len(seen.documents):.1f} %. "
+        "Weight after: after the change."
+    )
+
+
+def _contrast(
+    one: scoring.List, ranker: TrainedRanker, rankers: Sequence[TrainedRanker], change: ListEdit
+) -> None:
+    """The same list and change under the other kind of ranker: gates of DLCM beside a SetRank."""
+    came = as_they_came(rankers)
+    pair = contrast([other for other in came if other.lists == ranker.lists])
+    other = next((other for other in pair if _is_setrank(other) != _is_setrank(ranker)), None)
+    if other is None:
+        return
+    seen = overview(one, other.key, str(change))
+    wanted = Wanted(seen.kinds[0][0], 0, None)
+    weights = maps(one, other.key, str(change), wanted)
+    map_ = laid(seen, weights, wanted, View("both", "label", None, None))
+    name = display_names([one.label for one in came])[other.label]
+    st.subheader(told(f"For contrast: {name}"))
+    drawn = figure.heat(map_.cells).update_layout(height=CONTRAST)
+    st.plotly_chart(drawn, key="contrast", config=parts.PLAIN, alt=figure.alt_text(map_.cells))
+    words = verdict(other.label, seen.reads, change, seen.changes)
+    st.caption(told(f"{wanted.of.words.capitalize()}. {words}"))
+    st.button(
+        told(f"Show {name}"), key="show contrast", type="tertiary", on_click=_show,
+        args=(other.label,),
+    )  # fmt: skip
+
+
+def _show(label: str) -> None:
+    """Look at another ranker instead."""
+    st.session_state["ranker"] = label
+    _forget()
+
+
+def _is_setrank(ranker: TrainedRanker) -> bool:
+    return "block" in FIXED.get(ranker.name, {})
 
 
 def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) -> None:

@@ -180,7 +180,10 @@ def cells_table(map_: Laid) -> pd.DataFrame:
     names = pd.MultiIndex.from_product(
         [cells.rows.names, cells.columns.names], names=["row", "column"]
     )
-    return pd.DataFrame({cells.what: cells.values.ravel()}, index=names).reset_index()
+    columns = {cells.what: cells.values.ravel()}
+    if cells.after is not None:
+        columns[f"{cells.what} after"] = cells.after.ravel()
+    return pd.DataFrame(columns, index=names).reset_index()
 
 
 def report(taken: Exported, seen: Overview, drawn: go.Figure, words: str) -> bytes:
