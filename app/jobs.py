@@ -15,16 +15,17 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, uploads
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
+from shuffleproof.core.jobs import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.words import duration
+from shuffleproof.core.words import counted, duration
 
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
@@ -34,6 +35,9 @@ UPLOADS = "upload jobs"
 """Where a session remembers the uploads that it handed in; their ends are told to it alone."""
 
 RECENT_STEPS = 10
+RECENT, RECENTLY = 2, 900.0
+"""Jobs that were done, in the sidebar, and for how many seconds."""
+
 COUNTED = ("epochs", "trees", "steps", "rounds")
 """Units of a ranker's own fitting; what prepares its lists has longer ones."""
 
@@ -171,7 +175,8 @@ def name(job: Job) -> str:
     what = (STUDIES[job.kind].doing if job.kind in STUDIES else "") or job.kind.replace("-", " ")
     asked = f"Ask {given.get('judge', 'a judge')}"
     what = {"doctor": "Examine", "tune": "Tune", "judge": asked}.get(job.kind, what)
-    return f"{what} {rankers} on {given['data']}" if rankers else f"{what} on {given['data']}"
+    whom = f"{what} {rankers}" if rankers else what.removesuffix(" of").removesuffix(" for")
+    return f"{whom} on {given['data']}"
 
 
 def ranker(job: Job) -> str:
@@ -195,10 +200,11 @@ def recipe(job: Job) -> str:
 
 @dataclass(frozen=True)
 class Far:
-    """How far a job is: a share from 0 to 1, and in words."""
+    """How far a job is: a share from 0 to 1, in words, and seconds left where they are known."""
 
     share: float
     words: str
+    seconds: float | None = None
 
 
 def far(job: Job, steps: Sequence[Step] = ()) -> Far:
@@ -206,7 +212,7 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
 
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
     >>> far(Job("0", "train", {}, state="running", progress=told))
-    Far(share=0.1, words='3 of at most 30 epochs')
+    Far(share=0.1, words='3 of at most 30 epochs', seconds=None)
     """
     if job.state == "waiting":
         return Far(0.0, "waiting" + (f": {job.reason}" if job.reason else ""))
@@ -224,7 +230,31 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
         seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]
     if seconds is not None:
         words.append(f"at most {duration(seconds)} more")
-    return Far(_share(job), " · ".join(words))
+    return Far(_share(job), " · ".join(words), seconds)
+
+
+def before(waiting: Job) -> int:
+    """How many jobs will begin before one that waits; short ones have a worker of their own."""
+    short = waiting.kind in SHORT
+    queue = [job.id for job in table().list("waiting") if not short or job.kind in SHORT]
+    return queue.index(waiting.id) if waiting.id in queue else 0
+
+
+def queued(waiting: Job) -> str:
+    """Where a waiting job stands, in words: what is before it, or when it is likely to begin."""
+    place = before(waiting)
+    if place:
+        return f"{counted(place, 'job')} before it"
+    running = [far(job, table().history(job.id)).seconds for job in table().list("running")]
+    known = [seconds for seconds in running if seconds is not None]
+    soon = f", in at most {duration(min(known))}" if known and len(known) == len(running) else ""
+    return f"the next to run{soon}"
+
+
+def recent() -> tuple[Job, ...]:
+    """The newest jobs that were done within the last minutes, for whoever comes back or reloads."""
+    done = [job for job in table().list("done") if time.time() - (job.finished or 0) < RECENTLY]
+    return tuple(sorted(done, key=lambda job: -(job.finished or 0))[:RECENT])
 
 
 def _share(job: Job) -> float:
@@ -298,7 +328,7 @@ def pressed(verb: str, identifier: str) -> None:
                 uploads.discard(services.store(), job)
         act(verb, identifier)
     except ShuffleproofError as error:
-        st.toast(escaped(str(error)), icon=":material/error:")
+        st.toast(refusal(error), icon=":material/error:")
 
 
 def act(verb: str, identifier: str) -> None:

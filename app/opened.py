@@ -12,6 +12,8 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, state
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, page_of
 from shuffleproof.core.studies.result import StudyResult
@@ -54,6 +56,23 @@ def place(artefact: Artefact) -> tuple[str, dict[str, str]]:
     of = "collection" if kind in COLLECTION_STUDIES else state.USE
     of = "preferences" if kind in PREFERENCE_STUDIES else of
     return page_of(kind), {of: data, "study": str(artefact.key)}
+
+
+def place_of_job(job: Job) -> tuple[str, dict[str, str]] | None:
+    """The page that shows what a job made, and what its address must say; None: nothing there."""
+    if job.state != "done":
+        return None
+    if job.kind == "ingest":
+        name = str(job.parameters["name"])
+        return ("data", {state.USE: name}) if name in state.data_sets() else None
+    key = job.result.get("artefact") if isinstance(job.result, dict) else None
+    try:
+        artefact = services.store().resolve(str(key))
+    except ShuffleproofError:  # removed meanwhile, or the job made none
+        return None
+    if artefact.key.kind == "study":
+        return place(artefact)
+    return ("library", {"chosen": str(artefact.key)}) if artefact.key.kind == "ranker" else None
 
 
 def path(key: str) -> Path:

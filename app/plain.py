@@ -2,6 +2,7 @@
 
 import re
 
+from shuffleproof.core.errors import FLAG
 from shuffleproof.core.rankers.name import named
 
 MARKS = re.compile(
@@ -14,6 +15,9 @@ SHORT = re.compile(
     r"|:(?=[\w+/-]+\\?:))",  # emoji and icons; the 100 of file.txt:100: is one
     re.IGNORECASE,
 )
+FIELDS = {"initial": "initial rankers", "set": "all settings", "data": "data set"}
+"""What forms call flags that are not called as their field."""
+
 JOINER = "\u2060"
 """Takes no room and breaks no line, where Streamlit looks past backslashes."""
 
@@ -30,6 +34,20 @@ def escaped(text: str) -> str:
     """
     marked = MARKS.sub(lambda mark: f"{mark[0][:-1]}\\{mark[0][-1]}", " ".join(text.split()))
     return SHORT.sub(rf"\1{JOINER}", marked)
+
+
+def refusal(error: Exception | str) -> str:
+    r"""A message of the core as `escaped` has it, with the words of forms for flags.
+
+    >>> print(refusal("cut them (--depth 40), or name more with --initial"))
+    cut them (“depth” 40), or name more with “initial rankers”
+    """
+
+    def words(flag: re.Match[str]) -> str:
+        label = FIELDS.get(flag[1], flag[1].replace("-", " "))
+        return f"“{label}”" + flag[0][len(f"--{flag[1]}") :]
+
+    return escaped(FLAG.sub(words, str(error)))
 
 
 def told(sentence: str) -> str:

@@ -12,7 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from shuffleproof.app import services
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.uploads import Draft, Spooled
 from shuffleproof.core.errors import ShuffleproofError
 
@@ -91,7 +91,7 @@ def chosen(own: str, *parts: str) -> list[Spooled]:
 def errors(own: str) -> None:
     """Say which files could not be taken, once."""
     for error in st.session_state.pop(f"{own} errors", []):
-        st.error(escaped(error))
+        st.error(refusal(error))
 
 
 def clear(own: str) -> None:

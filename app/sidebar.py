@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from shuffleproof.app import address, jobs, opened, selection, services, state
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -174,9 +174,8 @@ def _places(
 
 def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
-    reason = job.reason.partition("\n")[0]
-    ending = jobs.outcome(job) + (f": {reason}" if job.state == "failed" else "")
-    return f"**{told(jobs.name(job))}**  \n{told(ending)}"
+    reason = f": {job.reason.partition(chr(10))[0]}" if job.state == "failed" else ""
+    return f"**{told(jobs.name(job))}**  \n{told(jobs.outcome(job))}{refusal(reason)}"
 
 
 def _watch() -> None:
@@ -190,8 +189,11 @@ def _watch() -> None:
             steps = jobs.table().history(job.id) if job.state == "running" else ()
             how = jobs.far(job, steps)
             st.progress(how.share, f"{told(jobs.name(job))}  \n{told(how.words)}")
+        for job in jobs.recent():
+            if (result := opened.place_of_job(job)) is not None:
+                parts.link(result[0], named(jobs.name(job)), "check_circle", result[1])
     except ShuffleproofError as error:
-        st.error(escaped(str(error)))
+        st.error(refusal(error))
         return
     if len(active) > SHOWN:
         st.caption(f"and {len(active) - SHOWN} more, on the page Jobs")

@@ -4,12 +4,16 @@ A message says where, what was found and what to do. The command line prints it 
 the class's exit code; anything that is not a ShuffleproofError is a defect of ours.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
 LONGEST_QUOTE = 120
+
+FLAG = re.compile(r"(?<![`\w-])--([a-z][a-z-]+)( is )?(?: (?=[\w]))?")
+"""A flag in a message, with the blank before its value: whoever has no flags says it otherwise."""
 
 
 def quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import forms, opened, proposals, selection, services, state, training
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.core.errors import ShuffleproofError, UsageError
@@ -143,7 +143,7 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
         asked.question.check(asked.scope)
         cost = form.cost(asked)
     except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/error:")
+        st.warning(refusal(error), icon=":material/error:")
         return
     st.markdown(f"{cost}. What is stored is never repeated.")
     with st.container(horizontal=True):

@@ -7,17 +7,15 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import pictures, services
-from shuffleproof.app.jobs import act, far, submit, table
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.jobs import act, before, far, queued, submit, table
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.jobs import SHORT
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.engine import RunningStudy, running_studies
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
-from shuffleproof.core.words import counted
 
 EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
@@ -127,11 +125,9 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     assert job is not None  # noqa: S101 (rerun does not return)
     reached = far(job, table().history(job.id))
     waiting = job.state == "waiting"
-    before = _before(job) if waiting else 0
-    words = "Waiting for a free worker" if waiting else f"Running: {reached.words}"
-    words += f", {counted(before, 'job')} before it" if before else ""
+    words = f"Waiting for a free worker, {queued(job)}" if waiting else f"Running: {reached.words}"
     st.progress(reached.share, text=told(words))
-    if before:
+    if waiting and before(job):
         key = f"sooner {job.id[:16]}"
         st.button("Run next", key=key, on_click=act, args=("sooner", job.id))
     st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
@@ -140,13 +136,6 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     for study in running_studies(services.store(), panel.kind):
         if study.job == job.id:
             panel.first(study)
-
-
-def _before(waiting: Job) -> int:
-    """How many jobs will begin before one that waits."""
-    short = waiting.kind in SHORT
-    queue = [job.id for job in table().list("waiting") if not short or job.kind in SHORT]
-    return queue.index(waiting.id) if waiting.id in queue else 0
 
 
 def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:
@@ -161,7 +150,7 @@ def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:
 
 
 def _failure(panel: Panel, job: Job) -> None:
-    st.error(escaped(f"The last {panel.noun} failed: {job.reason or 'no reason was left.'}"))
+    st.error(refusal(f"The last {panel.noun} failed: {job.reason or 'no reason was left.'}"))
     with st.container(horizontal=True):
         st.button("Try again", key="retry", on_click=act, args=("retry", job.id))
         st.button("Dismiss", key="forget", on_click=act, args=("forget", job.id))

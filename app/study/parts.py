@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, refusal, told
 from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
@@ -51,7 +51,7 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
     try:
         yield
     except ShuffleproofError as error:
-        st.error(escaped(str(error)))
+        st.error(refusal(error))
         if again:
             st.button("Try again", key="again")
 
@@ -59,7 +59,7 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
 def long_error(text: str) -> None:
     """Draw an error whose further lines list more of its kind."""
     first, _, rest = text.partition("\n")
-    st.error(escaped(first))
+    st.error(refusal(first))
     if rest:
         st.code(rest, language=None, height=240 if rest.count("\n") > 9 else None)
 
@@ -250,7 +250,7 @@ def command(written: Callable[[], str], language: str = "bash") -> None:
     try:
         st.code(written(), language=language, wrap_lines=True)
     except ShuffleproofError as error:
-        st.caption(escaped(str(error)))
+        st.caption(refusal(error))
 
 
 def _figures(files: Callable[[str], Sequence[File]], key: str) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import answering, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.answers.one_list import fell_most
 from shuffleproof.core.errors import ShuffleproofError
@@ -30,7 +30,7 @@ def rescored(ask: Callable[[], Found], words: str = "Scoring the list again …"
         with st.spinner(words, show_time=True):
             return ask()
     except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+        st.warning(refusal(error), icon=":material/info:")
         return None
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import jobs, services, state, uploads
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app import jobs, opened, services, state, uploads
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.execution.jobs import STATES, Job
@@ -87,19 +87,19 @@ def _hidden(count: int, data: str) -> None:
 
 def _section(heading: str, found: list[Job]) -> None:
     st.subheader(f"{HEADINGS[heading]} ({len(found)})")
-    for place, job in enumerate(found[:SHOWN]):
-        _card(job, place)
+    for job in found[:SHOWN]:
+        _card(job)
     rest = len(found) - SHOWN
     if rest > 0:
         st.caption(f"and {rest:,} older ones; remove some to see them.")
 
 
-def _card(job: Job, place: int) -> None:
+def _card(job: Job) -> None:
     """One job: what it is, how far or how it ended, what can be done, its details and log."""
     with st.container(border=True, key=f"job-{job.id[:16]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"{ICONS[job.state]} **{told(jobs.name(job))}**")
-            for verb, label in _verbs(job, place):
+            for verb, label in _verbs(job):
                 st.button(
                     label,
                     key=f"{verb} {job.id}",
@@ -111,9 +111,11 @@ def _card(job: Job, place: int) -> None:
             how = jobs.far(job, jobs.table().history(job.id))
             st.progress(how.share, told(how.words))
         else:
-            st.caption(told(_standing(job, place)))
+            st.caption(told(_standing(job)))
+        if (result := opened.place_of_job(job)) is not None:
+            parts.link(result[0], "Open the result", query=result[1])
         if job.state == "failed":
-            st.error(escaped(job.reason.partition("\n")[0] or "It gave no reason."))
+            st.error(refusal(job.reason.partition("\n")[0] or "It gave no reason."))
         if _lost(job):
             st.caption("Its files are not kept any more: upload them again on the page Data.")
         more = st.expander(
@@ -128,21 +130,20 @@ def _card(job: Job, place: int) -> None:
                 _details(job)
 
 
-def _standing(job: Job, place: int) -> str:
+def _standing(job: Job) -> str:
     """Where a job that does not run stands, in a line."""
     if job.state == "waiting":
-        before = f"{place} waiting before it" if place else "the next to run"
-        return f"{before} · {job.reason}" if job.reason else before
+        return f"{jobs.queued(job)} · {job.reason}" if job.reason else jobs.queued(job)
     now = datetime.now(UTC).timestamp()
     return f"{jobs.outcome(job)} · {age_in_words(now - (job.finished or now))}"
 
 
-def _verbs(job: Job, place: int) -> list[tuple[str, str]]:
+def _verbs(job: Job) -> list[tuple[str, str]]:
     """What can be done with a job: the verb, and the button's words."""
     if job.state == "running":
         return [("cancel", "Cancel")]
     if job.state == "waiting":
-        first = [("sooner", "Run next")] if place else []
+        first = [("sooner", "Run next")] if jobs.before(job) else []
         return [*first, ("later", "Run last"), ("cancel", "Cancel")]
     again = [("retry", "Try again")] if job.state != "done" and not _lost(job) else []
     return [*again, ("forget", "Remove")]

@@ -1,7 +1,6 @@
 """Commands of the shell as functions: the same flags, checks and work, with values for texts."""
 
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from importlib import import_module
@@ -11,11 +10,8 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.arguments import flags_of, parser
-from shuffleproof.core.errors import ShuffleproofError, UnknownNameError, UsageError
+from shuffleproof.core.errors import FLAG, ShuffleproofError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import text_of
-
-FLAG = re.compile(r"(?<![`\w-])--([a-z][a-z-]+)( is )?(?: (?=[\w]))?")
-"""A flag in a sentence, with the blank before its value; commands in backticks stay."""
 
 SHARED = frozenset({"json", "store", "device"})
 """Flags that a function has no use for, or says otherwise."""

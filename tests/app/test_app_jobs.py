@@ -1,20 +1,24 @@
 """The page Jobs and the head of the sidebar, in every state a job can be in."""
 
 import io
+import re
 import shutil
+import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from shuffleproof.app import jobs, services
 from shuffleproof.app.views.jobs import SHOWN
 from shuffleproof.core import jobs as work
-from shuffleproof.core.errors import JobError
+from shuffleproof.core.errors import ArtefactError, JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.library.uploads import spooled
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.studies.registry import STUDIES
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 
@@ -154,6 +158,38 @@ def test_the_sidebar_names_three_jobs_and_counts_the_rest(table):
     assert table.started, "work waits, so somebody has to do it"
 
 
+def test_the_next_to_run_says_when_and_others_what_is_before_them(table):
+    runs, waits, later = (table.train(ranker) for ranker in ("dlcm", "mart", "setrank-msab"))
+    table.run(runs, 3)
+    assert re.fullmatch(r"the next to run, in at most \d+ s", jobs.queued(waits))
+    assert jobs.queued(later) == "1 job before it"
+
+
+def test_what_was_done_is_a_link_in_the_sidebar_and_on_the_page_also_after_a_reload(
+    table, monkeypatch
+):
+    job, lost = table.train("dlcm"), table.train("mart")
+    digest = "0" * 64
+    table.end(table.run(job, 1), result={"artefact": f"ranker-{digest}"})
+    table.end(table.run(lost, 1), result={"artefact": "ranker-gone"})
+    found = SimpleNamespace(key=SimpleNamespace(kind="ranker"))
+
+    def resolve(_store, text):
+        if digest not in text:
+            raise ArtefactError(text, "is not in the store", "Name another.")
+        return found
+
+    monkeypatch.setattr(Store, "resolve", resolve)
+    linked = [link.proto.label for link in opened(jobs_script).get("page_link")]
+    assert linked.count("Train DLCM small on sample") == 1
+    assert linked.count("Open the result") == 1
+    later = time.time() + jobs.RECENTLY
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(time=lambda: later))
+    assert [link.proto.label for link in opened(jobs_script).get("page_link")] == [
+        "Open the result"
+    ]
+
+
 def test_a_toast_tells_the_end_once_and_not_to_who_comes_later(table):
     job = table.train("dlcm")
     held = table.run(job, 1)
@@ -200,7 +236,7 @@ def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
     told = {"done": 0, "total": 10, "unit": "epochs", "part": 0.5, "values": values}
     running = Job("0", "train", {}, state="running", progress=told)
     said = "0 of at most 10 epochs · 250 lists/s · at most 38 s more"
-    assert jobs.far(running) == jobs.Far(0.05, said)
+    assert jobs.far(running) == jobs.Far(0.05, said, 38.0)
     measured = [Step(1, 10, "epochs", 10.0, {}), Step(2, 10, "epochs", 12.0, {})]
     later = replace(running, progress=told | {"done": 2})
     assert jobs.far(later, measured).words.endswith("at most 15 s more")
@@ -216,7 +252,9 @@ def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
             "Disturb the initial ranking of a, b on d",
         ),
         ("invariance", {"data": "d", "rankers": ["a"]}, "Shuffle lists for a on d"),
-        ("set-size", {"data": "d"}, "set size on d"),
+        ("set-size", {"data": "d"}, "Vary the set size on d"),
+        ("set-size", {"data": "d", "rankers": ["a"]}, "Vary the set size of a on d"),
+        ("benchmark", {"data": "d", "rankers": ["a"]}, "Benchmark a on d"),
         (
             "train",
             {
@@ -235,6 +273,7 @@ def test_names_of_jobs(kind, given, name):
 
 
 def test_every_kind_of_job_has_a_name(table):
+    assert all(kind.doing for kind in STUDIES.values())
     for kind in work.KINDS:
         given = {"data": "d", "rankers": ["a"], "ranker": "dlcm", "name": "n"}
         assert jobs.name(Job("0", kind, given))

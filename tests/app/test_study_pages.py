@@ -81,7 +81,7 @@ def test_no_long_job_is_before_a_short_one(store):
     queue = jobs.jobs_of(store)
     kinds = ("train", "attention", "invariance", "benchmark")
     handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
-    before = {kind: job_panel._before(job) for kind, job in handed.items()}
+    before = {kind: job_panel.before(job) for kind, job in handed.items()}
     assert before == {"train": 0, "attention": 0, "invariance": 1, "benchmark": 3}
 
 

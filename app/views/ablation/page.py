@@ -12,7 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query
 from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Asked, Form, to_train
@@ -167,7 +167,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     try:
         answers = _answers(artefact, pair, query)
     except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+        st.warning(refusal(error), icon=":material/info:")
         return
     if answers is None:
         st.caption("One of the two is not stored any more: run the ablation again.")

@@ -11,7 +11,7 @@ from shuffleproof.app import address, benchmarks, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, refusal, told
 from shuffleproof.app.study import choice, parts, query_comparison, rescored_list
 from shuffleproof.app.study.picture import chart, chooses, drawn
 from shuffleproof.core.data.published import Published
@@ -170,7 +170,7 @@ def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
     try:
         (_runs if chosen.of_runs else _answers)(chosen, pair, place, int(seed))
     except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+        st.warning(refusal(error), icon=":material/info:")
 
 
 def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:

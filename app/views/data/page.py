@@ -10,7 +10,7 @@ import streamlit as st
 
 from shuffleproof.app import address, data_sets, jobs, services, state, uploads
 from shuffleproof.app.figures import distributions
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import texts as data_texts
@@ -204,7 +204,7 @@ def _manage(name: str, artefact: Artefact) -> None:
     st.subheader(escaped(f"Export {name}"), anchor=False)
     _export(name, artefact)
     for error in st.session_state.pop("manage errors", []):
-        st.error(escaped(error))
+        st.error(refusal(error))
     if name == SAMPLE:
         st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
         data_texts.section(name, artefact)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from shuffleproof.app import address, jobs, received, services, uploads
 from shuffleproof.app.data_sets import WORDS
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, WHOLE, Draft, Reading, Spooled
 from shuffleproof.core.data.layout import part_of
@@ -55,7 +55,7 @@ def section() -> None:
     )  # fmt: skip
     fault = _name_fault(name.strip())
     if fault:
-        below.error(escaped(fault))
+        below.error(refusal(fault))
     how = WAYS[way or "Files of each part"]
     _choose(how)
     draft = received.draft(DRAFT)
@@ -163,7 +163,7 @@ def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: Reading) -> 
         with st.spinner("Handing it in …"):
             job = draft.submitted(how, name, reading)
     except (ShuffleproofError, OSError) as error:
-        st.error(escaped(str(error)))
+        st.error(refusal(error))
         return
     st.session_state.setdefault(jobs.UPLOADS, {})[job.id] = "running"
     address.pin(IMPORT, job.id)

@@ -10,7 +10,7 @@ import streamlit as st
 from shuffleproof.app import exports, jobs, library, report, services, state, uploads
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts, examination
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -287,7 +287,7 @@ def _by_job(keys: list[str]) -> None:
             _archive_button(out.read_bytes, out.name)
         return
     if job is not None and job.state == "failed":
-        st.error(escaped(f"It could not be written: {job.reason}"))
+        st.error(refusal(f"It could not be written: {job.reason}"))
     if st.button("Write the archive", key="write archive", width="stretch"):
         jobs.anew(EXPORT, {"keys": keys})  # its file may have been removed since
         st.rerun()

@@ -7,7 +7,7 @@ import streamlit as st
 
 from shuffleproof.app import jobs, library, received, services, state
 from shuffleproof.app.library import Filter
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen as chosen_entries
 from shuffleproof.core.library import cleaning, uploads
@@ -29,7 +29,7 @@ def page() -> None:
     """Draw the table of the library with its filters, then what can be done with what is chosen."""
     parts.header("Library", QUESTION)
     for error in st.session_state.pop("library errors", []):
-        st.error(escaped(error))
+        st.error(refusal(error))
     with parts.errors_shown():
         _everything(library.entries())
     _importing()
@@ -259,6 +259,6 @@ def _watch() -> None:
     elif job.state == "done":
         st.success(told(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in."))
     elif job.state == "failed":
-        st.error(escaped(f"Refused. {job.reason}"))
+        st.error(refusal(f"Refused. {job.reason}"))
     else:
         st.info(told(f"{name}: cancelled."))

@@ -10,7 +10,7 @@ import streamlit as st
 from shuffleproof.app import answering, proposals, services
 from shuffleproof.app.figures import multi_ranking as figure
 from shuffleproof.app.opened import computed, result
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts, query_comparison
 from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.core.answers.trained import as_they_came
@@ -232,7 +232,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
     try:
         of_tables = geometries(str(key), depth or RANKS)
     except ShuffleproofError as error:
-        st.warning(escaped(str(error)), icon=":material/info:")
+        st.warning(refusal(error), icon=":material/info:")
         return
     shown = next(iter(of_tables.values()))
     if len(of_tables) > 1:

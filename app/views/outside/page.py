@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from shuffleproof.app import benchmarks, jobs, opened, proposals, received, services, state
-from shuffleproof.app.plain import escaped
+from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.measures import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
@@ -264,7 +264,7 @@ def _due(data: str, kind: str) -> str:
     try:
         sizes = services.data_set(data).facts.get("parts", {})
     except ShuffleproofError as error:
-        return escaped(str(error))
+        return refusal(error)
     if kind == SCORES:
         count = sizes.get("test", {}).get("documents")
         lines = f"**{count:,} lines**" if count else "A line each"
@@ -349,7 +349,7 @@ def _hand_in(own: str, job: Callable[[], Job]) -> None:
         st.session_state[own] = job().id
         st.session_state[f"{own} files"] = True
     except (ShuffleproofError, OSError) as error:
-        st.error(escaped(str(error)))
+        st.error(refusal(error))
         return
     st.rerun()
 
@@ -371,7 +371,7 @@ def _watch(own: str, done: Callable[[Job], None]) -> bool:
     elif job.state == "done":
         done(job)
     elif job.state == "failed":
-        st.error(escaped(f"Refused. {job.reason}"))
+        st.error(refusal(f"Refused. {job.reason}"))
         st.caption("The files above are kept: take the one that is named out, or put another in.")
     else:
         st.info(escaped(f"{jobs.name(job)}: cancelled."))

@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import address, jobs, proposals, runs, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
@@ -187,7 +187,7 @@ def _under_way(job: Job, how: jobs.Far) -> None:
 def _unfinished(job: Job) -> None:
     """A training that failed or was cancelled: why, and the two things to do about it."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.reason else ""
-    words = escaped(f"{jobs.name(job)} {job.state}{reason}")
+    words = refusal(f"{jobs.name(job)} {job.state}{reason}")
     with st.container(border=True):
         st.markdown(words if job.state == "cancelled" else f":material/error: {words}")
         with st.container(horizontal=True):

@@ -42,7 +42,7 @@ class Ablation(Question):
     )
     source: ClassVar[str] = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code"
     summary: ClassVar[str] = "paper against released code, step by step"
-    doing: ClassVar[str] = "Ablation of"
+    doing: ClassVar[str] = "Ablate"
     tested: ClassVar[bool] = True
     sample: ClassVar[Mapping[str, Any]] = {
         "ranker": "dlcm",

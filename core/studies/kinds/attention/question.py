@@ -13,6 +13,7 @@ class Attention(Question):
     """Which documents does every head of a ranker look at?"""
 
     kind: ClassVar[str] = "attention"
+    doing: ClassVar[str] = "Measure the attention of"
     title: ClassVar[str] = (
         "Which documents does a ranker look at, and does the order shown change that?"
     )

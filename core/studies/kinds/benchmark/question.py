@@ -30,6 +30,7 @@ class Benchmark(Question):
     """Which ranker is best on these lists, over seeds and folds?"""
 
     kind: ClassVar[str] = "benchmark"
+    doing: ClassVar[str] = "Benchmark"
     title: ClassVar[str] = (
         "Which ranker is best here, by how much, and is the difference more than chance?"
     )

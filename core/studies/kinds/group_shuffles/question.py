@@ -20,7 +20,7 @@ class GroupShuffles(Question):
         "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S"
     )
     summary: ClassVar[str] = "GSF's order dependence by its shuffles"
-    doing: ClassVar[str] = "Score with more shuffles"
+    doing: ClassVar[str] = "Vary the shuffles of"
     sample: ClassVar[Mapping[str, Any]] = {"orders": 4, "queries": 50}
     answers: ClassVar[Mapping[str, str]] = {
         "table": "a row a ranker and number of shuffles",

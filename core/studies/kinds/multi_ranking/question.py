@@ -16,6 +16,7 @@ class MultiRanking(Question):
     """What do several initial rankings add, and what if one is missing or wrong?"""
 
     kind: ClassVar[str] = "initial-rankings"
+    doing: ClassVar[str] = "Vary the initial rankings of"
     title: ClassVar[str] = (
         "What do several initial rankings add, and what if one of them is missing or wrong?"
     )

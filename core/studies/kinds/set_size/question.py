@@ -18,6 +18,7 @@ class SetSize(Question):
     """What happens to rankers that were trained on lists of N0 on lists of N1?"""
 
     kind: ClassVar[str] = "set-size"
+    doing: ClassVar[str] = "Vary the set size of"
     title: ClassVar[str] = "Does a ranker that was trained on short lists still work on long ones?"
     source: ClassVar[str] = "SetRank (SIGIR 2020), Table 3"
     summary: ClassVar[str] = "Table 3: train on N0, test on N1"
