@@ -69,8 +69,8 @@ class Inverted(Protocol):
         ...
 
     @property
-    def empty_share(self) -> float:
-        """The share of documents without any dimension."""
+    def document_terms(self) -> Int64[np.ndarray, " documents"]:
+        """How many dimensions each document has, each counted once."""
         ...
 
     def dimensions(self, query_texts: Sequence[str]) -> Sequence[Int32[np.ndarray, " asked"]]:

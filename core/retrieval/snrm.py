@@ -344,9 +344,9 @@ class Latent:
         return self.index.document_frequency
 
     @property
-    def empty_share(self) -> float:
-        """The share of documents without any dimension."""
-        return float((self.index.vectors.nonzeros == 0).mean())
+    def document_terms(self) -> Int64[np.ndarray, " documents"]:
+        """How many dimensions each document has."""
+        return self.index.vectors.nonzeros
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
         """The dimensions of each query."""

@@ -54,6 +54,11 @@ class WordIndex:
         return self.tokens.documents.lengths
 
     @cached_property
+    def document_terms(self) -> Int64[np.ndarray, " documents"]:
+        """How many terms each document has, each counted once."""
+        return np.bincount(self.documents, minlength=len(self.lengths)).astype(np.int64)
+
+    @cached_property
     def terms(self) -> Int64[np.ndarray, " postings"]:
         """The term of each posting."""
         return segment_ids(self.starts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int32
+from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.retrieval.postings import Postings
@@ -98,9 +98,9 @@ class Bm25:
         return self._index.tokens.document_frequency
 
     @property
-    def empty_share(self) -> float:
-        """The share of documents without any term."""
-        return float((self._index.lengths == 0).mean())
+    def document_terms(self) -> Int64[np.ndarray, " documents"]:
+        """How many terms each document has, each counted once."""
+        return self._index.document_terms
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
         """The terms of each query."""
@@ -134,9 +134,9 @@ class QueryLikelihood:
         return self.index.tokens.document_frequency
 
     @property
-    def empty_share(self) -> float:
-        """The share of documents without any term."""
-        return float((self.index.lengths == 0).mean())
+    def document_terms(self) -> Int64[np.ndarray, " documents"]:
+        """How many terms each document has, each counted once."""
+        return self.index.document_terms
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
         """The terms of each query."""

@@ -11,7 +11,7 @@ from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval import planted, snrm
 from shuffleproof.core.retrieval.ingest import ingesting
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.result import StudyResult
@@ -65,6 +65,32 @@ def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     assert f"Its first document shares with the query: {' · '.join(wanted)}." in words(page)
     assert "why" not in shown(page, "other")[0], "words have no dimensions"
     assert "SNRM small alone" in words(page)
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("rrf:bm25+lsi", "rrf:bm25+lsi"),
+        ("Interpolated-70:bm25+snrm", "interpolated-70:bm25+snrm@small"),
+    ],
+)
+def test_several_made_one_search_too(store, typed, kept):
+    page = opened(query={"right": typed})
+    assert page.selectbox(key="right").value == kept
+    indexed = Indexed(COLLECTION, Store(store.root, default_store().bundled))
+    documents = named(kept).made(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
+    _, frame = shown(page, "other")
+    assert list(frame["title"]) == [COLLECTION.titles[one] for one in documents.tolist()]
+
+
+@pytest.mark.parametrize(
+    "typed", ["rrf:bm25", "rrf:bm25+cnrm", "bm52", "interpolated-300:bm25+lsi"]
+)
+def test_what_cannot_be_made_one_is_said_and_nothing_else_changes(store, typed):
+    page = opened(query={"right": typed})
+    assert page.warning
+    assert page.selectbox(key="right").value == "lsi"
+    assert len(shown(page, "other")) == 2
 
 
 def test_only_what_is_trained_is_offered(store, tmp_path):

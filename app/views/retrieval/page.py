@@ -1,19 +1,23 @@
 """Retrievers of a text collection: what a query finds by two of them, and the stored study."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, opened, pictures, scoring, services
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.opened import dated
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, refusal, told
 from shuffleproof.app.study import choice, parts
 from shuffleproof.app.study.picture import chart
+from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import ingest, planted
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever
+from shuffleproof.core.retrieval.name import fused, parsed
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever, named
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
@@ -25,6 +29,10 @@ from shuffleproof.core.words import counted
 BEST, SNIPPET = 10, 160
 SIDES = {"left": "bm25", "right": "lsi"}
 """In addresses: the two retrievers side by side, and who they are where it says nothing."""
+
+LABELS = {"left": "Retriever", "right": "Compared with"}
+COMBINED = ("rrf:bm25+lsi",)
+"""Several made one, that are offered."""
 
 DEPTH = 1000
 PLAIN = tuple(entry.name for entry in RETRIEVERS.values() if not entry.presets)
@@ -71,16 +79,7 @@ def _search(name: str) -> None:
     first = collection.queries[0] if collection.queries else ""
     text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
     here = [*PLAIN, *_trained(name)]
-    sides = {
-        side: str(
-            place.selectbox(
-                {"left": "Retriever", "right": "Compared with"}[side],
-                **address.selectbox(side, address.named(*here), usual),
-                format_func=label,
-            )
-        )
-        for (side, usual), place in zip(SIDES.items(), (middle, right), strict=True)
-    }
+    sides = {side: _side(place, side, here) for side, place in (("left", middle), ("right", right))}
     asked = str(text or "").strip()
     if not asked:
         st.info("Type a query.")
@@ -116,6 +115,47 @@ def _search(name: str) -> None:
                 st.caption("No document matches.")
 
 
+def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:
+    """Draw the choice of one retriever, or of several made one; those typed in are offered too."""
+    options = [*here, *COMBINED]
+    for held in (st.query_params, st.session_state):
+        text = held.get(side)
+        if text and text not in options:
+            try:
+                held[side] = combined(str(text), here)
+                options.append(held[side])
+            except UsageError as error:
+                place.warning(refusal(error))
+    return str(
+        place.selectbox(
+            LABELS[side], **address.selectbox(side, address.named(*options), SIDES[side]),
+            format_func=label, accept_new_options=True,
+            help="Type several made one: `rrf:bm25+lsi` (reciprocal ranks), "
+            "`interpolated-70:bm25+lsi` (70 percent BM25).",
+        )
+    )  # fmt: skip
+
+
+def combined(text: str, here: Sequence[str]) -> str:
+    """The name of several retrievers made one, each as it is here.
+
+    >>> combined("RRF:bm25+snrm", ["bm25", "snrm@small"])
+    'rrf:bm25+snrm@small'
+
+    Raises:
+        UsageError: it is no such name, or one of them is not here.
+    """
+    found = fused(text)
+    if found is None:
+        raise UnknownNameError("retriever", text, here)
+    whole = {parsed(name)[0]: name for name in reversed(here)}
+    parts = tuple(whole.get(part, part) for part in found.parts)
+    for part in parts:
+        if part not in here:
+            raise UnknownNameError("retriever", part, here)
+    return str(replace(found, parts=parts))
+
+
 def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
     """How many documents each finds, and how many of the best are the same."""
     labels = [label(name) for name in sides.values()]
@@ -145,12 +185,13 @@ def _indexed(name: str) -> Indexed:
 
 @st.cache_resource(max_entries=16, show_spinner="Preparing …")
 def _made(name: str, retriever: str) -> Retriever:
-    return RETRIEVERS[retriever].made(_indexed(name))
+    return named(retriever).made(_indexed(name))
 
 
 def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
     """What a retriever finds; a learnt one is asked in the scoring process, which has torch."""
-    if retriever in PLAIN:
+    made_of = fused(retriever)
+    if set(made_of.parts if made_of else (retriever,)) <= set(PLAIN):
         documents = _made(name, retriever).search([text], DEPTH).of(0)[0]
         return {"documents": documents.tolist(), "why": []}
     question = {"retriever": retriever, "text": text, "k": DEPTH}

@@ -23,6 +23,8 @@ class Retrieval(CollectionQuestion):
     answers: ClassVar[Mapping[str, str]] = {
         "summary": "a row a retriever and measure: mean over queries and seeds, 95 % bootstrap "
         "interval (low, high), queries (n)",
+        "terms": "dimensions of documents and of queries: retriever, of, mean, sd, least, low, "
+        "median, high, most",
         "gates": "a row a retriever with an inverted index, empty for others: what it reads and "
         "matches, and whether it is dense in disguise",
         "frequencies": "a row a retriever with an inverted index and rank: the share of documents "

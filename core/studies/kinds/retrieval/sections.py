@@ -15,7 +15,12 @@ from shuffleproof.core.retrieval.name import parsed
 from shuffleproof.core.retrieval.registry import RETRIEVERS, named
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS, FREQUENCIES
+from shuffleproof.core.studies.kinds.retrieval.study import (
+    COSTS,
+    FREQUENCIES,
+    TERMS,
+    spread_of_terms,
+)
 from shuffleproof.core.studies.result import StudyResult, known_mean
 from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
 from shuffleproof.core.studies.sections import (
@@ -43,6 +48,17 @@ GATES = (
     Column("nonzeros_query", "Terms a query", ".1f", "Dimensions that are not zero."),
     Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It reads or matches too much."),
     Column("failed", "Why not sparse", tables.TEXT, "The gates that it does not pass."),
+)
+TERM_COLUMNS = (
+    RETRIEVER,
+    Column("of", "Of a"),
+    Column("mean", "Mean", ".1f", "Dimensions that are not zero."),
+    Column("sd", "sd", ".1f", "Standard deviation."),
+    Column("least", "Least", ".0f"),
+    Column("low", "25 %", ".0f", "Quartile."),
+    Column("median", "Median", ".0f"),
+    Column("high", "75 %", ".0f", "Quartile."),
+    Column("most", "Most", ".0f"),
 )
 COST_COLUMNS = (
     RETRIEVER,
@@ -95,7 +111,8 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     found = summary(result)
     yield from map(Finding, findings(result))
     if len(read):
-        yield Table(labelled(read), GATES, "What an index reads and matches")
+        yield Table(labelled(read), GATES, "What an index reads and matches", notes_on(read))
+        yield Table(labelled(terms(result)), TERM_COLUMNS, "Terms of documents and of queries")
     yield effectiveness(result)
     yield Picture("retrieval", (labelled(found), result.measures[0]))
     for measure in result.measures:
@@ -115,6 +132,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {
         "summary": records(summary(result)),
         "gates": records(gates(result)),
+        "terms": records(terms(result)),
         "costs": records(costs(result)),
         "frequencies": records(frequencies(result)),
         "comparisons": records(comparisons(result)),
@@ -178,6 +196,34 @@ def gates(result: StudyResult) -> pd.DataFrame:
         if not np.isnan(known_mean(values["postings"])):
             rows.append({"retriever": name} | gates_of(values, result.facts["documents"]))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
+
+
+def notes_on(read: pd.DataFrame) -> list[str]:
+    """What the gates are for, where an index of words does not pass them."""
+    failed = read[read["dense_in_disguise"].astype(bool)]["retriever"]
+    words = [label(name) for name in map(str, failed) if not is_sparse(name)]
+    if not words:
+        return []
+    verb = "does" if len(words) == 1 else "do"
+    why = "some words are in many documents of this collection, which costs time and hides nothing"
+    return [f"The gates judge learnt indexes. {listed(words)} {verb} not pass them: {why}."]
+
+
+def terms(result: StudyResult) -> pd.DataFrame:
+    """How many dimensions documents and queries have under every retriever with an index.
+
+    Documents are left out where a study was stored without them.
+    """
+    rows = []
+    for name in gates(result)["retriever"]:
+        asked = _mean_of(result, name, "nonzeros")
+        own = {"document": result.facts.get(TERMS, {}).get(name), "query": spread_of_terms(asked)}
+        rows += [
+            dict(zip(tables.keys(TERM_COLUMNS), (name, of, *map(float, told)), strict=True))
+            for of, told in own.items()
+            if told is not None
+        ]
+    return pd.DataFrame(rows, columns=tables.keys(TERM_COLUMNS))
 
 
 def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]:

@@ -37,6 +37,10 @@ FREQUENCIES = "frequencies"
 """Of an inverted index, beside its values: `spread` of its document frequencies."""
 POINTS = 48
 
+TERMS = "document_terms"
+"""Of an inverted index, beside its values: `spread_of_terms` of its documents."""
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
 
 @dataclass(frozen=True)
 class Plan(CellPlan):
@@ -88,17 +92,19 @@ class Plan(CellPlan):
     def assembled(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
-        """The rows that are there, with the document frequencies of each index at seed 0."""
+        """The rows that are there, with what tells the index of each retriever at seed 0."""
         result = super().assembled(found, query_ids, facts)
-        first = [cell for cell in self.cells() if cell.row.draw == 0 and cell.digest in found]
-        spreads = {
-            cell.row.ranker: found[cell.digest][1][FREQUENCIES].tolist()
-            for cell in first
-            if FREQUENCIES in found[cell.digest][1]
+        first = {
+            cell.row.ranker: found[cell.digest][1]
+            for cell in self.cells()
+            if cell.row.draw == 0 and cell.digest in found
         }
-        if result is None or not spreads:
-            return result
-        return replace(result, facts={**result.facts, FREQUENCIES: spreads})
+        spreads = {
+            name: {ranker: own[name].tolist() for ranker, own in first.items() if name in own}
+            for name in (FREQUENCIES, TERMS)
+        }
+        told = {name: own for name, own in spreads.items() if own}
+        return replace(result, facts={**result.facts, **told}) if result and told else result
 
 
 def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, None, Artefact]:
@@ -137,6 +143,7 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
         arrays = {"values": values}
         if isinstance(retriever, Inverted):
             arrays[FREQUENCIES] = spread(retriever.frequencies)
+            arrays[TERMS] = spread_of_terms(retriever.document_terms)
         return {"queries": len(kept), "set_size": float(len(collection))}, arrays
 
     return (yield from worked(plan, judged, store, compute))
@@ -154,6 +161,16 @@ def spread(
     ranks = np.unique(np.geomspace(1, max(1, len(falling)), POINTS).round().astype(np.int64))
     ranks = ranks[ranks <= len(falling)]
     return np.stack([ranks, falling[ranks - 1]]).astype(np.float32)
+
+
+def spread_of_terms(terms: np.ndarray) -> Float32[np.ndarray, " numbers"]:
+    """Mean, standard deviation and QUANTILES of how many dimensions texts have.
+
+    >>> spread_of_terms(np.array([0.0, 2.0, 4.0])).tolist()
+    [2.0, 2.0, 0.0, 1.0, 2.0, 3.0, 4.0]
+    """
+    deviation = terms.std(ddof=1) if len(terms) > 1 else np.nan
+    return np.array([terms.mean(), deviation, *np.quantile(terms, QUANTILES)], np.float32)
 
 
 def valued(
@@ -177,7 +194,7 @@ def valued(
         costs[3] = [len(np.unique(own)) for own in asked]
         costs[4] = frequencies.max(initial=0)
         costs[5] = frequencies.sum(dtype=np.int64) / len(collection)
-        costs[6] = retriever.empty_share
+        costs[6] = (retriever.document_terms == 0).mean()
     return np.concatenate(
         [
             measured(collection, queries, Ranked.of_queries(found), measures),

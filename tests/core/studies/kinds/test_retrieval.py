@@ -162,6 +162,29 @@ def test_document_frequencies_fall_with_the_rank(store, result):
     assert "lsi" not in set(found["retriever"]), "it has no postings"
 
 
+def test_terms_are_counted_once_a_document_and_a_query(store, result):
+    found = sections.terms(result).set_index(["retriever", "of"])
+    indexed = Indexed(COLLECTION, Store(store.root, default_store().bundled))
+    latent = named("snrm@small").made(indexed).index.vectors.nonzeros
+    words = named("bm25").made(indexed).dimensions(list(COLLECTION.documents()))
+    for name, counts in (("snrm@small", latent), ("bm25", [len({*own}) for own in words])):
+        own, spread = found.loc[(name, "document")], np.quantile(counts, study.QUANTILES)
+        assert own["mean"] == pytest.approx(np.mean(counts))
+        assert own["sd"] == pytest.approx(np.std(counts, ddof=1), rel=1e-5)
+        assert own[["least", "low", "median", "high", "most"]].tolist() == spread.tolist()
+        assert found.loc[(name, "query")]["most"] <= own["most"]
+    rest = {name: fact for name, fact in result.facts.items() if name != study.TERMS}
+    without = replace(result, facts=rest)
+    assert set(sections.terms(without)["of"]) == {"query"}
+
+
+def test_words_that_do_not_pass_the_gates_are_not_called_dense_without_a_reason(result):
+    read = sections.gates(result)
+    assert not sections.notes_on(read.assign(dense_in_disguise=False))
+    (note,) = sections.notes_on(read[read["retriever"] == "bm25"].assign(dense_in_disguise=True))
+    assert note.startswith("The gates judge learnt indexes. BM25 does not pass them")
+
+
 def test_another_retriever_repeats_nothing(store, result, capsys, monkeypatch):
     seen = []
     monkeypatch.setattr(study, "named", lambda name: Spied(RETRIEVERS[name], seen))
