@@ -136,6 +136,7 @@ def test_every_kind_of_study_of_the_collection_is_a_choice_here(store):
     assert {one.recipe["kind"] for one in shipped} == set(COLLECTION_STUDIES)
     for one in shipped:
         page = opened(query={"study": str(one.key)})
+        assert not [each for each in page.button if each.key == "newer results"], "all shipped"
         kind = COLLECTION_STUDIES[one.recipe["kind"]]
         every = list(kind.telling().sections(StudyResult.open(one.path), View()))
         findings = [part.text for part in every if isinstance(part, Finding)]
