@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from shuffleproof.core.bench.collection_memory import memory
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval.collection import Collection
@@ -55,6 +56,7 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
         *rows,
         compared("indexing", (made, ceiling), "our ceiling", floor, note),
         _bm25(size, floor),
+        memory(quick),
     ]
 
 
