@@ -12,13 +12,13 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.progress import finished
+from shuffleproof.core.retrieval import candidates, planted, text
 from shuffleproof.core.retrieval import collection as table
-from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.doctor import examined
 from shuffleproof.core.retrieval.ingest import Reading, find, ingesting
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
 from shuffleproof.core.retrieval.text import Analysis
-from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.artefacts import Store, default_store
 from tests.places import DATA
 
 TEXTS = {"1": "Flow over wings", "2": "heat in slabs", "3": "no such <b>thing</b>"}
@@ -306,3 +306,22 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     assert [one["name"] for one in listed["rows"]] == ["mine"]
     assert main(["search", "mine", "a", "--by", "bm52", *store]) == 2
     assert "did you mean bm25" in capsys.readouterr().err
+
+
+def test_a_learnt_retriever_gives_a_feature_and_its_network_is_in_the_key(tmp_path, monkeypatch):
+    indexed = Indexed(planted.planted(), Store(tmp_path, default_store().bundled))
+    by = ("bm25", "snrm@small")
+    made = finished(candidates.making(indexed, 5, None, by))
+    fold = catalogue.resolve(str(made.key), indexed.store)
+    part, latent = fold.test, named("snrm@small").made(indexed)
+    places = {one: at for at, one in enumerate(indexed.collection.doc_ids)}
+    query = list(indexed.collection.query_ids).index(part.query_ids[0])
+    found = latent.search([indexed.collection.queries[query]], len(indexed.collection))
+    scores = dict(zip(found.documents.tolist(), found.scores.tolist(), strict=True))
+    for row in range(part.offsets[1]):
+        due = scores.get(places[part.doc_ids[row]], min(scores.values()))
+        assert part.features[row, 1] == pytest.approx(due, rel=1e-6)
+    monkeypatch.setattr(type(named("snrm@small")), "network", lambda *_: "another")
+    other = finished(candidates.making(indexed, 5, None, by))
+    assert other.recipe["candidates"]["networks"] == ["another", "another"]
+    assert other.key != made.key
