@@ -227,7 +227,7 @@ def cycles_of(pairs: Pairs, items: Sequence[str], query: str, most: int = SHOWN)
     """The worst cyclic triads of a query, the largest margin first."""
     rows = _worst(kernels.margins(pairs.weights), most).tolist()
     return [
-        Cycle(query, (items[int(one)], items[int(other)], items[int(third)]), margin)
+        Cycle(query, (items[int(one)], items[int(other)], items[int(third)]), round(margin, 9))
         for one, other, third, margin in rows
         if margin > 0
     ]

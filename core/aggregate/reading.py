@@ -129,15 +129,19 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(str(path), "no lines", FORM)
 
 
-def _listed(path: Path) -> dict[str, list[str]]:
-    """The items of each query: its name and the item's, the last column, on each line."""
-    found: dict[str, list[str]] = {}
+def _listed(path: Path) -> dict[str, dict[str, int]]:
+    """The items of each query and their lines: its name and the item's, the last column, on each.
+
+    A first line `query,item` is a header.
+    """
+    found: dict[str, dict[str, int]] = {}
     for at, line in _lines(path):
         columns = re.split(r"[,;\t ]+", line.strip())
         if len(columns) < 2:
             raise LetorError(path, at, line, "one column", "A line reads: query, item.")
-        found.setdefault(columns[0], []).append(columns[-1])
-    return {query: list(dict.fromkeys(items)) for query, items in found.items()}
+        if (at, columns) != (1, ["query", "item"]):
+            found.setdefault(columns[0], {}).setdefault(columns[-1], at)
+    return found
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class _Judgments:
     def __init__(
         self,
         reading: Reading,
-        known: dict[str, list[str]] | None,
+        known: Mapping[str, Mapping[str, int]] | None,
         labels: Mapping[str, Mapping[str, int]],
     ) -> None:
         self.reading, self.known, self.labels = reading, known, labels
@@ -281,7 +285,7 @@ class _Judgments:
         name = path.name.removesuffix(".npy")
         query = self._query(name)
         self.where[name] = str(path)
-        given = None if self.known is None else self.known.get(name, [])
+        given = None if self.known is None else self.known.get(name, {})
         if given is not None and len(given) != len(values):
             found = f"{counted(len(values), 'row')}, where {self.reading.items} lists {len(given)}"
             raise DataError(str(path), found, f"List each row's item of query {name}, in order.")
@@ -306,6 +310,8 @@ class _Judgments:
                 raise DataError(place, found, "A preference is between two: leave the query out.")
             lost = [item for item, at in items.items() if at not in compared[query]]
             if lost:
+                if self.known is not None:
+                    place = f"{self.reading.items}:{self.known[name][lost[0]]}"
                 found = f"item {quoted(lost[0])} of query {quoted(name)} was never compared"
                 found += f", nor were {len(lost) - 1} others" if len(lost) > 1 else ""
                 raise DataError(place, found, "Ask for one pair with it, or leave it out.")
@@ -462,7 +468,7 @@ def _ranked(
     paths: Sequence[Path],
     form: str,
     reading: Reading,
-    known: Mapping[str, Sequence[str]] | None,
+    known: Mapping[str, Mapping[str, int]] | None,
     qrels: Mapping[str, Mapping[str, int]],
 ) -> Preferences:
     """Sets of rankings: a matrix of scores a query."""
@@ -517,7 +523,7 @@ def _below(table: np.ndarray) -> np.ndarray:
 def _check_items(
     paths: Sequence[Path],
     reading: Reading,
-    known: Mapping[str, Sequence[str]] | None,
+    known: Mapping[str, Mapping[str, int]] | None,
     scores: Mapping[str, Mapping[str, Mapping[str, float]]],
 ) -> None:
     for query, own in scores.items():

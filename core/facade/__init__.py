@@ -1,6 +1,7 @@
 """Shuffleproof as a library: `import shuffleproof as sp`, then `sp.open("sample")`.
 
 `open` and `ingest` give an object whose methods are the studies; `ask` answers a question.
+`open_collection` and `open_preferences` do so for text collections and preferences between pairs.
 Whatever is named here is loaded when it is asked for, so that importing the package loads nothing.
 The question of every kind of study is among it, by its own name.
 """
@@ -14,6 +15,10 @@ PLACES = {
     "ingest": "shuffleproof.studies",
     "ask": "shuffleproof.studies",
     "judge": "shuffleproof.judging",
+    "open_collection": "shuffleproof.labs",
+    "ingest_collection": "shuffleproof.labs",
+    "open_preferences": "shuffleproof.labs",
+    "ingest_preferences": "shuffleproof.labs",
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",

@@ -1,8 +1,7 @@
 """Studies of a data set as methods: `open("mq2008").initial_ranking("dlcm, setrank-imsab")`."""
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
 from inspect import Signature
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from shuffleproof.asking import Asking, method
 from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
@@ -20,27 +20,26 @@ from shuffleproof.core.data.layout import SAMPLE, Parts
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.interrupts import interruptible
-from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.parameters import parameters, text_of
-from shuffleproof.core.progress import Progress, finished, within
+from shuffleproof.core.progress import finished, within
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import names, workbench
-from shuffleproof.core.studies.by_name import LEVELS, by_name
+from shuffleproof.core.studies.by_name import by_name
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
-from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
+from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.stored_names import called
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
 from shuffleproof.frames import PARTS, Frames, files_of
-from shuffleproof.progress_bar import bar, bars
+from shuffleproof.progress_bar import bars
 from shuffleproof.result import WIDEST, Result
 
 __all__ = ["Studies", "ask", "ingest", "open"]
@@ -51,27 +50,12 @@ RANKER = next(parameters(Invariance))
 INITIAL = replace(RANKER, name="initial")
 """Fields of rankers."""
 
-FORMS = "names (at their own levels), {family: levels}, or pairs (family, level)"
-"""How families with levels are given."""
-
-RETURNS = """
-
-Returns:
-    A `Result`: its `finding`, `table()`, `figure()`, `per_query()`, `export(path)`.
-"""
-
-LIMITS: Mapping[str, str] = {
-    "queries": "only the first so many test queries",
-    "max_seconds": "after which nothing new is begun; the answer is of what is finished",
-}
-"""What every study takes beside the fields of its question."""
-
 NOTES = 4
 """Notes that `repr` prints."""
 
 
 @dataclass(frozen=True, repr=False)
-class Studies:
+class Studies(Asking):
     """A data set that is open for studies: what `shuffleproof.open` returns.
 
     Every kind of study is a method, by the name of its command with underscores and by that of
@@ -96,8 +80,6 @@ class Studies:
     Result(worst-case of sample: 50 queries, ...
     """
 
-    scope: Scope
-    progress: bool = True
     notes: Sequence[str] = ()
 
     def __repr__(self) -> str:
@@ -218,94 +200,10 @@ class Studies:
         asked = names.Names(rankers, changes or {}, from_outside=True)
         names.check(asked, self.scope.usual, self.scope.store)
 
-    def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
-        with closing(bar(title, progress=self.progress)) as watch:
-            return finished(work, watch)
-
-    @interruptible()
-    @arguments_for_flags()
-    def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
-        """The answer to a question of a kind, from values as a person writes them."""
-        values = {}
-        for field in parameters(kind):
-            values[field.name] = (
-                by_name(field, given.pop(field.name))
-                if field.name in given
-                else syntax_of(field).value(field, {}, self.scope.usual)
-            )
-        conventions = given.pop("conventions", None)
-        for field in parameters(kind):
-            if field.names == "measures":
-                texts = values[field.name]
-                values[field.name] = tuple(under(text, conventions) for text in texts)
-        scope = self.scope if kind.over_folds else self._scope
-        with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
-            found = workbench.ask(
-                kind(**values), scope.data, preset=scope.preset, store=scope.store, watch=watch,
-                **{**(scope.lists or {}), **given},
-            )  # fmt: skip
-        return Result.of(found)
-
 
 SIZES: Mapping[str, str] = {
     "queries": "query", "documents": "document", "features": "feature",
 }  # fmt: skip
-
-
-def _method(kind: type[Question], name: str) -> Callable[..., Result]:
-    """The method that asks questions of a kind."""
-    signature = Signature(_arguments(kind), return_annotation=Result)
-
-    def study(self: Studies, *places: Any, **given: Any) -> Result:
-        try:
-            bound = signature.bind(self, *places, **given)
-        except TypeError as error:
-            unknown = [one for one in given if one not in signature.parameters]
-            known = [one for one in signature.parameters if one != "self"]
-            if unknown:
-                raise UnknownNameError(f"argument of {name}", unknown[0], known) from None
-            raise UsageError(f"{name}: {error}; give it {', '.join(known)}") from None
-        values = dict(bound.arguments)
-        return self._asked(kind, {key: value for key, value in values.items() if key != "self"})
-
-    study.__name__, study.__qualname__ = name, f"Studies.{name}"
-    study.__doc__ = _documentation(kind)
-    study.__signature__ = signature  # type: ignore[attr-defined]
-    return study
-
-
-def _arguments(kind: type[Question]) -> list[inspect.Parameter]:
-    """The fields of a question as arguments, then those that all studies take."""
-    by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    found = [inspect.Parameter("self", by_place)]
-    for field in parameters(kind):
-        usual = field.flags.families if isinstance(field.flags, Levels) else field.default
-        required = field.required and usual in {None, field.default}
-        default = inspect.Parameter.empty if required else usual
-        found.append(inspect.Parameter(field.name, by_place, default=default))
-    by_name_alone = inspect.Parameter.KEYWORD_ONLY
-    more = (inspect.Parameter(name, by_name_alone, default=None) for name in _shared(kind))
-    return [*found, *more]
-
-
-def _shared(kind: type[Question]) -> Mapping[str, str]:
-    """What every study of a kind takes by name alone beside its fields, and what it is."""
-    own = {field.name: field for field in parameters(kind)}
-    found = {name: told for name, told in LIMITS.items() if name not in own}
-    if any(field.names == "measures" for field in own.values()):
-        found["conventions"] = f"whose conventions measures have: {', '.join(BUNDLES)}"
-    return found
-
-
-def _documentation(kind: type[Question]) -> str:
-    """The docstring of a method: the question, and what its arguments are."""
-    of_fields = {field.name: field.help or field.label for field in parameters(kind)}
-    for field in parameters(kind):
-        if field.names == LEVELS:
-            of_fields[field.name] += f": {FORMS}"
-    lines = [f"    {name}: {told}" for name, told in {**of_fields, **_shared(kind)}.items()]
-    parts = [kind.title, f"{kind.summary} (source: {kind.source})", "Args:"]
-    return "\n\n".join(parts) + "\n" + "\n".join(lines) + RETURNS
 
 
 def _named() -> dict[str, type[Question]]:
@@ -315,7 +213,7 @@ def _named() -> dict[str, type[Question]]:
 
 
 for _name, _kind in _named().items():
-    setattr(Studies, _name, _method(_kind, _name))
+    setattr(Studies, _name, method(_kind, _name, "Studies"))
 Studies.doctor.__doc__ = f"{(Studies.doctor.__doc__ or '').rstrip()}\n{flags_told('doctor')}"
 
 

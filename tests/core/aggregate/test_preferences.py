@@ -112,7 +112,6 @@ BAD = {
     "itself.csv": ("query,a,b\nq,x,x\n", 2, "leave the line out"),
     "one.csv": ("query,a,b,preference\nq,x,x,.5\n", 2, "leave the query out"),
     "unknown.csv": ("query,a,b\nq,x,y\nq,x,w\n", 3, "items.csv"),
-    "lost.csv": ("query,a,b\nq,x,y\nq,x,y\n", 2, "Ask for one pair"),
     "first.csv": ("query,a,b,preference,first\nq,x,y,1,z\n", 2, "one of the two"),
     "many.csv": ("query,a,b,preference,votes\nq,x,y,1,0\n", 2, "how many answers"),
     "json.jsonl": ('{"query": "q", "a": "x", "b": "y"}\n{"query"\n', 2, "A line reads"),
@@ -126,11 +125,18 @@ def test_what_is_wrong_is_told_with_file_line_and_remedy(tmp_path, name):
     path.write_text(text)
     items = tmp_path / "items.csv"
     items.write_text("q,x\nq,y\nq,v\n")
-    listed = items if name in {"unknown.csv", "lost.csv"} else None
+    listed = items if name == "unknown.csv" else None
     with pytest.raises(ShuffleproofError) as told:
         read([path], Reading(items=listed))
     assert f"{name}:{line}" in str(told.value)
     assert remedy in str(told.value)
+
+
+def test_an_item_that_no_pair_has_is_told_where_it_is_listed(tmp_path):
+    (tmp_path / "pairs.csv").write_text("query,a,b\nq,x,y\n")
+    (tmp_path / "items.csv").write_text("query,item\nq,x\nq,y\nq,v\n")
+    with pytest.raises(ShuffleproofError, match=r"items\.csv:4: item 'v'.*Ask for one pair"):
+        read([tmp_path / "pairs.csv"], Reading(items=tmp_path / "items.csv"))
 
 
 def test_policies_settle_what_would_be_an_error(tmp_path):

@@ -1,0 +1,139 @@
+"""Questions as methods: what is open for studies has a method for every kind of study."""
+
+import inspect
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from inspect import Signature
+from typing import Any, TypeVar
+
+from shuffleproof.command import arguments_for_flags
+from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.interrupts import interruptible
+from shuffleproof.core.metrics.bundles import BUNDLES, under
+from shuffleproof.core.parameters import parameters
+from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.studies import workbench
+from shuffleproof.core.studies.by_name import LEVELS, by_name
+from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
+from shuffleproof.progress_bar import bar
+from shuffleproof.result import Result
+
+Value = TypeVar("Value")
+
+FORMS = "names (at their own levels), {family: levels}, or pairs (family, level)"
+"""How families with levels are given."""
+
+RETURNS = """
+
+Returns:
+    A `Result`: its `finding`, `table()`, `figure()`, `per_query()`, `export(path)`.
+"""
+
+LIMITS: Mapping[str, str] = {
+    "queries": "only the first so many test queries",
+    "max_seconds": "after which nothing new is begun; the answer is of what is finished",
+}
+"""What every study takes beside the fields of its question."""
+
+
+@dataclass(frozen=True, repr=False)
+class Asking:
+    """What is open for studies.
+
+    Attributes:
+        scope: the data, how its lists are made, the preset and the store.
+        progress: whether bars are shown while something works.
+    """
+
+    scope: Scope
+    progress: bool = True
+
+    @property
+    def _scope(self) -> Scope:
+        """What is asked where several folds cannot be."""
+        return self.scope
+
+    def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
+        with closing(bar(title, progress=self.progress)) as watch:
+            return finished(work, watch)
+
+    @interruptible()
+    @arguments_for_flags()
+    def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
+        """The answer to a question of a kind, from values as a person writes them."""
+        values = {}
+        for field in parameters(kind):
+            values[field.name] = (
+                by_name(field, given.pop(field.name))
+                if field.name in given
+                else syntax_of(field).value(field, {}, self.scope.usual)
+            )
+        conventions = given.pop("conventions", None)
+        for field in parameters(kind):
+            if field.names == "measures":
+                texts = values[field.name]
+                values[field.name] = tuple(under(text, conventions) for text in texts)
+        scope = self.scope if kind.over_folds else self._scope
+        with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
+            found = workbench.ask(
+                kind(**values), scope.data, preset=scope.preset, store=scope.store, watch=watch,
+                **{**(scope.lists or {}), **given},
+            )  # fmt: skip
+        return Result.of(found)
+
+
+def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]:
+    """The method that asks questions of a kind."""
+    signature = Signature(_arguments(kind), return_annotation=Result)
+
+    def study(self: Asking, *places: Any, **given: Any) -> Result:
+        try:
+            bound = signature.bind(self, *places, **given)
+        except TypeError as error:
+            unknown = [one for one in given if one not in signature.parameters]
+            known = [one for one in signature.parameters if one != "self"]
+            if unknown:
+                raise UnknownNameError(f"argument of {name}", unknown[0], known) from None
+            raise UsageError(f"{name}: {error}; give it {', '.join(known)}") from None
+        values = dict(bound.arguments)
+        return self._asked(kind, {key: value for key, value in values.items() if key != "self"})
+
+    study.__name__, study.__qualname__ = name, f"{owner}.{name}"
+    study.__doc__ = _documentation(kind)
+    study.__signature__ = signature  # type: ignore[attr-defined]
+    return study
+
+
+def _arguments(kind: type[Question]) -> list[inspect.Parameter]:
+    """The fields of a question as arguments, then those that all studies take."""
+    by_place = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = [inspect.Parameter("self", by_place)]
+    for field in parameters(kind):
+        usual = field.flags.families if isinstance(field.flags, Levels) else field.default
+        required = field.required and usual in {None, field.default}
+        default = inspect.Parameter.empty if required else usual
+        found.append(inspect.Parameter(field.name, by_place, default=default))
+    by_name_alone = inspect.Parameter.KEYWORD_ONLY
+    more = (inspect.Parameter(name, by_name_alone, default=None) for name in _shared(kind))
+    return [*found, *more]
+
+
+def _shared(kind: type[Question]) -> Mapping[str, str]:
+    """What every study of a kind takes by name alone beside its fields, and what it is."""
+    own = {field.name: field for field in parameters(kind)}
+    found = {name: told for name, told in LIMITS.items() if name not in own}
+    if any(field.names == "measures" for field in own.values()):
+        found["conventions"] = f"whose conventions measures have: {', '.join(BUNDLES)}"
+    return found
+
+
+def _documentation(kind: type[Question]) -> str:
+    """The docstring of a method: the question, and what its arguments are."""
+    of_fields = {field.name: field.help or field.label for field in parameters(kind)}
+    for field in parameters(kind):
+        if field.names == LEVELS:
+            of_fields[field.name] += f": {FORMS}"
+    lines = [f"    {name}: {told}" for name, told in {**of_fields, **_shared(kind)}.items()]
+    parts = [kind.title, f"{kind.summary} (source: {kind.source})", "Args:"]
+    return "\n\n".join(parts) + "\n" + "\n".join(lines) + RETURNS

@@ -1,0 +1,244 @@
+"""Text collections and preferences between pairs, open for their studies."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import Signature
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from shuffleproof.asking import Asking, method
+from shuffleproof.command import answer, flags_told, parameters_of
+from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.interrupts import interruptible
+from shuffleproof.core.retrieval import ingest as collections
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
+from shuffleproof.core.words import counted
+from shuffleproof.progress_bar import bars
+from shuffleproof.studies import Studies
+from shuffleproof.studies import open as open_studies
+
+Place = str | PathLike[str]
+Where = Place | Store | None
+Lab = TypeVar("Lab", bound="Open")
+
+
+@dataclass(frozen=True, repr=False)
+class Open(Asking):
+    """What has no candidate lists, open for studies and commands.
+
+    Attributes:
+        notes: what was noticed when it was read in.
+    """
+
+    notes: Sequence[str] = ()
+
+    @interruptible()
+    def _told(self, command: str, *places: str, **flags: Any) -> Any:
+        """What a command answers of this data, as `--json` has it."""
+        flags = {"store": self.scope.store.root, **flags}
+        with bars(progress=self.progress):
+            return answer(command, [self.scope.data, *places], flags).json
+
+
+class CollectionStudies(Open):
+    """A text collection that is open: what `shuffleproof.open_collection` returns.
+
+    Every kind of study of retrievers is a method, by the name of its command with underscores.
+
+    >>> import shuffleproof as sp
+    >>> sample = sp.open_collection("sample", progress=False)
+    >>> sample
+    CollectionStudies of sample
+    480 documents, 48 queries
+    studies: retrieval, query_noise, sparsity, growth
+    also: search, train, candidates, doctor
+    >>> sample.search("heat pump", by="bm25, lsi", k=1)[["retriever", "rank", "document"]]
+      retriever  rank document
+    0      bm25     1       d1
+    1       lsi     1       d1
+    >>> print(sample.retrieval("bm25, lsi", seeds=1).finding.splitlines()[0])
+    LSI finds most: AP 0.632, BM25 0.587.
+    """
+
+    def __repr__(self) -> str:
+        """What is open, and what can be done with it."""
+        found = collections.find(self.scope.data, self.scope.store)
+        sizes = counted(len(found), "document"), counted(len(found.queries), "query")
+        lines = [
+            f"CollectionStudies of {self.scope.data}", ", ".join(sizes),
+            f"studies: {', '.join(kind.replace('-', '_') for kind in COLLECTION_STUDIES)}",
+            "also: search, train, candidates, doctor", *self.notes,
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def search(self, text: str, **flags: Any) -> pd.DataFrame:
+        """The documents that retrievers find, a row each, the best first.
+
+        Args:
+            text: of the query.
+            flags: those of the command:
+        """
+        return pd.DataFrame(self._told("search", text, **flags)["rows"])
+
+    def train(self, name: str, **flags: Any) -> Mapping[str, Any]:
+        """Train what searches this collection (snrm, fnrm, cnrm), or find it trained.
+
+        Args:
+            name: such as `snrm` or `snrm@small`.
+            flags: `seed`, `device`, and fields of the recipe as in set=["steps=100"].
+
+        Returns:
+            What `train` answers: `artefact`, `gates`, `last`, `seconds`.
+        """
+        flags = {"store": self.scope.store.root, "data": self.scope.data, **flags}
+        with bars(progress=self.progress):
+            told: Mapping[str, Any] = answer("train", [name], flags).json
+        return told
+
+    def candidates(self, name: str, **flags: Any) -> Studies:
+        """A learning-to-rank data set out of this collection, open for studies of rankers.
+
+        Args:
+            name: to find it by.
+            flags: those of the command:
+        """
+        self._told("candidates", **{"name": name, **flags})
+        return open_studies(name, store=self.scope.store, progress=self.progress)
+
+    def doctor(self) -> pd.DataFrame:
+        """What the collection hides, a row a finding, the gravest first."""
+        return pd.DataFrame(self._told("doctor-collection")["findings"])
+
+
+class PreferenceStudies(Open):
+    """Preferences between pairs that are open: what `shuffleproof.open_preferences` returns.
+
+    >>> import shuffleproof as sp
+    >>> sample = sp.open_preferences("sample", progress=False)
+    >>> sample
+    PreferenceStudies of sample
+    studies: preferences
+    also: consistency, aggregate
+    >>> round(sample.consistency()["cyclic_rate"], 3)
+    0.028
+    >>> sample.aggregate("goa, kemeny", top=1).columns[:3].tolist()
+    ['query', 'aggregator', 'agreement']
+    """
+
+    def __repr__(self) -> str:
+        """What is open, and what can be done with it."""
+        lines = [
+            f"PreferenceStudies of {self.scope.data}",
+            f"studies: {', '.join(PREFERENCE_STUDIES)}", "also: consistency, aggregate",
+            *self.notes,
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def consistency(self, **flags: Any) -> Mapping[str, Any]:
+        """How far the preferences contradict themselves: counts and rates, and rows by query.
+
+        Args:
+            flags: those of the command:
+        """
+        told: Mapping[str, Any] = self._told("consistency", **flags)
+        return told
+
+    def aggregate(
+        self, aggregators: str | Sequence[str] = "goa,kemeny", **flags: Any
+    ) -> pd.DataFrame:
+        """Orders made of the preferences, a row an aggregator and query, with what they cost.
+
+        Args:
+            aggregators: names, of `shuffleproof list aggregators`.
+            flags: those of the command:
+        """
+        return pd.DataFrame(self._told("aggregate", aggregators=aggregators, **flags)["rows"])
+
+
+def open_collection(
+    name: Place = SAMPLE, *, store: Where = None, progress: bool = True
+) -> CollectionStudies:
+    """Open a text collection for studies of retrievers.
+
+    Args:
+        name: a stored name, a key, a folder of its files, or `sample`.
+        store: where all is kept; by default the user's own.
+        progress: whether bars are shown while something works.
+
+    Raises:
+        ShuffleproofError: no such collection, or malformed files.
+    """
+    scope = _scope(name, store)
+    collections.find(scope.data, scope.store)
+    return CollectionStudies(scope, progress)
+
+
+def open_preferences(
+    name: Place = SAMPLE, *, store: Where = None, progress: bool = True
+) -> PreferenceStudies:
+    """Open preferences between pairs for their study.
+
+    Args:
+        name: a stored name, a key, a file, or `sample`; its study also takes a ranking data set,
+            whose preferences a trained function says.
+        store: where all is kept; by default the user's own.
+        progress: whether bars are shown while something works.
+    """
+    return PreferenceStudies(_scope(name, store), progress)
+
+
+def _scope(name: Place, store: Where) -> Scope:
+    where = store if isinstance(store, Store) else Store(Path(store)) if store else default_store()
+    return Scope(where, str(name), None, None)
+
+
+def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
+    """The function that reads files in as a command does, and opens what was read."""
+
+    def ingest(
+        path: Place | Sequence[Place], name: str, *, store: Where = None, progress: bool = True,
+        **flags: Any,
+    ) -> Lab:  # fmt: skip
+        where = _scope(name, store).store
+        places = [path] if isinstance(path, str | PathLike) else list(path)
+        with bars(progress=progress):
+            told = answer(command, places, {"name": name, "store": where.root, **flags}).json
+        notes = tuple(map(str, told.get("notes", ())))
+        return replace(opened(name, store=where, progress=progress), notes=notes)
+
+    of_command = parameters_of(command, ("name",))
+    own = [one for one in inspect.signature(ingest).parameters.values() if one.name != "flags"]
+    ingest.__signature__ = Signature([*own, *of_command])  # type: ignore[attr-defined]
+    ingest.__name__ = ingest.__qualname__ = command.replace("-", "_")
+    ingest.__doc__ = f"""Read files into the store under a name, and open them.
+
+    Args:
+        path: of the files.
+        name: the name to find them by.
+        store: where all is kept; by default the user's own.
+        progress: whether bars are shown while something works.
+        flags: those of the command:
+    {flags_told(command, ("name",))}"""
+    return ingest
+
+
+ingest_collection = _read_in("ingest-collection", open_collection)
+ingest_preferences = _read_in("ingest-preferences", open_preferences)
+for _lab, _kinds in (
+    (CollectionStudies, COLLECTION_STUDIES), (PreferenceStudies, PREFERENCE_STUDIES)
+):  # fmt: skip
+    for _kind in _kinds.values():
+        _name = _kind.kind.replace("-", "_")
+        setattr(_lab, _name, method(_kind, _name, _lab.__name__))
+_FLAGS = (
+    (CollectionStudies.search, "search"), (CollectionStudies.candidates, "candidates"),
+    (PreferenceStudies.consistency, "consistency"), (PreferenceStudies.aggregate, "aggregate"),
+)  # fmt: skip
+for _function, _command in _FLAGS:
+    _function.__doc__ = f"{(_function.__doc__ or '').rstrip()}\n{flags_told(_command)}"
