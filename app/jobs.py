@@ -24,7 +24,7 @@ from shuffleproof.core.jobs import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.words import counted, duration
 
 FAST, SLOW = 1.0, 5.0
@@ -172,7 +172,7 @@ def name(job: Job) -> str:
     if job.kind == "bring":
         return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
     rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))
-    what = (STUDIES[job.kind].doing if job.kind in STUDIES else "") or job.kind.replace("-", " ")
+    what = (EVERY[job.kind].doing if job.kind in EVERY else "") or job.kind.replace("-", " ")
     asked = f"Ask {given.get('judge', 'a judge')}"
     what = {"doctor": "Examine", "tune": "Tune", "judge": asked}.get(job.kind, what)
     whom = f"{what} {rankers}" if rankers else what.removesuffix(" of").removesuffix(" for")

@@ -66,6 +66,13 @@ class DataError(ShuffleproofError):
         super().__init__(f"{place}: {found}. {remedy}")
 
 
+def no_file(path: Path | str) -> DataError:
+    """What is said of a path that is no file: that nothing is there, or a folder."""
+    if Path(path).is_dir():
+        return DataError(str(path), "a folder, not a file", "Name the files in it.")
+    return DataError(str(path), "no such file", "Check the path.")
+
+
 class LetorError(DataError):
     """A malformed line of LETOR text, named by file and line number (1-based)."""
 

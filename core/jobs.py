@@ -36,7 +36,7 @@ from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope, preset_of
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY, LISTLESS, STUDIES
 
 if TYPE_CHECKING:
     from shuffleproof.core.data.source import Parts
@@ -122,8 +122,8 @@ def _away(folder: Path) -> Iterator[None]:
 Lists = Mapping[str, Any] | None
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
-SCOPE = {"lists": None, "preset": None, "pinned": None}
-"""What a question is asked of, beside its data: fields of `Scope` with their defaults."""
+SCOPE = ("lists", "preset", "pinned")
+"""What a question is asked of, beside its data: fields of `Scope`, by default None."""
 
 
 class StudyJob:
@@ -131,10 +131,12 @@ class StudyJob:
 
     Attributes:
         question: of the kind of study.
+        scope: which fields of `Scope` it takes; data without candidate lists have none to make.
     """
 
     def __init__(self, question: type[Question]) -> None:
         self.question = question
+        self.scope = SCOPE if question.kind in STUDIES else ("pinned",)
         fields = [
             inspect.Parameter(
                 field.name,
@@ -143,7 +145,7 @@ class StudyJob:
             )
             for field in parameters(question)
         ]
-        rest = [inspect.Parameter(name, KEYWORD, default=value) for name, value in SCOPE.items()]
+        rest = [inspect.Parameter(name, KEYWORD, default=None) for name in self.scope]
         store = inspect.Parameter("store", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         data = inspect.Parameter("data", KEYWORD)
         self.__signature__ = inspect.Signature([store, data, *fields, *rest])
@@ -159,7 +161,7 @@ class StudyJob:
         Raises:
             ParameterError: a value out of its bounds.
         """
-        of = {name: value for name, value in given.items() if name in {"data", *SCOPE}}
+        of = {name: value for name, value in given.items() if name in {"data", *self.scope}}
         question = {name: value for name, value in given.items() if name not in of}
         return self.question.from_plain(question), Scope(store, **of)
 
@@ -469,7 +471,7 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "runs": runs,
     "library-export": export,
     "library-import": import_archive,
-    **{kind: StudyJob(question) for kind, question in STUDIES.items()},
+    **{kind: StudyJob(question) for kind, question in EVERY.items()},
 }
 """Every kind of job; nothing else can be handed in or run."""
 
@@ -505,7 +507,8 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
     complete = {name: value for name, value in bound.arguments.items() if name != "store"}
     if "data" in complete:
         complete["pinned"] = _pinned(store, kind, complete["data"])
-        complete["preset"] = complete["preset"] or preset_of(complete["data"])
+        if kind not in LISTLESS:
+            complete["preset"] = complete["preset"] or preset_of(complete["data"])
         _check(store, kind, complete)
     jobs = jobs_of(store)
     job = jobs.submit(kind, complete, priority)
@@ -574,6 +577,11 @@ def _pinned(store: Store, kind: str, data: str) -> str | None:
 
     if data == SAMPLE:
         return None
+    if kind in LISTLESS:
+        named = store.names().get(data)
+        kinds = LISTLESS[kind].stored_as
+        own = named.kind if named is not None and named.kind in kinds else kinds[0]
+        return text_of(store.resolve(data, own).key)
     if kind != "tune" and (kind not in STUDIES or not STUDIES[kind].over_folds):
         return text_of(store.resolve(data, "data").key)
     return ",".join(text_of(store.resolve(name, "data").key) for name in folds_of(data, store))

@@ -25,7 +25,14 @@ import numpy as np
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor.stream import Limits, blocks
-from shuffleproof.core.errors import DataError, LetorError, ParameterError, UnknownNameError, quoted
+from shuffleproof.core.errors import (
+    DataError,
+    LetorError,
+    ParameterError,
+    UnknownNameError,
+    no_file,
+    quoted,
+)
 from shuffleproof.core.numerals import number
 from shuffleproof.core.words import counted
 
@@ -92,7 +99,7 @@ def read(paths: Sequence[Path], reading: Reading | None = None) -> Preferences:
     reading = reading or Reading()
     for path in paths:
         if not path.is_file():
-            raise DataError(str(path), "no such file", "Check the path.")
+            raise no_file(path)
     known = None if reading.items is None else _listed(reading.items)
     labels = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
     form = reading.format or _format_of(paths)

@@ -9,7 +9,7 @@ from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
 from shuffleproof.core.aggregate.reading import Reading, read
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import no_file
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -72,6 +72,6 @@ def find(text: str, store: Store) -> Preferences:
 
 def _digest(path: Path) -> str:
     if not path.is_file():
-        raise DataError(str(path), "no such file", "Check the path.")
+        raise no_file(path)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -23,21 +23,11 @@ def study(arguments: argparse.Namespace) -> Answer:
     return _told(rehearsed(question, scope))
 
 
-def collection_study(arguments: argparse.Namespace) -> Answer:
-    """`study KIND --dry-run` of a text collection: what is learnt for it."""
-    from shuffleproof.core.cli.retrieval import rehearsed_study  # noqa: PLC0415 (loads numba)
+def listless_study(arguments: argparse.Namespace) -> Answer:
+    """`study KIND --dry-run` of a text collection or of preferences: what is trained for it."""
+    from shuffleproof.core.studies.listless_rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
 
-    return _told(rehearsed_study(arguments))
-
-
-def preference_study(arguments: argparse.Namespace) -> Answer:
-    """`study preferences --dry-run`: the function that prefers, of a ranking data set."""
-    from shuffleproof.core.studies.kinds.preferences.study import is_data_set, lists_of  # noqa: PLC0415 (loads numba)
-
-    question, scope = listless_question(arguments)
-    if not is_data_set(scope.data, scope.store):
-        return _told(Dry((), ()))
-    return _told(rehearsed_training(replace(scope, lists=lists_of().plain()), question.function))
+    return _told(rehearsed_listless(*listless_question(arguments)))
 
 
 def train(arguments: argparse.Namespace) -> Answer:

@@ -57,19 +57,15 @@ def add(
         jobs(added, count)
         shared(added, count)
         workbench(added, ",".join(question.initial))
-    for studies, rehearsal, data in (
-        (COLLECTION_STUDIES, "collection_study", "collection's name, a key, a folder"),
-        (
-            PREFERENCE_STUDIES,
-            "preference_study",
-            "set of preferences or a ranking data set, a file",
-        ),
+    for studies, data in (
+        (COLLECTION_STUDIES, "collection's name, a key, a folder"),
+        (PREFERENCE_STUDIES, "set of preferences or a ranking data set, a file"),
     ):
         for kind, question in studies.items():
             added = command(kind, "studies:listless", question.summary)
             _fields(added, question)
             max_seconds(added, "; the same line without it goes on")
-            dry_run(added, rehearsal)
+            dry_run(added, "listless_study")
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
 
 

@@ -3,28 +3,24 @@
 import argparse
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import PROBLEM, check_name
 from shuffleproof.core.cli.open import done, store_of, use_device
-from shuffleproof.core.cli.studies import listless_question
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
-from shuffleproof.core.retrieval.growth import Growth
 from shuffleproof.core.retrieval.ingest import Reading
 from shuffleproof.core.retrieval.registry import Indexed, named
-from shuffleproof.core.store.keys import ArtefactKey
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
-    from shuffleproof.core.studies.question import Scope
     from shuffleproof.core.studies.rehearsal import Dry
 
 SNIPPET = 160
@@ -208,60 +204,3 @@ def _asked_of(
     recipe = learner.preset(preset).with_fields(changes)
     store = store_of(arguments)
     return learner, Indexed(collections.find(arguments.data, store), store), recipe
-
-
-def rehearsed_study(arguments: argparse.Namespace) -> "Dry":
-    """What a study of a text collection would train, and how long that takes about."""
-    from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
-
-    question, scope = listless_question(arguments)
-    if not hasattr(question, "retrievers"):
-        return _rehearsed_sparsity(question, scope)
-    indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
-    steps = []
-    members = [one for name in question.retrievers for one in named(name).members]
-    for name, entry in {one.name: one for one in members if one.presets}.items():
-        learner = entry.learner
-        there = [
-            scope.store.find(ArtefactKey(learner.kind, entry.network(one))) is not None
-            for one in _learnt_from(indexed, question)
-        ]
-        low, high = learner.seconds_of(learner.preset(entry.preset or entry.presets[0]))
-        missing = there.count(False)
-        count = missing or len(there)
-        steps.append(
-            Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
-        )
-    return Dry((), tuple(steps))
-
-
-def _learnt_from(indexed: Indexed, question: Any) -> list[Indexed]:
-    """What a study lets its retrievers learn from: the collection at every seed, and its parts."""
-    seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
-    shares = [share for share in getattr(question, "withheld", ()) if share]
-    return seeds + [Growth.of(one, share).before for one in seeds for share in shares]
-
-
-def _rehearsed_sparsity(question: Any, scope: "Scope") -> "Dry":
-    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
-    from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
-    from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
-
-    indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
-    ways = [(way, level) for way in question.penalties for level in question.strengths]
-    ways += [(PRUNING, 0.0)] if question.keep else []
-    recipes = [
-        recipe_of(question.preset, way, level, seed)
-        for way, level in ways
-        for seed in range(question.seeds)
-    ]
-    missing = [
-        one
-        for one in recipes
-        if scope.store.find(snrm.key_of_training(replace(indexed, seed=one.training.seed), one))
-        is None
-    ]
-    low, high = snrm.seconds_of(snrm.preset(question.preset))
-    count = len(missing) or len(recipes)
-    times = len(missing)
-    return Dry((), (Step("snrm", not missing, count, low=low * times, high=high * times),))

@@ -16,7 +16,7 @@ from shuffleproof.core.data import archive, layout, stored, texts
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.data.letor.sink import Missing
-from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
+from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.store import locks
 from shuffleproof.core.store.artefacts import Store
@@ -181,9 +181,9 @@ def _storing(
     parts: Path | Parts, store: Store, reading: Reading
 ) -> Generator[Progress, None, Artefact]:
     if isinstance(parts, Path) and not parts.exists():
-        raise DataError(str(parts), "no such file", "Check the path.")
+        raise no_file(parts)
     if reading.texts is not None and not reading.texts.is_file():
-        raise DataError(str(reading.texts), "no such file", "Check the path.")
+        raise no_file(reading.texts)
     key = _key(parts, reading)
     with store.lock(key):
         found = store.find(key)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.letor.stream import Limits, blocks
-from shuffleproof.core.errors import BadLinesError, DataError, LetorError, quoted
+from shuffleproof.core.errors import BadLinesError, DataError, LetorError, no_file, quoted
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -111,7 +111,7 @@ def read(path: Path, kind: str) -> SideFile:
     """
     shape = SHAPES[kind]
     if not path.is_file():
-        raise DataError(str(path), "no such file", "Check the path.")
+        raise no_file(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)

@@ -24,6 +24,7 @@ class CollectionQuestion(ListlessQuestion):
     """What a study of a text collection is asked."""
 
     of_what: ClassVar[str] = "a text collection has"
+    stored_as: ClassVar[tuple[str, ...]] = ("collection",)
     needed: ClassVar[tuple[str, ...]] = (RETRIEVERS, "measures")
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
@@ -31,7 +32,7 @@ class CollectionQuestion(ListlessQuestion):
         from shuffleproof.core.retrieval.ingest import find  # noqa: PLC0415 (only who works pays for it)
         from shuffleproof.core.retrieval.registry import Indexed  # noqa: PLC0415 (likewise)
 
-        indexed = Indexed(find(scope.data, scope.store), scope.store)
+        indexed = Indexed(find(scope.pinned or scope.data, scope.store), scope.store)
         return (yield from self.beside("study").run(indexed, self, scope.data))
 
     def refuse(self, scope: Scope) -> None:

@@ -22,6 +22,9 @@ class ListlessQuestion(Question):
     of_what: ClassVar[str]
     """The data, in words."""
 
+    stored_as: ClassVar[tuple[str, ...]]
+    """Kinds of artefacts that hold such data."""
+
     needed: ClassVar[tuple[str, ...]]
     """What its fields must name at least one of, as `parameter(names=…)` says it."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import no_file
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
@@ -90,7 +90,7 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
     if names.from_outside and name.kind is Kind.FILE:
         path = Path(name.path).expanduser()
         if not path.is_file():
-            raise DataError(str(path), "no such file", "Name a file that is there.")
+            raise no_file(path)
     elif name.digits:
         store.resolve(f"ranker-{name.digits}", "ranker")
     elif names.from_outside and name.kind is Kind.OBJECT:

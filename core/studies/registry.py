@@ -18,6 +18,7 @@ from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
+from shuffleproof.core.studies.listless import ListlessQuestion
 from shuffleproof.core.studies.question import Question
 
 STUDIES: Mapping[str, type[Question]] = {
@@ -38,17 +39,17 @@ STUDIES: Mapping[str, type[Question]] = {
 }
 """Of rankers, on a data set's candidate lists."""
 
-COLLECTION_STUDIES: Mapping[str, type[Question]] = {
+COLLECTION_STUDIES: Mapping[str, type[ListlessQuestion]] = {
     one.kind: one for one in (Retrieval, QueryNoise, Sparsity, Growth)
 }
 """Of retrievers, on a text collection."""
 
-PREFERENCE_STUDIES: Mapping[str, type[Question]] = {
+PREFERENCE_STUDIES: Mapping[str, type[ListlessQuestion]] = {
     one.kind: one for one in (PreferenceAggregation,)
 }
 """Of aggregators, on preferences between pairs."""
 
-LISTLESS: Mapping[str, type[Question]] = {**COLLECTION_STUDIES, **PREFERENCE_STUDIES}
+LISTLESS: Mapping[str, type[ListlessQuestion]] = {**COLLECTION_STUDIES, **PREFERENCE_STUDIES}
 """Of data that have no candidate lists."""
 
 EVERY: Mapping[str, type[Question]] = {**STUDIES, **LISTLESS}

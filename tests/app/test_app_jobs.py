@@ -18,7 +18,7 @@ from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.library.uploads import spooled
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 from tests.app_jobs import desk, jobs_script, opened, plain, words
 
 
@@ -273,7 +273,7 @@ def test_names_of_jobs(kind, given, name):
 
 
 def test_every_kind_of_job_has_a_name(table):
-    assert all(kind.doing for kind in STUDIES.values())
+    assert all(kind.doing for kind in EVERY.values())
     for kind in work.KINDS:
         given = {"data": "d", "rankers": ["a"], "ranker": "dlcm", "name": "n"}
         assert jobs.name(Job("0", kind, given))

@@ -51,12 +51,12 @@ def test_a_query_is_ordered_for_so_many_calls():
     made = aggregate("quicksort", pairs, Terms(calls=calls))
     assert list(shown(page, "against")["item"]) == [items[item] for item in made.order]
     assert f"agrees with {agreement_of(pairs, made.order):.3f} of" in words(page)
-    assert f"asked about {calls} of 120 pairs, and wants more" in words(page)
+    assert f"asked about {calls} of 120 pairs and would ask about" in words(page)
     found = spent("quicksort", pairs, Terms(calls=calls))
     labels = [button.label for button in page.get("download_button")]
     assert any(f"Next {len(found.following)} pairs" in label for label in labels)
     every = opened(query={"asked": "q4", "aggregator": "quicksort"})
-    assert "wants more" not in words(every)
+    assert "would ask" not in words(every)
 
 
 @pytest.mark.usefixtures("store")

@@ -135,7 +135,7 @@ def test_preferences_are_seen_to_contradict_themselves_and_asked_for_100_calls(v
     rows = download.value.path().read_text().splitlines()
     assert len(rows) == 1 + 16
     visitor.choose("Aggregator", "Greedy order")
-    page.get_by_text("It asked about 100 of 120 pairs, and wants more.").wait_for()
+    page.get_by_text("It asked about 100 of 120 pairs and would ask about 20 more.").wait_for()
     with page.expect_download() as download:
         page.get_by_role("button", name="Next 20 pairs to ask (JSONL)").click()
     lines = [json.loads(line) for line in download.value.path().read_text().splitlines()]

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, opened, pictures, services
+from shuffleproof.app import address, opened, pictures, services, state
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import preferences as figure
 from shuffleproof.app.opened import dated
 from shuffleproof.app.plain import escaped, told
-from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import choice, lab_form, parts
 from shuffleproof.app.study.picture import chart, drawn
 from shuffleproof.app.views.preferences import judging
 from shuffleproof.core.aggregate import planted, stored
@@ -25,6 +25,7 @@ from shuffleproof.core.aggregate.registry import AGGREGATORS, Spent, Terms, spen
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.preferences import sections
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
+from shuffleproof.core.studies.registry import PREFERENCE_STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.studies.tables import SHORT, Column, Table
@@ -49,13 +50,14 @@ def page() -> None:
     sets += [name for name, key in services.store().names().items() if key.kind == stored.KIND]
     studied = [str(one.facts.get("data", "")) for one in services.artefacts("study")
                if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
-    names = list(dict.fromkeys([*sets, *sorted(studied)]))
+    names = list(dict.fromkeys([*sets, *state.data_sets()[1:], *sorted(studied)]))
     chosen = str(
         st.selectbox(
             "Preferences",
             **address.selectbox("preferences", address.named(*names), planted.NAME),
-            help="`shuffleproof ingest-preferences FILE --name mine` reads others in: judged "
-            "pairs, matrices, sets of rankings, runs.",
+            help="Of a ranking data set those of a trained function. `shuffleproof "
+            "ingest-preferences FILE --name mine` reads others in: judged pairs, matrices, sets "
+            "of rankings, runs.",
         )
     )
     if chosen == planted.NAME:
@@ -75,23 +77,20 @@ def page() -> None:
 
 
 def _studies(name: str) -> None:
-    """The stored study of the set, and the command that makes another."""
+    """The stored studies of the set, and the form of another."""
     found = {
         str(one.key): one
         for one in services.artefacts("study")
         if (one.recipe["kind"], one.facts.get("data")) == (PreferenceAggregation.kind, name)
     }
-    command = f"shuffleproof study preferences --data {name}"
-    if not found:
-        parts.not_yet(
-            "No study of these preferences is stored yet.", "One command makes it:", command
-        )
-        return
-    _study(found, command)
+    missing = "" if found else "No study of these preferences is stored yet."
+    lab_form.draw(PREFERENCE_STUDIES, name, missing=missing)
+    if found:
+        _study(found)
 
 
 @st.fragment
-def _study(found: Mapping[str, Artefact], command: str) -> None:
+def _study(found: Mapping[str, Artefact]) -> None:
     top = choice.top(found, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     result = opened.result(key)
@@ -139,8 +138,6 @@ def _study(found: Mapping[str, Artefact], command: str) -> None:
         with place:
             _more(key)
     choice.export_row(artefact, picture, table)
-    st.caption("Other aggregators, levels or draws:")
-    st.code(f"{command} --aggregators goa,quicksort,kemeny --draws 5", language="bash")
 
 
 def _further(result: StudyResult) -> list[Picture]:
@@ -245,7 +242,9 @@ def _in_words(pairs: Pairs, one: Spent, aggregator: str) -> str:
         f"{'' if best.exact else 'more than '}{number(most)}. It asked about "
         f"{one.made.calls:,} of {counted(pairs.count, 'pair')}"
     )
-    return f"{text}." if one.made.complete else f"{text}, and wants more."
+    if one.made.complete:
+        return f"{text}."
+    return f"{text} and would ask about {len(one.following):,} more."
 
 
 def _ranked(

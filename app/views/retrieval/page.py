@@ -12,7 +12,7 @@ from shuffleproof.app import address, opened, pictures, scoring, services
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.opened import dated
 from shuffleproof.app.plain import escaped, refusal, told
-from shuffleproof.app.study import choice, parts
+from shuffleproof.app.study import choice, lab_form, parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import ingest, planted
@@ -227,18 +227,19 @@ def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _studies(name: str) -> None:
-    """The stored study of the collection, and the command that makes another."""
+    """The stored studies of the collection, and the form of another."""
     stored = {
         str(one.key): one
         for one in services.artefacts("study")
         if one.recipe["kind"] in COLLECTION_STUDIES and one.facts.get("data") == name
     }
-    command = f"shuffleproof study retrieval --data {name}"
-    if not stored:
-        parts.not_yet(
-            "No study of this collection is stored yet.", "One command makes it:", command
-        )
-        return
+    missing = "" if stored else "No study of this collection is stored yet."
+    lab_form.draw(COLLECTION_STUDIES, name, missing=missing)
+    if stored:
+        _study(stored)
+
+
+def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, short_words, words, first=_arrived)
     key = str(top.artefact.key)
     top.says()
@@ -259,10 +260,6 @@ def _studies(name: str) -> None:
     for picture in others:
         chart(*pictures.drawn(picture), picture.name)
     choice.export_row(top.artefact, figure, tables[-1])
-    st.caption("Other studies of this collection, also with learnt retrievers (`train snrm`):")
-    lines = [f"{command} --retrievers ql,bm25,snrm --seeds 4"]
-    lines += [f"shuffleproof study {one} --data {name}" for one in COLLECTION_STUDIES][1:]
-    st.code("\n".join(lines), language="bash")
 
 
 def _arrived(artefact: Artefact) -> tuple[bool, str, str]:

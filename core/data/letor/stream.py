@@ -179,7 +179,7 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> t
         raise DataError(
             name,
             "binary data (a zero byte)",
-            "LETOR text is expected of a data set (label qid:id 1:value …), of others a table or "
+            "LETOR text is expected of a data set (label qid:id 1:value …), else text: a table or "
             "JSON lines; a packed file is named .gz or .zip.",
         )
     if head.startswith(UTF8_MARK):

@@ -32,6 +32,7 @@ from shuffleproof.core.errors import (
     DataError,
     LetorError,
     NotAskedAgainError,
+    no_file,
 )
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, described
@@ -379,7 +380,7 @@ def _parts(rows: int) -> int:
 def _file(name: str) -> Path:
     path = Path(RankerName.parse(name).path).expanduser()
     if not path.is_file():
-        raise DataError(str(path), "no such file", "Check the path.")
+        raise no_file(path)
     return path
 
 

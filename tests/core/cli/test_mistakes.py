@@ -84,7 +84,7 @@ MISTAKES = """
 1 | certify nomodule:score --initial feature:1 | nomodule | Run from the folder
 1 | certify mine:raises --initial feature:1 --queries 2 | no luck (mine.py:2 in raises) | Mend it
 1 | certify scores:scores.txt | scores.txt | Bring the ranker itself
-1 | certify lightgbm:no.txt | no.txt | Name a file that is there
+1 | certify lightgbm:no.txt | no.txt | Check the path
 2 | ingest words.txt | --name | ingest --help
 1 | ingest empty.txt --name x | empty.txt | LETOR text is expected
 1 | ingest binary.bin --name x | binary.bin | LETOR text is expected
@@ -103,6 +103,7 @@ MISTAKES = """
 2 | ingest words.txt --name x --seed 1.5 | '1.5' | whole number
 2 | ingest-preferences a.csv | --name | ingest-preferences --help
 1 | ingest-preferences nowhere.csv --name x | nowhere.csv | Check the path
+1 | ingest-preferences folder --name x | a folder | Name the files in it
 1 | ingest-preferences words.txt --name x | words.txt:1 | A line reads
 1 | ingest-preferences outside.csv --name x | outside.csv:2 | --malformed skip
 1 | ingest-preferences twice.csv --name x | twice.csv:3 | --repeats votes

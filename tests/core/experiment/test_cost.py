@@ -209,7 +209,7 @@ def test_no_torch_and_no_lightgbm_are_loaded():
 def test_every_ranker_that_learns_is_timed_and_read_back_from_what_was_stored(name):
     own = spec(name, "small")
     assert cost.family(own) in cost.START_SECONDS
-    assert cost._spec(own.recipe()) == own
+    assert cost.spec_of(own.recipe()) == own
 
 
 def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():

@@ -17,6 +17,7 @@ class PreferenceAggregation(ListlessQuestion):
     """What is left of an order when preferences contradict themselves, err, or are few?"""
 
     of_what: ClassVar[str] = "preferences have"
+    stored_as: ClassVar[tuple[str, ...]] = ("preferences", "data")
     needed: ClassVar[tuple[str, ...]] = ("aggregators",)
     kind: ClassVar[str] = "preferences"
     title: ClassVar[str] = "Which aggregator survives contradictions, noise and a budget of calls?"

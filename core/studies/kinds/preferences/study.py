@@ -227,7 +227,7 @@ def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, 
     if data == planted.NAME and data not in store.names():
         return Material.of(data, planted.planted(), asked.queries)
     if not is_data_set(data, store):
-        return Material.of(data, stored.find(data, store), asked.queries)
+        return Material.of(data, stored.find(scope.pinned or data, store), asked.queries)
     bench = yield from scope.opened(lists_of())
     function = yield from bench.identified(asked.function)
     base = bench.test_lists(asked.queries)

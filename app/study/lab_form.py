@@ -1,0 +1,124 @@
+"""The form of a study of a lab: a widget for every field, what would be trained, one button.
+
+Such data have no candidate lists and no presets, so the form is that of the question alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import streamlit as st
+
+from shuffleproof.app import forms, scoring, services
+from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.study import job_panel, parts
+from shuffleproof.core.aggregate.disturbances import DISTURBANCES
+from shuffleproof.core.aggregate.registry import AGGREGATORS
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of
+from shuffleproof.core.retrieval.registry import RETRIEVERS
+from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.reproduce import command_of
+from shuffleproof.core.studies.retriever_names import label
+from shuffleproof.core.words import counted
+
+OFFERED: Mapping[str | None, tuple[Mapping[str, Any], Callable[[str], str]]] = {
+    "retrievers": (RETRIEVERS, label),
+    "aggregators": (AGGREGATORS, lambda name: AGGREGATORS[name].title),
+    "disturbances": (DISTURBANCES, lambda name: DISTURBANCES[name].title),
+}
+"""What a field of names offers, as people read it; retrievers may also be typed: combined, or at
+a preset."""
+
+WORK = "shuffleproof.core.studies.listless_rehearsal:in_words"
+
+Studies = Mapping[str, type[ListlessQuestion]]
+
+
+def draw(studies: Studies, data: str, *, missing: str) -> None:
+    """Draw the work under way, and the form: open where nothing is stored.
+
+    Args:
+        studies: the kinds that can be asked of the data.
+        data: a stored name.
+        missing: what is not stored yet; empty: something is.
+    """
+    panels = [job_panel.Panel(kind, "study") for kind in studies]
+    at_work = [job_panel.progress(panel, (data,)) for panel in panels]
+    if missing and not any(at_work):
+        st.info(told(missing), icon=":material/hourglass_empty:")
+    title, icon = "New study", ":material/play_arrow:"
+    if missing and not any(at_work):
+        with st.expander(title, expanded=True, icon=icon):
+            _form(studies, data)
+        return
+    place = parts.folded(title, "new", icon)
+    if place is not None:
+        with place:
+            _form(studies, data)
+
+
+@st.fragment
+def _form(studies: Studies, data: str) -> None:
+    kind = next(iter(studies))
+    if len(studies) > 1:
+        kind = str(
+            st.selectbox(
+                "Study", list(studies), key="new.kind", format_func=lambda one: studies[one].title
+            )
+        )
+    fields = tuple(parameters(studies[kind]))
+    first = next(one for one in fields if one.several)
+    values = {first.name: _widget(first, kind)}
+    others = [one for one in fields if one is not first]
+    words = ", ".join(forms.label_of(one).lower() for one in others)
+    with st.popover(words[:1].upper() + words[1:], icon=":material/tune:"):
+        values |= {one.name: _widget(one, kind) for one in others}
+    try:
+        question = studies[kind].from_plain(_read(fields, values))
+        question.check(Scope(services.store(), data))
+        cost = _cost(kind, question, data)
+    except ShuffleproofError as error:
+        st.warning(refusal(error), icon=":material/error:")
+        return
+    st.markdown(f"{cost}. What is stored is never repeated.")
+    if st.button("Run", type="primary", key="new.run"):
+        job_panel.hand_in(job_panel.Panel(kind, "study"), {"data": data} | asdict(question))
+    st.code(command_of(question, {"data": data}), language="bash", wrap_lines=True)
+
+
+def _widget(declared: Parameter, kind: str) -> Any:
+    """Draw a field; of several values those with names to offer are chosen, others are typed."""
+    key = f"new.{kind}.{declared.name}"
+    if not declared.several:
+        return forms.widget(declared, declared.default, key)
+    title, words = forms.label_of(declared), forms.help_of(declared)
+    if declared.names not in OFFERED:
+        return st.text_input(title, value=text_of(declared.default), key=key, help=words)
+    known, human = OFFERED[declared.names]
+    return tuple(
+        st.multiselect(
+            title, list(dict.fromkeys([*declared.default, *known])), default=declared.default,
+            key=key, help=words, wrap=True, format_func=human,
+            accept_new_options=declared.names == "retrievers",
+        )
+    )  # fmt: skip
+
+
+def _read(fields: tuple[Parameter, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the fields, those that were typed read as the command line reads them."""
+    return {
+        one.name: value_of(one, value) if one.several and isinstance(value, str) else value
+        for one in fields
+        for value in [values[one.name]]
+    }
+
+
+def _cost(kind: str, question: Question, data: str) -> str:
+    """What the study would train first, in words."""
+    asked = {"store": str(services.store().root), "kind": kind, "data": data}
+    found = scoring.resident().ask(WORK, asked | {"question": asdict(question)})
+    if not found["trainings"]:
+        return "Nothing is to be trained"
+    return f"**{counted(found['trainings'], 'training')}** first, {found['span']} on this machine"

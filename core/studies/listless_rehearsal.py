@@ -1,0 +1,99 @@
+"""What a study of a text collection or of preferences would train, told before anything is made."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.retrieval import ingest as collections
+from shuffleproof.core.retrieval.growth import Growth
+from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS
+from shuffleproof.core.studies.rehearsal import Dry, Step, rehearsed_training, span
+
+
+def rehearsed_listless(question: Any, scope: Scope) -> Dry:
+    """What a study of data without candidate lists would train, and how long that takes about.
+
+    Args:
+        question: of one of `registry.LISTLESS`.
+        scope: what it is asked of.
+
+    Raises:
+        ShuffleproofError: the data cannot be opened.
+    """
+    if question.kind not in COLLECTION_STUDIES:
+        return _of_preferences(question, scope)
+    indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
+    return (_of_retrievers if hasattr(question, "retrievers") else _of_sparsity)(question, indexed)
+
+
+def in_words(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The same by JSON, for a resident process.
+
+    Args:
+        item: `store`, `kind` of study, its `question`, and `data`.
+
+    Returns:
+        `trainings` that are not stored, and what they take here, `span` in words.
+    """
+    store = Store(Path(item["store"]), default_store().bundled)
+    question = LISTLESS[item["kind"]].from_plain(item["question"])
+    dry = rehearsed_listless(question, Scope(store, item["data"]))
+    missing = [one for one in (*dry.lists, *dry.rankers) if not one.stored]
+    return {"trainings": sum(one.count for one in missing), "span": span(dry.span)}
+
+
+def _of_preferences(question: Any, scope: Scope) -> Dry:
+    """The function that prefers, of a ranking data set; other preferences are there."""
+    from shuffleproof.core.studies.kinds.preferences.study import is_data_set, lists_of  # noqa: PLC0415 (loads torch)
+
+    if not is_data_set(scope.data, scope.store):
+        return Dry((), ())
+    return rehearsed_training(replace(scope, lists=lists_of().plain()), question.function)
+
+
+def _of_retrievers(question: Any, indexed: Indexed) -> Dry:
+    steps = []
+    members = [one for name in question.retrievers for one in named(name).members]
+    for name, entry in {one.name: one for one in members if one.presets}.items():
+        learner = entry.learner
+        there = [
+            indexed.store.find(ArtefactKey(learner.kind, entry.network(one))) is not None
+            for one in _learnt_from(indexed, question)
+        ]
+        low, high = learner.seconds_of(learner.preset(entry.preset or entry.presets[0]))
+        missing = there.count(False)
+        count = missing or len(there)
+        steps.append(
+            Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
+        )
+    return Dry((), tuple(steps))
+
+
+def _learnt_from(indexed: Indexed, question: Any) -> list[Indexed]:
+    """What a study lets its retrievers learn from: the collection at every seed, and its parts."""
+    seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
+    shares = [share for share in getattr(question, "withheld", ()) if share]
+    return seeds + [Growth.of(one, share).before for one in seeds for share in shares]
+
+
+def _of_sparsity(question: Any, indexed: Indexed) -> Dry:
+    from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
+
+    ways = [(way, level) for way in question.penalties for level in question.strengths]
+    ways += [(PRUNING, 0.0)] if question.keep else []
+    recipes = [
+        recipe_of(question.preset, way, level, seed)
+        for way, level in ways
+        for seed in range(question.seeds)
+    ]
+    keys = [snrm.key_of_training(replace(indexed, seed=one.training.seed), one) for one in recipes]
+    times = [indexed.store.find(key) for key in keys].count(None)
+    low, high = snrm.seconds_of(snrm.preset(question.preset))
+    count = times or len(recipes)
+    return Dry((), (Step("snrm", not times, count, low=low * times, high=high * times),))
