@@ -36,23 +36,24 @@ WORK = "shuffleproof.core.studies.listless_rehearsal:in_words"
 Studies = Mapping[str, type[ListlessQuestion]]
 
 
-def draw(studies: Studies, data: str, *, missing: str) -> None:
-    """Draw the work under way, and the form: open where nothing is stored.
+def around(studies: Studies, data: str, missing: str, study: Callable[[], None] | None) -> None:
+    """Draw the work under way, the stored study, and the form, which stands open without one.
 
     Args:
         studies: the kinds that can be asked of the data.
         data: a stored name.
-        missing: what is not stored yet; empty: something is.
+        missing: what is said where no study is stored.
+        study: draws the stored one; None: there is none.
     """
-    panels = [job_panel.Panel(kind, "study") for kind in studies]
-    at_work = [job_panel.progress(panel, (data,)) for panel in panels]
-    if missing and not any(at_work):
-        st.info(told(missing), icon=":material/hourglass_empty:")
+    at_work = [job_panel.progress(job_panel.Panel(kind, "study"), (data,)) for kind in studies]
     title, icon = "New study", ":material/play_arrow:"
-    if missing and not any(at_work):
+    if study is None and not any(at_work):
+        st.info(told(missing), icon=":material/hourglass_empty:")
         with st.expander(title, expanded=True, icon=icon):
             _form(studies, data)
         return
+    if study is not None:
+        study()
     place = parts.folded(title, "new", icon)
     if place is not None:
         with place:

@@ -83,10 +83,9 @@ def _studies(name: str) -> None:
         for one in services.artefacts("study")
         if (one.recipe["kind"], one.facts.get("data")) == (PreferenceAggregation.kind, name)
     }
-    missing = "" if found else "No study of these preferences is stored yet."
-    lab_form.draw(PREFERENCE_STUDIES, name, missing=missing)
-    if found:
-        _study(found)
+    missing = "No study of these preferences is stored yet."
+    study = partial(_study, found) if found else None
+    lab_form.around(PREFERENCE_STUDIES, name, missing, study)
 
 
 @st.fragment

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -233,10 +234,9 @@ def _studies(name: str) -> None:
         for one in services.artefacts("study")
         if one.recipe["kind"] in COLLECTION_STUDIES and one.facts.get("data") == name
     }
-    missing = "" if stored else "No study of this collection is stored yet."
-    lab_form.draw(COLLECTION_STUDIES, name, missing=missing)
-    if stored:
-        _study(stored)
+    missing = "No study of this collection is stored yet."
+    study = partial(_study, stored) if stored else None
+    lab_form.around(COLLECTION_STUDIES, name, missing, study)
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
