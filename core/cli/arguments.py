@@ -17,6 +17,7 @@ from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
 from shuffleproof.core.studies.figure_size import WIDTHS
+from shuffleproof.core.studies.registry import kind_of
 from shuffleproof.core.user_code import imported
 
 INTERRUPTED = 130
@@ -38,7 +39,10 @@ def main(arguments: Sequence[str]) -> int:
     regression, `certify` an effect · 4 `check` or `certify` cannot tell · 130 stopped
     by Ctrl-C. A defect of ours prints its traceback.
     """
-    chosen = parser().parse_args(list(arguments))
+    words = list(arguments)
+    if words[:1] == ["study"]:
+        words[1:2] = map(kind_of, words[1:2])
+    chosen = parser().parse_args(words)
     try:
         for own in getattr(chosen, "modules", None) or ():
             imported(own)

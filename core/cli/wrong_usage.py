@@ -7,6 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from shuffleproof.core.studies.registry import EVERY, kind_of
+
 CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
 KINDS = {"whole": "a whole number", "number": "a decimal number"}
@@ -47,7 +49,10 @@ def plain(message: str) -> str:
         known = [one.strip("'") for one in told[3].split(", ")]
         if len(known) > MOST_CHOICES:
             return f"{told[1]}: no {told[2]!r}; it must be {known[0]} to {known[-1]}"
-        return f"{told[1]}: no {told[2]!r}{_meant(told[2], known)}; known: {', '.join(known)}"
+        study = kind_of(told[2].casefold())
+        meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
+        meant = meant or _meant(told[2], known)
+        return f"{told[1]}: no {told[2]!r}{meant}; known: {', '.join(known)}"
     if told := VALUE.fullmatch(message):
         return f"{told[1]}: {told[3]} is not {KINDS.get(told[2], f'a {told[2]}')}"
     return message.removeprefix("argument ")

@@ -62,3 +62,14 @@ def page_of(kind: str) -> str:
     ('retrieval', 'card')
     """
     return (EVERY[kind].page if kind in EVERY else "") or kind
+
+
+def kind_of(word: str) -> str:
+    """The kind that a word means: also with underscores, and by the name that it has in code.
+
+    >>> kind_of("ranking-degradation"), kind_of("set_size"), kind_of("crad")
+    ('initial-ranking', 'set-size', 'crad')
+    """
+    rooms = {one.__module__.split(".")[-2]: kind for kind, one in EVERY.items()}
+    found = rooms.get(word.replace("-", "_"), word.replace("_", "-"))
+    return found if found in EVERY else word
