@@ -112,11 +112,11 @@ VIEWS: Mapping[str, tuple[str, str]] = {
 """What curves can show; the first is the one that paired tests are about."""
 
 
-def drawn_as(*views: str) -> str:
+def drawn_as(*views: str, key: str = "drawn") -> str:
     """Draw the choice of what curves show; a name of VIEWS, by default of loss and mean."""
     offered = views or (LOSS, MEAN)
     chosen = st.segmented_control(
-        "Vertical axis", offered, default=offered[0], required=True, key="drawn",
+        "Vertical axis", offered, default=offered[0], required=True, key=key,
         format_func=lambda name: VIEWS[name][0], bind="query-params",
         help="; ".join(f"{VIEWS[name][0]}: {VIEWS[name][1]}" for name in offered) + ".",
     )  # fmt: skip

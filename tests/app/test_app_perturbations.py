@@ -74,7 +74,11 @@ def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     assert said in made.words(page)
     map_, curves = made.alts(page)
     assert "4 families by 3 rankers" in map_
-    assert "Line chart of NDCG@10 lost against cut" in curves
+    assert "Line chart of 1 − NDCG(ideal=shown)@10 against cut" in curves, "documents leave"
+    assert (
+        "Line chart of NDCG@10 lost against cut"
+        in made.alts(made.opened("perturbations", of_set="loss"))[1]
+    )
     folded.tables(page)
     numbers = next(table.value for table in page.dataframe if "as_is" in table.value)
     pd.testing.assert_frame_equal(numbers, frame, check_dtype=False)

@@ -120,9 +120,14 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         "Queries of", rankers, "point", place=right,
         placeholder="Click a cell or a point, or choose",
     )  # fmt: skip
-    with axis:
-        what = parts.drawn_as()
     family = chosen if chosen in known else known[0]
+    within_reach = opened.computed(str(artefact.key), sections.has_regret, family, measure)
+    with axis:
+        what = (
+            parts.drawn_as(parts.REGRET, parts.LOSS, parts.MEAN, key="of_set")
+            if within_reach
+            else parts.drawn_as()
+        )
     entry = disturbed.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
@@ -132,6 +137,9 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     if what == parts.LOSS and len(summary):
         shown = _losses(str(artefact.key), family, measure)
         words = loss_in(measure)
+    elif what == parts.REGRET and len(summary):
+        shown = _regrets(str(artefact.key), family, measure)
+        words = sections.below(measure)
     shown = shown[shown["ranker"].isin(rankers)]
     _curves(shown, family, words)
     if entry is not None and entry.changes & {"order", "ranking"}:
@@ -161,6 +169,12 @@ def _summary(key: str, family: str, measure: str) -> pd.DataFrame:
 def _losses(key: str, family: str, measure: str) -> pd.DataFrame:
     """The same points as paired losses."""
     return sections.losses_of(opened.result(key), _summary(key, family, measure), measure)
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _regrets(key: str, family: str, measure: str) -> pd.DataFrame:
+    """The same points, below the best order of the documents shown."""
+    return sections.regrets_of(opened.result(key), _summary(key, family, measure), measure)
 
 
 def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:

@@ -14,7 +14,7 @@ from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import methods, tables
-from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.conventions import derivable, derived
 from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, only
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
@@ -367,6 +367,47 @@ def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.Da
         if not is_as_is(family, level)
     }
     return paired(frame, pairs).assign(measure=loss_in(measure))
+
+
+def below(measure: str) -> str:
+    """What the axis of `regrets_of` is called.
+
+    >>> below("NDCG@10")
+    '1 − NDCG(ideal=shown)@10'
+    """
+    return f"1 − {Measure.parse(measure).under(ideal='shown')}"
+
+
+def has_regret(result: StudyResult, family: str, measure: str) -> bool:
+    """Whether the documents of a family change, and the best order of those left is known."""
+    of_set = "set" in result.facts.get("changes", {}).get(family, ())
+    has_ideal = "ideal" in Measure.parse(measure).entry.conventions
+    return of_set and has_ideal and derivable(_within_reach(measure), result.stored)
+
+
+def regrets_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """What share of the best order of the very documents shown each ranker misses, by level.
+
+    Where documents leave or come, the best that is within reach changes for every ranker alike;
+    this is what is left to the ranker. A list without a relevant document misses nothing.
+
+    Args:
+        result: of the study.
+        summary: the rows of the family and measure.
+        measure: NDCG, at any cut-off.
+
+    Returns:
+        The rows with p: 1 minus the measure whose ideal is the documents shown.
+    """
+    frame, shown = summary.reset_index(drop=True), _within_reach(measure)
+    points = zip(frame["ranker"], frame["family"], frame["level"], strict=True)
+    values = [result.per_query(*point, shown) for point in points]
+    pairs = {row: (np.ones_like(own), own) for row, own in enumerate(values)}
+    return paired(frame, pairs).assign(measure=below(measure))
+
+
+def _within_reach(measure: str) -> str:
+    return str(Measure.parse(measure).under(ideal="shown", empty="one"))
 
 
 def of_family(result: StudyResult, family: str) -> StudyResult:
