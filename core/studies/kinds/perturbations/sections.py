@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Bool
 
 from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.metrics.measure import Measure
@@ -44,8 +45,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = view.measure(result)
     last = condensed(losses(result, measure), LAST).dropna(subset=["loss"])
     last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
-    alike = last[~last["family"].map(lambda family: "set" in entry_of(family).changes)]
-    last = last if alike.empty else alike
+    last = last[_of_same_documents(last["family"])]
     rows: list[Any] = list(last.itertuples())
     values = {
         (row.ranker, f"under {row.family} at {row.level:g}"): (
@@ -495,12 +495,15 @@ def levels_in_words(cells: pd.DataFrame) -> list[str]:
 def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> str:
     """Who loses most in one query, and how many rankers lose nothing.
 
+    As in the headline, families that change the set have no say beside others.
+
     Args:
         cells: rows of `of_query`, one a ranker and family.
         query: its id.
         measure: that is lost.
     """
     own = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
+    own = own[_of_same_documents(own["family"])]
     if own.empty:
         return f"Query {query}: no value of {measure} is known here."
     lost = own.groupby("ranker", sort=False)["loss"].max()
@@ -517,14 +520,21 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> str:
 
 
 def most_changed(result: StudyResult) -> str:
-    """The query in which some ranker loses most under anything; the first of several."""
+    """The query in which some ranker loses most of the same documents; the first of several."""
     measure = str(result.measures[0])
     values = derived(measure, result.stored, result.values).astype(np.float64)
     start = {name: as_is(result, name, measure) for name in result.trials["ranker"].unique()}
     lost = np.stack([start[name] for name in result.trials["ranker"]]) - values
     lost[(result.trials["ranker"] == INITIAL).to_numpy()] = np.nan
+    lost[~_of_same_documents(result.trials["family"])] = np.nan
     worst = np.nan_to_num(lost, nan=-np.inf).max(axis=0)
     return str(result.query_ids[int(worst.argmax())])
+
+
+def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
+    """Which rows are of families that keep the set of documents; all where none is."""
+    kept = np.array(["set" not in entry_of(str(one)).changes for one in families], bool)
+    return kept if kept.any() else np.ones(len(kept), bool)
 
 
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
