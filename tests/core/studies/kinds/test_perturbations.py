@@ -356,7 +356,9 @@ def test_where_documents_leave_the_regret_is_below_the_best_order_of_those_left(
     assert not sections.has_regret(result, "cut", "NDCG@7"), "not stored"
     assert not sections.has_regret(result, "shuffle", "NDCG@5"), "the documents stay"
     summary = sections.of_family(result, "cut").summary(["NDCG(ties=row)@5"])
-    regrets = sections.regrets_of(result, summary, "NDCG(ties=row)@5").set_index(["ranker", "level"])
+    regrets = sections.regrets_of(result, summary, "NDCG(ties=row)@5").set_index(
+        ["ranker", "level"]
+    )
     base = small.prepared.test
     own = 1 / np.log2(np.arange(2, 7))
     for level in (0.0, 0.5):
