@@ -62,6 +62,7 @@ def _facts(name: str, artefact: Artefact) -> None:
     examined = data_sets.examined(artefact) or _examine(artefact)
     if examined is None:
         return
+    st.markdown(f"**{escaped(data_sets.headline(name, examined))}**")
     labels, lengths = data_sets.label_counts(examined), data_sets.length_counts(examined)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -72,7 +73,6 @@ def _facts(name: str, artefact: Artefact) -> None:
         st.markdown("**Documents of a query**")
         alt = distributions.lengths_alt(lengths)
         st.plotly_chart(distributions.lengths(lengths), key="lengths", config=parts.PLAIN, alt=alt)
-    st.markdown(f"**{escaped(data_sets.headline(name, examined))}**")
     _findings(examined, list(artefact.facts["notes"]))
     with st.expander("Every fact"):
         words = data_sets.facts(artefact, examined)
