@@ -28,6 +28,11 @@ LEASE = 60.0
 BEAT = 5.0
 FOLDER = "claims"
 
+Seen = tuple[int, int]
+"""A claim's file and when it was last touched: what tells it from another of its name."""
+
+GONE: Seen = (0, 0)
+
 
 class Taken(BaseException):
     """What is needed here is being made by another worker.
@@ -69,7 +74,7 @@ class Claims:
     beat: float = BEAT
     done: int = 0
     _held: list[Path] = field(default_factory=list)
-    _seen: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _seen: dict[str, tuple[Seen, float]] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
     _beating: threading.Thread | None = None
 
@@ -84,7 +89,8 @@ class Claims:
         if self.most is not None and self.done >= self.most and not self._held:
             raise Enough
         path = self.folder / name
-        if not self._made(path):
+        own = self._made(path)
+        if not own:
             raise Taken(name)
         self._held.append(path)
         self._beat()
@@ -92,7 +98,8 @@ class Claims:
             yield
         finally:
             self._held.remove(path)
-            path.unlink(missing_ok=True)
+            if _text_of(path) == own:  # else it was held to be abandoned, and is another's by now
+                path.unlink(missing_ok=True)
         if not self._held:
             self.done += 1
             self.told()
@@ -100,7 +107,7 @@ class Claims:
     def is_free(self, name: str) -> bool:
         """Whether nobody is at a unit (any more)."""
         path = self.folder / name
-        return not path.exists() or self._abandoned(path)
+        return not path.exists() or self._abandoned(path) is not None
 
     def close(self) -> None:
         """Stop touching."""
@@ -108,37 +115,37 @@ class Claims:
         if self._beating:
             self._beating.join()
 
-    def _made(self, path: Path) -> bool:
+    def _made(self, path: Path) -> str:
+        """What the claim says that was made; empty: another worker has it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         while True:
             try:
                 made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             except FileExistsError:
-                if not self._abandoned(path):
-                    return False
-                grave = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-                with suppress(FileNotFoundError):  # another observer was first
-                    path.rename(grave)
-                    grave.unlink()
+                old = self._abandoned(path)
+                if old is None or not _buried(path, old):
+                    return ""
                 continue
-            with os.fdopen(made, "w") as file:
-                json.dump({"place": place(), "process": os.getpid()}, file)
-            return True
+            own = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
+            with os.fdopen(made, "w", encoding="utf-8") as file:
+                file.write(own)
+            return own
 
-    def _abandoned(self, path: Path) -> bool:
+    def _abandoned(self, path: Path) -> Seen | None:
+        """Which file an abandoned claim is, GONE where there is none; None: somebody holds it."""
         try:
-            touched, text = path.stat().st_mtime_ns, path.read_text(encoding="utf-8")
+            seen, text = _seen_of(path), path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            return True
+            return GONE
         with suppress(ValueError, KeyError, TypeError):  # it is being written, or was cut short
             owner = json.loads(text)
             if owner["place"] == place() and not _lives(int(owner["process"])):
-                return True
+                return seen
         before, since = self._seen.get(path.name, (None, 0.0))
-        if before != touched:
-            self._seen[path.name] = (touched, time.monotonic())
-            return False
-        return time.monotonic() - since > self.lease
+        if before != seen:
+            self._seen[path.name] = (seen, time.monotonic())
+            return None
+        return seen if time.monotonic() - since > self.lease else None
 
     def _beat(self) -> None:
         if self._beating is None:
@@ -198,6 +205,41 @@ def place() -> str:
         told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
         told.append(str(Path("/proc/self/ns/pid").stat().st_ino))
     return " ".join(told)
+
+
+def _text_of(path: Path) -> str | None:
+    """What a claim says; None where it is gone."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def _seen_of(path: Path) -> Seen:
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def _buried(path: Path, old: Seen) -> bool:
+    """Take an abandoned claim away, unless it is another's by now, which stays.
+
+    Args:
+        path: of the claim.
+        old: the file that was held to be abandoned, or GONE.
+    """
+    if old == GONE:
+        return True
+    grave = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        path.rename(grave)
+    except FileNotFoundError:
+        return True
+    fresh = _seen_of(grave) != old
+    if fresh:
+        with suppress(FileExistsError):  # a third worker has been quicker still
+            os.link(grave, path)
+    grave.unlink()
+    return not fresh
 
 
 def _lives(process: int) -> bool:

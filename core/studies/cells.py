@@ -98,9 +98,11 @@ def run_cells(
             start = time.perf_counter()
             try:
                 with claims.working(f"cell-{cell.digest}"):
-                    facts, arrays = yield from compute(cell)
-                    stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
-                    records.put(cell.digest, *stored)
+                    stored = records.get(cell.digest)  # who had the claim before may be done
+                    if stored is None:
+                        facts, arrays = yield from compute(cell)
+                        stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
+                        records.put(cell.digest, *stored)
             except claims.Taken as other:
                 taken = other
                 continue

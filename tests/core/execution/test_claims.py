@@ -7,11 +7,14 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.claims import Claims, Enough, Taken, each
 from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.studies.cells import Cell, run_cells
+from shuffleproof.core.studies.study import Memory, Trial
 
 
 @pytest.fixture
@@ -64,6 +67,30 @@ def test_the_claim_of_a_process_that_is_gone_is_taken_over_at_once(tmp_path, two
     with two[0].working("unit"):
         assert json.loads((tmp_path / "unit").read_text())["process"] == os.getpid()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_who_held_a_claim_to_be_abandoned_too_late_takes_no_fresh_one(tmp_path, two):
+    """Two observers see the same dead owner; one has taken over before the other does."""
+    path = tmp_path / "unit"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    path.write_text(json.dumps({"place": claims.place(), "process": gone.pid}))
+    dead = two[1]._abandoned(path)
+    with two[0].working("unit"):
+        mine = path.read_text()
+        assert not claims._buried(path, dead)
+        assert path.read_text() == mine
+        with pytest.raises(Taken), two[1].working("unit"):
+            pass
+    assert claims._buried(path, dead), "now it is gone"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_claim_that_was_taken_over_is_not_given_back_by_who_had_it(tmp_path, two):
+    with two[0].working("unit"):
+        path = tmp_path / "unit"
+        path.write_text('{"place": "another machine", "process": 1, "id": "theirs"}')
+    assert "theirs" in path.read_text()
 
 
 @pytest.mark.parametrize("text", ['{"place": "another machine", "process": 1}', "", "{"])
@@ -130,3 +157,30 @@ def test_what_another_is_at_is_passed_over_and_told_in_the_end():
 def test_where_nothing_is_shared_nothing_is_claimed():
     with claims.working("unit"), claims.working("unit"):
         pass
+
+
+def test_a_cell_that_another_worker_finished_meanwhile_is_not_done_again(tmp_path):
+    """It is looked up, then its claim is won: in between it may have been done."""
+    cell = Cell(Trial("dlcm", "benchmark", 0.0, 0), 0, "ab" * 32)
+    theirs = ({"queries": 1}, {"values": np.ones((1, 1), np.float32)})
+
+    class Records(Memory):
+        looks = 0
+
+        def get(self, digest):
+            self.looks += 1
+            if self.looks == 2:
+                self.put(digest, *theirs)
+            return super().get(digest)
+
+    def compute(_cell):
+        raise AssertionError("done again")
+        yield
+
+    own = Claims(tmp_path)
+    token = claims.SHARING.set(own)
+    try:
+        assert finished(run_cells([cell], Records(), compute)) == {cell.digest: theirs}
+    finally:
+        claims.SHARING.reset(token)
+        own.close()
