@@ -73,6 +73,8 @@ LOOKS = """<style>
 @media (max-width: 640px) {
   .stApp .js-plotly-plot .modebar-container { display: none; }
   .stApp .st-key-cards_verdict { min-height: 7rem; }
+  .stApp .st-key-convention { flex-wrap: wrap; }
+  .stApp .st-key-convention > :first-child { flex-basis: 100%; }
 }
 
 @media (prefers-color-scheme: dark) {
