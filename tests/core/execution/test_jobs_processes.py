@@ -105,7 +105,7 @@ def test_killed_workers_are_replaced_and_the_result_is_the_same(bench):
 
 def test_after_a_power_cut_a_new_supervisor_finds_every_job(bench):
     first = bench.start(2)
-    handed_in = [bench.jobs.submit("counting", counting(f"cut {n}", steps=12)) for n in range(5)]
+    handed_in = [bench.jobs.submit("counting", counting(f"cut {n}", steps=80)) for n in range(5)]
     failing = bench.jobs.submit("failing", {"defect": False}, priority=9)
     until(lambda: bench.state(failing) == "failed")
     until(lambda: bench.done(handed_in[0]) > 3)
@@ -115,8 +115,8 @@ def test_after_a_power_cut_a_new_supervisor_finds_every_job(bench):
     assert not is_running(bench.root)
     assert len(bench.jobs.list("running", "waiting")) == 5
     bench.start(2)
-    until(lambda: len(bench.jobs.list("done")) == 5, 30)
-    assert all(bench.jobs.get(job.id).result == expected(12) for job in handed_in)
+    until(lambda: len(bench.jobs.list("done")) == 5, 60)
+    assert all(bench.jobs.get(job.id).result == expected(80) for job in handed_in)
     assert bench.jobs.get(failing.id).reason == "train.txt:7: no label. Add one."
 
 
