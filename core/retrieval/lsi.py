@@ -19,6 +19,9 @@ KIND = "lsi"
 FORMAT = "shuffleproof-lsi-1"
 FILE = "lsi.safetensors"
 DIMENSIONS = 200
+BLOCK = 200_000
+"""Numbers of documents that are multiplied at once: few enough for one thread, since waiting for
+others takes OpenBLAS longer than the product."""
 
 
 class LatentSemanticIndex:
@@ -31,7 +34,10 @@ class LatentSemanticIndex:
         documents: Float32[np.ndarray, "documents dimensions"],
     ) -> None:
         """Keep the directions of terms, and documents of length 1."""
-        self._tokens, self._directions, self._documents = tokens, directions, documents
+        self._tokens, self._directions = tokens, directions
+        rows = max(1, BLOCK // max(1, documents.shape[1]))
+        starts = range(0, max(1, len(documents)), rows)
+        self._blocks = [documents[start : start + rows] for start in starts]
 
     def over(self, texts: Iterable[str]) -> "LatentSemanticIndex":
         """The same directions over other documents, folded in."""
@@ -47,7 +53,7 @@ class LatentSemanticIndex:
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if not query.any():
             return np.zeros(0, np.int32), np.zeros(0, np.float32)
-        scores = self._documents @ query
+        scores = np.concatenate([block @ query for block in self._blocks])
         order = np.argsort(-scores, kind="stable")[:k]
         return order.astype(np.int32), scores[order]
 
