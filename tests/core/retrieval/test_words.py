@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data.text import TextColumn
+from shuffleproof.core.retrieval import lsi
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever
 from shuffleproof.core.retrieval.text import Analysis
@@ -187,3 +188,31 @@ def precision(indexed, mu):
     grades = indexed.collection.judgments(0)
     hits = [rank for rank, one in enumerate(documents, 1) if one in grades]
     return sum(n / rank for n, rank in enumerate(hits, 1))
+
+
+def test_latent_scores_are_cosines_in_the_leading_singular_vectors(indexed, monkeypatch):
+    """Literally, by a dense decomposition; documents in several blocks."""
+    monkeypatch.setattr(lsi, "DIMENSIONS", 12)
+    monkeypatch.setattr(lsi, "BLOCK", 7 * 12)
+    count = len(indexed.collection)
+    table = np.zeros((count + len(QUERIES), len(indexed.tokens.terms)))
+    texts = [*indexed.collection.texts, *QUERIES]
+    for row, text in enumerate(texts):
+        for column, term in enumerate(indexed.tokens.terms):
+            times = text.split().count(term)
+            table[row, column] = 1 + log(times) if times else 0.0
+    table *= np.log(count / (table[:count] > 0).sum(axis=0))
+    lengths = np.linalg.norm(table[:count], axis=1, keepdims=True)
+    _, _, directions = np.linalg.svd(table[:count] / np.where(lengths > 0, lengths, 1))
+    places = table @ directions[:12].T
+    places /= np.maximum(np.linalg.norm(places, axis=1, keepdims=True), 1e-300)
+    found = lsi.lsi(indexed).search(QUERIES, count)
+    for query in range(len(QUERIES)):
+        documents, scores = found.of(query)
+        wanted = places[:count] @ places[count + query]
+        if not table[count + query].any():
+            assert not len(documents)
+            continue
+        assert len(documents) == count
+        np.testing.assert_allclose(scores, wanted[documents], atol=1e-5)
+        assert (np.diff(scores) <= 0).all()
