@@ -35,7 +35,7 @@ app: setup
 	$(BIN)/python -m shuffleproof app
 
 test: setup-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 
 # What `test` skips where Ray is not installed: a cluster of two nodes on this machine.
 test-cluster: $(VENV)/.ready-cluster

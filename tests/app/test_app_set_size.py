@@ -57,7 +57,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
     assert f"DLCM without init trained on 3 from {ends[0]:.3f} to {ends[1]:.3f}" in curves.proto.alt
     assert "best possible order" in curves.proto.alt
     assert "Heat map of NDCG@5, mean by N0 and N1" in cells.proto.alt
-    assert "fewer than 12 documents: 7 of 40 lists" in words(test)
+    assert "7 of 40 lists have fewer than 12 documents and stay as they are" in words(test)
     assert "DLCM <was> left" in words(test)
     assert escaped("<was>") in " ".join(one.value for one in test.caption)
     folded.menus(test)

@@ -295,16 +295,18 @@ def shorter(facts: Mapping[str, Any]) -> str:
     """How many test lists have fewer documents than were asked for; empty where none has.
 
     >>> shorter({"queries": 3, "shorter": {"40": 0, "240": 1}})
-    'fewer than 240 documents: 1 of 3 lists, which stay as they are'
+    '1 of 3 lists has fewer than 240 documents and stays as it is'
     >>> shorter({"queries": 3, "shorter": {"40": 1, "240": 2, "500": 3}})
-    'fewer than 40, 240 and 500 documents: 1, 2 and 3 of 3 lists, which stay as they are'
+    '1, 2 and 3 of 3 lists have fewer than 40, 240 and 500 documents and stay as they are'
     """
     short = {size: count for size, count in facts["shorter"].items() if count}
     if not short:
         return ""
     sizes, counts = listed([*short]), listed([*short.values()])
     of = f"{counts} of {counted(facts['queries'], 'list')}"
-    return f"fewer than {sizes} documents: {of}, which stay as they are"
+    if counts == "1":
+        return f"{of} has fewer than {sizes} documents and stays as it is"
+    return f"{of} have fewer than {sizes} documents and stay as they are"
 
 
 def _loses(drop: Any) -> str:
