@@ -10,6 +10,7 @@ import numpy as np
 
 from shuffleproof.core.bench.collection_memory import memory
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.snrm import training_step
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.index import SparseIndex
@@ -57,6 +58,7 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
         compared("indexing", (made, ceiling), "our ceiling", floor, note),
         _bm25(size, floor),
         memory(quick),
+        training_step(quick),
     ]
 
 

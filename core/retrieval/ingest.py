@@ -207,6 +207,9 @@ def _judged(
     most = max(values, default=0)
     if small:
         notes.append(f"Grade 1 is best: turned round, 1 became {most} and {most} became 1.")
+    below = sum(grade < 0 for grade in grades.values())
+    if below:
+        notes.append(f"Below 0 means not relevant: {counted(below, 'judgment')} became 0.")
     judged: list[dict[str, int]] = [{} for _ in queries]
     lost = set()
     for (query, document), grade in grades.items():

@@ -200,6 +200,16 @@ def test_public_collections_have_their_published_sizes(tmp_path, name, form, siz
         assert "Grade 1 is best" in " ".join(artefact.facts["notes"])
 
 
+def test_grades_below_0_are_not_relevant_and_told(tmp_path):
+    trec(tmp_path)
+    with (tmp_path / "qrels.txt").open("a") as file:
+        file.write("2 0 2 -1\n")
+    store = Store(tmp_path / "store")
+    artefact = finished(ingesting(tmp_path, "mine", store))
+    assert "Below 0 means not relevant: 1 judgment became 0." in artefact.facts["notes"]
+    assert find("mine", store).judgments(1)[1] == 0
+
+
 def judged(at, *, shift=0, turned=False):
     """40 queries of a word each, and of each word three documents with more and more of it."""
     words = [f"word{number}" for number in range(40)]
