@@ -141,3 +141,25 @@ def test_preferences_are_seen_to_contradict_themselves_and_asked_for_100_calls(v
     lines = [json.loads(line) for line in download.value.path().read_text().splitlines()]
     assert len({frozenset((line["a"], line["b"])) for line in lines}) == 20
     assert {line["query"] for line in lines} == {"q4"}
+
+
+def test_a_collection_is_asked_in_words_and_in_learnt_dimensions(visitor):
+    """The sample's findings; a query of one's own by two retrievers; a study begun from the page."""
+    page = visitor.page
+    visitor.go("retrieval")
+    visitor.drawn()
+    page.get_by_text("finds most").first.wait_for()
+    visitor.choose("Compared with", "SNRM small")
+    page.get_by_text("Its first document shares with the query:").wait_for()
+    page.wait_for_url(re.compile(r"[?&]right=snrm%40small(&|$)"))
+    said = page.get_by_text(" of the best 10 are the same")
+    before = said.inner_text()
+    field = page.get_by_label("Query", exact=True)
+    field.fill("noise of compressors")
+    field.press("Enter")
+    page.wait_for_url(re.compile(r"[?&]q=noise(\+|%20)of(\+|%20)compressors(&|$)"))
+    visitor.drawn()
+    assert said.inner_text() != before
+    page.get_by_text("New study").click()
+    page.get_by_text("Nothing is to be trained").wait_for()
+    page.get_by_text("shuffleproof study retrieval").last.wait_for()
