@@ -144,7 +144,7 @@ def test_preferences_are_seen_to_contradict_themselves_and_asked_for_100_calls(v
 
 
 def test_a_collection_is_asked_in_words_and_in_learnt_dimensions(visitor):
-    """The sample's findings; a query of one's own by two retrievers; a study begun from the page."""
+    """The findings; a query of one's own by two retrievers; the form of a study."""
     page = visitor.page
     visitor.go("retrieval")
     visitor.drawn()
