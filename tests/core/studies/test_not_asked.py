@@ -21,7 +21,7 @@ FAMILY = "transpositions"
 FUNCTIONS = """
 import numpy as np
 
-chance = np.random.default_rng()
+chance = np.random.default_rng(1)  # seeded, or one test in twenty of noise would fail
 
 def noisy(features, ranks):
     return features[:, 0] + 0.3 * chance.random(len(features))
