@@ -14,9 +14,9 @@ from shuffleproof.core.bench.snrm import training_step
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import Indexed
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.retrieval.text import Analysis
 from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -99,7 +99,7 @@ def _bm25(size: int, floor: float | None) -> BenchRow:
     theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     theirs.index(drawn, show_progress=False)
     with TemporaryDirectory() as folder:
-        ours = Bm25(Indexed(_collection(drawn), Store(Path(folder)), PLAIN).words)
+        ours = Bm25(Indexed(_collection(drawn), Store(Path(folder))).words)
         texts = [" ".join(query) for query in asked]
         seconds = interleaved(
             lambda: ours.search(texts, DEPTH),
@@ -109,16 +109,13 @@ def _bm25(size: int, floor: float | None) -> BenchRow:
     return compared("BM25", (seconds[0], seconds[1]), "bm25s", floor, note)
 
 
-PLAIN = Analysis("blanks", "none", "none")
-
-
 def _collection(documents: list[list[str]]) -> Collection:
     ids = TextColumn.of([str(place) for place in range(len(documents))])
     none = np.zeros(0, np.int32)
     return Collection(
         "generated", ids, TextColumn.of([""] * len(documents)),
         TextColumn.of([" ".join(words) for words in documents]), (), (), np.array([0]),
-        TextColumn.of([]), none, none, (), "generated",
+        TextColumn.of([]), none, none, (), "generated", Analysis("blanks", "none", "none"),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from shuffleproof.core.cli.wrong_usage import Parser
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
+from shuffleproof.core.retrieval.recipe import Analysis, Reading
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
 from shuffleproof.core.studies.figure_size import WIDTHS
@@ -381,19 +382,8 @@ def _collection_commands(
     )  # fmt: skip
     ingest.add_argument("path", type=Path, help="a folder of its files, or one archive")
     ingest.add_argument("--name", required=True, help="the name to find it by")
-    ingest.add_argument(
-        "--format", choices=("auto", "smart", "trec", "beir", "jsonl"), default="auto",
-        help="what the files are (default: told by their names and first lines)",
-    )  # fmt: skip
-    ingest.add_argument(
-        "--numbers", choices=("auto", "ids", "positions"), default="auto",
-        help="what the query numbers of judgments are (default: ids, unless they fit as positions "
-        "alone, as in Cranfield)",
-    )  # fmt: skip
-    ingest.add_argument(
-        "--grades", choices=("auto", "large", "small"), default="auto",
-        help="which grades are best (default: small where they are 1 to 4 and −1, else large)",
-    )  # fmt: skip
+    flags_studies.fields(ingest, Reading)
+    flags_studies.fields(ingest, Analysis)
     doctor = _command(
         commands, "doctor-collection", "retrieval:doctor",
         "what a text collection hides; exit status 3 where there is a problem",

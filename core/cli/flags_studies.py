@@ -43,7 +43,7 @@ def add(
     for kind, question in STUDIES.items():
         added = command(kind, ANSWERS.get(kind, ANY), question.summary)
         added.set_defaults(first="open:look_over")
-        _fields(added, question)
+        fields(added, question)
         if any(field.names == "measures" for field in parameters(question)):
             flags_measures.shared(added)
         if kind in MORE:
@@ -63,15 +63,15 @@ def add(
     ):
         for kind, question in studies.items():
             added = command(kind, "studies:listless", question.summary)
-            _fields(added, question)
+            fields(added, question)
             max_seconds(added, "; the same line without it goes on")
             dry_run(added, "listless_study")
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
 
 
-def _fields(command: argparse.ArgumentParser, question: type[Question]) -> None:
-    """Add the flags of a question's fields."""
-    for field in parameters(question):
+def fields(command: argparse.ArgumentParser, declared: type) -> None:
+    """Add the flags of what declares its fields: a question, or how files are read."""
+    for field in parameters(declared):
         for flag in syntax_of(field).flags(field):
             command.add_argument(
                 f"--{flag.name}",

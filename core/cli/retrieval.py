@@ -12,11 +12,11 @@ from shuffleproof.core.cli.data import PROBLEM, check_name
 from shuffleproof.core.cli.open import done, store_of, use_device
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.parameters import parameters, parts_of
 from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.doctor import Finding, examined
-from shuffleproof.core.retrieval.ingest import Reading
+from shuffleproof.core.retrieval.recipe import Analysis, Reading
 from shuffleproof.core.retrieval.registry import Indexed, named
 
 if TYPE_CHECKING:
@@ -30,14 +30,20 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-collection`: documents, queries and judgments into the store, and what they hide."""
     store = store_of(arguments)
     check_name(arguments.name, store)
-    how = Reading(arguments.format, arguments.numbers, arguments.grades)
-    work = collections.ingesting(arguments.path, arguments.name, store, how)
+    how, analysis = (_declared(kind, arguments) for kind in (Reading, Analysis))
+    work = collections.ingesting(arguments.path, arguments.name, store, how, analysis)
     artefact = done("ingest", work)
     findings = examined(Indexed(collections.find(arguments.name, store), store))
     facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
     facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}
     told = {"notes": artefact.facts["notes"], "findings": [asdict(one) for one in findings]}
     return Answer(facts | told, f"{table(facts)}\n\n{_listed(findings)}".rstrip())
+
+
+def _declared(kind: type, arguments: argparse.Namespace) -> Any:
+    """What its flags say, its own defaults where they are silent."""
+    given = {field.name: getattr(arguments, field.name) for field in parameters(kind)}
+    return kind(**{name: value for name, value in given.items() if value is not None})
 
 
 def doctor(arguments: argparse.Namespace) -> Answer:

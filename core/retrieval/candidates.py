@@ -51,7 +51,12 @@ def making(  # noqa: PLR0913 (each is a fact of the data set)
     """
     store, collection = indexed.store, indexed.collection
     entries = [named(one) for one in by]
-    about = {"analysis": asdict(indexed.analysis), "depth": depth, "by": list(by), "words": words}
+    about = {
+        "analysis": asdict(collection.analysis),
+        "depth": depth,
+        "by": list(by),
+        "words": words,
+    }
     networks = [entry.network(indexed) for entry in entries]
     about |= {"networks": networks} if any(networks) else {}
     key = key_of(catalogue.KIND, about | {"seed": seed}, [collection.digest])

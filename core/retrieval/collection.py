@@ -7,7 +7,7 @@ a higher grade is better.
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from jaxtyping import Int32, Int64
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.retrieval.recipe import Analysis
 
 FORMAT = "shuffleproof-collection-1"
 FILE = "collection.safetensors"
@@ -40,6 +41,7 @@ class Collection:
         grades: of each judgment; above 0 is relevant, higher is better.
         notes: what reading decided or left out, in sentences.
         digest: of all of the above but name and notes.
+        analysis: how its texts become terms.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Collection:
     grades: Int32[np.ndarray, " judgments"]
     notes: tuple[str, ...] = ()
     digest: str = ""
+    analysis: Analysis = field(default_factory=Analysis)
 
     def __len__(self) -> int:
         """The number of documents."""
@@ -103,6 +106,7 @@ def save(collection: Collection, folder: Path) -> None:
     about = {
         "format": FORMAT, "name": collection.name, "digest": collection.digest,
         "notes": json.dumps(collection.notes), "blobs": json.dumps(of),
+        "analysis": json.dumps(asdict(collection.analysis)),
     }  # fmt: skip
     stored.write(folder / FILE, arrays, about)
 
@@ -130,6 +134,7 @@ def open_(folder: Path) -> Collection:
             grades=arrays["grades"],
             notes=tuple(json.loads(about["notes"])),
             digest=about["digest"],
+            analysis=Analysis(**json.loads(about.get("analysis", "{}"))),
             **columns,
         )
     except (KeyError, ValueError, TypeError) as error:

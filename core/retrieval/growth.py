@@ -64,7 +64,7 @@ class _KnownWords(Indexed):
     @cached_property
     def tokens(self) -> TokenisedCollection:
         """All documents as terms of the vocabulary."""
-        return finished(text.tokenising(self.collection, self.analysis, self.known))
+        return finished(text.tokenising(self.collection, self.known))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +97,10 @@ class Growth:
         return cls(
             replace(indexed, collection=part),
             _KnownWords(
-                indexed.collection, indexed.store, indexed.analysis, indexed.training,
-                indexed.seed, early,
+                indexed.collection, indexed.store, indexed.training, indexed.seed, known=early
             ),
             late,
-        )  # fmt: skip
+        )
 
     @cached_property
     def unknown(self) -> float:

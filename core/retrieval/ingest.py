@@ -3,7 +3,7 @@
 import hashlib
 from array import array
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,55 +12,28 @@ import numpy as np
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError
-from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.retrieval import collection as table
 from shuffleproof.core.retrieval import planted, reading
 from shuffleproof.core.retrieval.collection import MISSING, Collection
 from shuffleproof.core.retrieval.folder import File, opened
-from shuffleproof.core.retrieval.reading import FORMATS, Files, Text
+from shuffleproof.core.retrieval.reading import Files, Text
+from shuffleproof.core.retrieval.recipe import AUTO, Analysis, Reading
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
 KIND = "collection"
-AUTO = "auto"
 EVERY = 4096
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How files become a collection."""
-
-    format: str = parameter(
-        AUTO, "what the files are (default: told by their names and first lines)",
-        choices=(AUTO, *FORMATS),
-    )  # fmt: skip
-    numbers: str = parameter(
-        AUTO,
-        "what the query numbers of judgments are: ids of queries, or their positions from 1 on "
-        "(default: ids, unless they only fit as positions, as in Cranfield)",
-        choices=(AUTO, "ids", "positions"),
-    )
-    grades: str = parameter(
-        AUTO,
-        "which grades are best: large ones, or small ones from 1 on (default: small where they "
-        "are Cleverdon's 1 to 4 and −1, else large)",
-        choices=(AUTO, "large", "small"),
-    )
-
-    def __post_init__(self) -> None:
-        """Check the choices.
-
-        Raises:
-            ParameterError: one that there is not.
-        """
-        check(self)
-
-
 def ingesting(
-    folder: Path, name: str | None, store: Store, how: Reading | None = None
+    folder: Path,
+    name: str | None,
+    store: Store,
+    how: Reading | None = None,
+    analysis: Analysis | None = None,
 ) -> Generator[Progress, None, Artefact]:
     """Read a collection into the store and give it a name; yields how many documents are read.
 
@@ -69,15 +42,19 @@ def ingesting(
         name: what to call it; None: it is found by its key.
         store: where it is kept.
         how: how it is read.
+        analysis: how its texts become terms, wherever it is searched.
 
     Raises:
         LetorError, DataError: malformed or missing files; nothing is stored.
     """
-    how = how or Reading()
+    how, analysis = how or Reading(), analysis or Analysis()
     with opened(folder) as files:
         form = "" if how.format == AUTO else how.format
         chosen, notes = reading.found(files, str(folder), form)
         recipe = asdict(how) | {"format": chosen.format}
+        if analysis != Analysis():  # collections without have the keys that they always had
+            recipe["analysis"] = asdict(analysis)
+            notes = (*notes, analysis.in_words)
         key = key_of(KIND, recipe, _digests(chosen))
         with store.lock(key):
             artefact = store.find(key)
@@ -85,7 +62,8 @@ def ingesting(
                 space = store.workspace(key) / "texts"
                 with space.open("w+b") as spool:
                     read = yield from _read(chosen, how, spool)
-                read = replace(read, name=name or folder.name, notes=(*notes, *read.notes))
+                read = replace(read, name=name or folder.name, analysis=analysis)
+                read = replace(read, notes=(*notes, *read.notes))
                 read = replace(read, digest=table.digest_of(read))
                 artefact = store.add(key, recipe, lambda at: table.save(read, at), _facts(read))
     if name is not None:

@@ -78,7 +78,7 @@ def lsi(indexed: Indexed) -> LatentSemanticIndex:
     """The index of a collection, from the store or made and kept there."""
     tokens = indexed.tokens
     rank = max(1, min(DIMENSIONS, len(tokens.documents) - 1, len(tokens.terms) - 1))
-    recipe = {"dimensions": rank, "analysis": repr(indexed.analysis)}
+    recipe = {"dimensions": rank, "analysis": repr(indexed.collection.analysis)}
     key = key_of(KIND, recipe, [indexed.collection.digest])
     with indexed.store.lock(key):
         artefact = indexed.store.find(key)

@@ -19,15 +19,16 @@ from typing import NamedTuple
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import whole
 from shuffleproof.core.retrieval.folder import File
+from shuffleproof.core.retrieval.recipe import FORMATS
 from shuffleproof.core.words import counted
 
-FORMATS = ("smart", "trec", "beir", "jsonl")
 MARK = re.compile(r"\.([A-Z])(?:\s+(\S.*?))?\s*$")
 TAG = re.compile(r"<[^<>]{0,200}>")
 CITATIONS = re.compile(r"\d+\t\d+\t\d+$")
 ID_NAMES = ("_id", "id", "docid", "doc_id", "docno", "qid", "query_id")
 TEXT_NAMES = ("text", "contents", "body", "abstract", "query", "segment", "passage")
 NO_DOCUMENT = "Leave the line out, or give it what the format wants."
+JUDGED = "A line reads: query 0 document grade (TREC), or query, document, grade (BEIR: with tabs)."
 DIGITS = re.compile(r"\d+")
 
 
@@ -345,7 +346,7 @@ def judgments(file: File) -> Iterator[Judgment]:
             one = _judgment(file, number, line, [column.strip() for column in columns])
             yield one
     if one is None:
-        raise DataError(str(file), "no judgments", "A line reads: query 0 document grade.")
+        raise DataError(str(file), "no judgments", JUDGED)
 
 
 def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgment:
@@ -357,13 +358,12 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
         query, document, grade = *columns[:2], "1"
     else:
         told = f"{counted(len(columns), 'column')} where 3 or 4 are due"
-        raise LetorError(str(file), number, line, told, "A line reads: query 0 document grade.")
+        raise LetorError(str(file), number, line, told, JUDGED)
     try:
         value = whole(grade)
     except ValueError as error:
         told = f"{quoted(grade)} where a whole number is due"
-        remedy = "A line reads: query 0 document grade."
-        raise LetorError(str(file), number, line, told, remedy) from error
+        raise LetorError(str(file), number, line, told, JUDGED) from error
     return Judgment(query, document, value, number)
 
 

@@ -14,7 +14,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.name import FusedName, fused, parsed
-from shuffleproof.core.retrieval.text import Analysis, TokenisedCollection
+from shuffleproof.core.retrieval.text import TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ class Indexed:
     Attributes:
         collection: documents, queries, judgments.
         store: where indexes and trained networks are kept.
-        analysis: how texts become terms.
         training: the queries whose judgments a retriever may be fitted to; None: none. Never
             those that it is measured on.
         seed: of what a retriever learns.
@@ -93,14 +92,13 @@ class Indexed:
 
     collection: Collection
     store: Store
-    analysis: Analysis = field(default_factory=Analysis)
     training: tuple[int, ...] | None = None
     seed: int = 0
 
     @cached_property
     def tokens(self) -> TokenisedCollection:
         """The collection as terms."""
-        return text.tokenised(self.collection, self.store, self.analysis)
+        return text.tokenised(self.collection, self.store)
 
     @cached_property
     def words(self) -> "WordIndex":

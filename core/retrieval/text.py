@@ -1,8 +1,7 @@
-"""From text to terms: a tokeniser, stop words and a stemmer, each a declared choice."""
+"""From text to terms, as the collection's analysis says; kept in the store."""
 
-import re
 from array import array
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,10 +14,9 @@ from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import stored
 from shuffleproof.core.data.ragged import segment_ids
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.stop_words import STOP_WORDS
+from shuffleproof.core.retrieval.recipe import TOKENISERS, Analysis
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 
@@ -28,69 +26,13 @@ FILE = "tokens.safetensors"
 UNKNOWN = -1
 """In place of a word that the vocabulary lacks; of none that is left out as a stop word."""
 
-TOKENISERS = {
-    "words": re.compile(r"[^\W_]+"),
-    "letters": re.compile(r"[^\W\d_]+"),
-    "blanks": re.compile(r"\S+"),
-}
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """How a text becomes terms.
-
-    >>> Analysis().terms("The flows of heated gases")
-    ['flow', 'heat', 'gase']
-    """
-
-    tokeniser: str = parameter(
-        "words",
-        "words: runs of letters and digits, letters: of letters alone, blanks: what stands "
-        "between blanks; always in lower case",
-        choices=tuple(TOKENISERS),
-    )
-    stop_words: str = parameter(
-        "snowball",
-        "words that are left out: none, the 33 of Lucene, or the 174 of Snowball",
-        choices=tuple(STOP_WORDS),
-    )
-    stemmer: str = parameter(
-        "porter",
-        "none, Porter's (1980), or english: his second (Snowball)",
-        choices=("none", "porter", "english"),
-    )
-
-    def __post_init__(self) -> None:
-        """Check the choices.
-
-        Raises:
-            ParameterError: one that there is not.
-        """
-        check(self)
-
-    def terms(self, text: str) -> list[str]:
-        """The terms of a text, in order, stop words left out."""
-        term = self._term_of()
-        words = TOKENISERS[self.tokeniser].findall(text.lower())
-        return [found for found in map(term, words) if found]
-
-    def _term_of(self) -> Callable[[str], str]:
-        """What makes a term of a word in lower case; of a stop word the empty text."""
-        left_out = STOP_WORDS[self.stop_words]
-        if self.stemmer == "none":
-            return lambda word: "" if word in left_out else word
-        import Stemmer  # noqa: PLC0415 (only who reads text waits for it)
-
-        stem = Stemmer.Stemmer(self.stemmer).stemWord
-        return lambda word: "" if word in left_out else stem(word)
-
 
 class _Places(dict[str, int]):
     """The place of each word's term in a growing vocabulary, worked out once a word."""
 
     def __init__(self, analysis: Analysis, terms: dict[str, int], *, growing: bool) -> None:
         super().__init__()
-        self.term_of = analysis._term_of()  # noqa: SLF001 (its own other half)
+        self.term_of = analysis.term_of()
         self.terms, self.growing = terms, growing
 
     def __missing__(self, word: str) -> int:
@@ -173,19 +115,16 @@ class TokenisedCollection:
 
 
 def tokenising(
-    collection: Collection,
-    analysis: Analysis | None = None,
-    vocabulary_of: Int64[np.ndarray, " kept"] | None = None,
+    collection: Collection, vocabulary_of: Int64[np.ndarray, " kept"] | None = None
 ) -> Generator[Progress, None, TokenisedCollection]:
     """Make terms of a collection; yields how many documents are read.
 
     Args:
-        collection: what is read.
-        analysis: how.
+        collection: what is read, by its own analysis.
         vocabulary_of: documents whose words are the vocabulary, in rising order; None: all. Words
             that others alone have are unknown.
     """
-    analysis = analysis or Analysis()
+    analysis = collection.analysis
     terms: dict[str, int] = {}
     growing = _Places(analysis, terms, growing=True)
     if vocabulary_of is not None:
@@ -200,17 +139,14 @@ def tokenising(
     return TokenisedCollection(analysis, tuple(terms), in_documents, in_all, documents, queries)
 
 
-def tokenised(
-    collection: Collection, store: Store, analysis: Analysis | None = None
-) -> TokenisedCollection:
+def tokenised(collection: Collection, store: Store) -> TokenisedCollection:
     """A collection as terms, from the store or made and kept there."""
-    analysis = analysis or Analysis()
-    recipe = asdict(analysis)
+    recipe = asdict(collection.analysis)
     key = key_of(KIND, recipe, [collection.digest])
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
-            made = finished(tokenising(collection, analysis))
+            made = finished(tokenising(collection))
             facts = {"documents": len(collection), "terms": len(made.terms)}
             artefact = store.add(key, recipe, lambda folder: save(made, folder / FILE), facts)
     return open_(artefact.path / FILE)

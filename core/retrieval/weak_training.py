@@ -358,7 +358,7 @@ def filled(network: N, arrays: Mapping[str, np.ndarray]) -> N:
 
 def _plain(indexed: Indexed, recipe: WeakLearning) -> dict[str, Any]:
     """A training's recipe as plain values."""
-    whole = {**asdict(recipe), "analysis": asdict(indexed.analysis)}
+    whole = {**asdict(recipe), "analysis": asdict(indexed.collection.analysis)}
     if indexed.training:
         whole["labeller_fitted_to"] = list(indexed.training)
     return whole

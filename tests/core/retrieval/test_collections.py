@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import tarfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from shuffleproof.core.retrieval import candidates, planted, text
 from shuffleproof.core.retrieval import collection as table
 from shuffleproof.core.retrieval.doctor import examined
 from shuffleproof.core.retrieval.ingest import Reading, find, ingesting
+from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
-from shuffleproof.core.retrieval.text import Analysis
 from shuffleproof.core.store.artefacts import Store, default_store
 from tests.places import DATA
 
@@ -156,7 +157,7 @@ def test_terms_are_those_of_the_analysis_and_unknown_words_are_counted(tmp_path)
     store = Store(tmp_path / ".store")
     read = find(str(tmp_path), store)
     for analysis in (Analysis(), Analysis("letters", "none", "none"), Analysis("blanks", "lucene")):
-        tokens = text.tokenised(read, store, analysis)
+        tokens = text.tokenised(replace(read, analysis=analysis), store)
         for place in range(len(read)):
             terms = [tokens.terms[token] for token in tokens.documents.of(place)]
             assert terms == analysis.terms(read.document(place))
@@ -172,10 +173,38 @@ def test_terms_are_those_of_the_analysis_and_unknown_words_are_counted(tmp_path)
         assert tokens.document_frequency.tolist() == df
 
 
+def test_a_collection_keeps_how_its_texts_become_terms(tmp_path, capsys):
+    at = tmp_path / "files"
+    at.mkdir()
+    smart(at)
+    store = Store(tmp_path / "store")
+    usual = finished(ingesting(at, "usual", store))
+    assert "analysis" not in usual.recipe  # as collections of before
+    assert finished(ingesting(at, "usual", store, analysis=Analysis())).key == usual.key
+    plain = Analysis("blanks", "none", "none")
+    other = finished(ingesting(at, "plain", store, analysis=plain))
+    assert other.key != usual.key
+    assert other.facts["digest"] == usual.facts["digest"]  # the same texts
+    found = find("plain", store)
+    assert found.analysis == plain
+    assert "tokeniser blanks" in " ".join(found.notes)
+    terms = {one: Indexed(find(one, store), store).tokens.terms for one in ("usual", "plain")}
+    assert "slab" in terms["usual"]
+    assert "slabs" in terms["plain"]
+    assert [len(named("bm25").made(Indexed(find(one, store), store)).search(["in"], 9).of(0)[0])
+            for one in ("usual", "plain")] == [0, 1]  # fmt: skip
+    flags = ("--tokeniser", "letters", "--stop-words", "lucene", "--stemmer", "english")
+    place = ("--name", "flags", "--store", str(store.root))
+    code, read = told(capsys, "ingest-collection", str(at), *flags, *place)
+    assert code == 0
+    assert find("flags", store).analysis == Analysis("letters", "lucene", "english")
+    assert any("stemmer english" in note for note in read["notes"])
+
+
 def test_a_vocabulary_of_some_documents_lacks_the_words_of_others(tmp_path):
     smart(tmp_path)
     read = find(str(tmp_path), Store(tmp_path / ".store"))
-    tokens = finished(text.tokenising(read, Analysis(), np.array([0, 2])))
+    tokens = finished(text.tokenising(read, np.array([0, 2])))
     assert "slab" not in tokens.terms
     assert tokens.documents.unknown.tolist() == [0, 3, 0]
 

@@ -22,6 +22,7 @@ from shuffleproof.core.models.snrm import (
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import Indexed, named
 from shuffleproof.core.retrieval.snrm import (
     FILE,
@@ -39,7 +40,7 @@ from shuffleproof.core.retrieval.snrm import (
     training,
 )
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.retrieval.text import Analysis, Encoded
+from shuffleproof.core.retrieval.text import Encoded
 from shuffleproof.core.retrieval.windows import Windows
 from shuffleproof.core.retrieval.words import FeedbackRecipe
 from shuffleproof.core.seeds import generator
@@ -63,7 +64,9 @@ def indexed(tmp_path):
         tuple(map(str, range(len(QUERIES)))), QUERIES, np.zeros(len(QUERIES) + 1, np.int64),
         TextColumn.of([]), np.zeros(0, np.int32), np.zeros(0, np.int32), (), "latent",
     )  # fmt: skip
-    return Indexed(collection, Store(tmp_path / "store"), Analysis("blanks", "none", "none"))
+    return Indexed(
+        replace(collection, analysis=Analysis("blanks", "none", "none")), Store(tmp_path / "store")
+    )
 
 
 def texts_of(*lists):

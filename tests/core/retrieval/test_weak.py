@@ -1,5 +1,6 @@
 """Weak queries and their labels: drawn alike, from the documents, scored as the formula says."""
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import Indexed
-from shuffleproof.core.retrieval.text import Analysis
 from shuffleproof.core.retrieval.weak import WeakRecipe, ppmi_embeddings, weak_supervision
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -25,7 +26,7 @@ def indexed_of(folder, texts, titles=None):
         TextColumn.of(texts), ("1",), ("w1 w2",), np.array([0, 0]), TextColumn.of([]),
         np.zeros(0, np.int32), np.zeros(0, np.int32), (), "weak" + str(len(texts)),
     )  # fmt: skip
-    return Indexed(collection, Store(folder), PLAIN)
+    return Indexed(replace(collection, analysis=PLAIN), Store(folder))
 
 
 @pytest.fixture(scope="module")

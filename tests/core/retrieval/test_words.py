@@ -1,5 +1,6 @@
 """Retrievers of words against their formulas, written out, and BM25 against another library."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import log
 
@@ -9,8 +10,8 @@ import pytest
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval import lsi
 from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever
-from shuffleproof.core.retrieval.text import Analysis
 from shuffleproof.core.retrieval.words import Bm25Recipe, likelihood
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -38,7 +39,7 @@ def indexed(tmp_path_factory):
         np.array([0, *[len(judged)] * len(QUERIES)]), TextColumn.of(map(str, judged)),
         np.array(judged, np.int32), np.ones(len(judged), np.int32), (), "generated",
     )  # fmt: skip
-    return Indexed(collection, Store(tmp_path_factory.mktemp("words")), PLAIN)
+    return Indexed(replace(collection, analysis=PLAIN), Store(tmp_path_factory.mktemp("words")))
 
 
 def texts_of(indexed):
@@ -177,7 +178,7 @@ def test_every_retriever_keeps_the_best_and_finds_nothing_where_nothing_matches(
 def test_smoothing_is_fitted_on_training_queries_alone(indexed):
     mean = np.mean([len(text) for text in texts_of(indexed)])
     assert likelihood(indexed).mu == pytest.approx(mean)
-    fitted = Indexed(indexed.collection, indexed.store, PLAIN, training=(0,))
+    fitted = Indexed(indexed.collection, indexed.store, training=(0,))
     wanted = max((0.25, 0.5, 1, 2, 4, 8), key=lambda one: precision(indexed, one * mean))
     assert likelihood(fitted).mu == pytest.approx(wanted * mean)
 

@@ -108,7 +108,7 @@ def run(indexed: Indexed, asked: Growth, data: str) -> Generator[Progress, None,
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     networks = tuple(named(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
-        collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.withheld,
+        collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.withheld,
         asked.depth, asked.seeds, asked.queries, texts, (*texts, *COSTS, *SPLIT),
     )  # fmt: skip
     measures = [Measure.parse(text) for text in texts]

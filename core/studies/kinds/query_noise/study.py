@@ -100,7 +100,7 @@ def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, N
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     networks = tuple(named(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
-        collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.noise,
+        collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.noise,
         asked.levels, asked.seeds, asked.queries, texts, (*texts, *TEXTS),
     )  # fmt: skip
     fitted = _Fitted(indexed, judged)

@@ -124,7 +124,7 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     networks = tuple(named(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
-        collection.digest, repr(indexed.analysis), asked.retrievers, networks, asked.seeds,
+        collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.seeds,
         asked.queries, texts, (*texts, *COSTS),
     )  # fmt: skip
 

@@ -115,7 +115,7 @@ def run(indexed: Indexed, asked: Sparsity, data: str) -> Generator[Progress, Non
         for way, level in points
     )
     plan = Plan(
-        indexed.collection.digest, repr(indexed.analysis), asked.preset, asked.penalties,
+        indexed.collection.digest, repr(indexed.collection.analysis), asked.preset, asked.penalties,
         asked.strengths, asked.keep, ways, asked.seeds, asked.queries, texts, (*texts, *COSTS),
     )  # fmt: skip
 
