@@ -1,4 +1,4 @@
-"""Search in learnt sparse vectors beside SciPy's product, and BM25 beside bm25s."""
+"""Search in learnt sparse vectors beside SciPy's product and Seismic, BM25 beside bm25s."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from shuffleproof.core.bench.approximate_search import approximate
 from shuffleproof.core.bench.collection_memory import memory
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.bench.snrm import training_step
@@ -56,6 +57,7 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
     return [
         *rows,
         compared("indexing", (made, ceiling), "our ceiling", floor, note),
+        approximate(index, queries, BEST),
         _bm25(size, floor),
         memory(quick),
         training_step(quick),

@@ -76,6 +76,8 @@ def _search(name: str) -> None:
     """Two retrievers side by side for one query."""
     indexed = _indexed(name)
     collection = indexed.collection
+    sizes = f"{counted(len(collection), 'document')}, {counted(len(collection.queries), 'query')}."
+    st.caption(told(" ".join((sizes, *collection.notes))))
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
     first = collection.queries[0] if collection.queries else ""
     text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
