@@ -8,8 +8,9 @@ from shuffleproof.app.navigation import SECTIONS, TITLES
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()
 with address.gathered():
-    sidebar.draw()
-    sections = sidebar.sections(SECTIONS, sidebar.shown_path(SECTIONS))
+    path = sidebar.shown_path(SECTIONS)
+    sidebar.draw(path)
+    sections = sidebar.sections(SECTIONS, path)
     chosen = st.navigation(sections, position=sidebar.place(), expanded=True)
     sidebar.search(TITLES)
     sidebar.navigation(sections, chosen)

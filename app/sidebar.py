@@ -19,6 +19,8 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.rankers.name import named, numbered
 
 SHOWN = 3
+ADDING = ("data", "Add data")
+"""The page and tab that tell the end of an upload themselves."""
 ICONS = {
     "done": ":material/check_circle:",
     "failed": ":material/error:",
@@ -42,12 +44,17 @@ class Shown(Protocol):
         """What draws it."""
 
 
-def draw() -> None:
-    """Draw the head of the sidebar and tell what ended; call it once a run, before the page."""
+def draw(path: str = "") -> None:
+    """Draw the head of the sidebar and tell what ended; call it once a run, before the page.
+
+    Args:
+        path: of the page that is shown; it may tell some ends itself.
+    """
     state.choose_data()
     selection.choose()
     for job in jobs.news():
-        st.toast(progress_words(job), icon=ICONS[job.state], duration="long")
+        if job.kind != "ingest" or (path, *address.says("view")) != ADDING:
+            st.toast(progress_words(job), icon=ICONS[job.state], duration="long")
 
 
 def watch() -> None:

@@ -205,6 +205,28 @@ def test_a_toast_tells_the_end_once_and_not_to_who_comes_later(table):
     assert not page.toast
 
 
+def sidebar_script():
+    from shuffleproof.app import sidebar
+
+    sidebar.draw("data")
+    sidebar.watch()
+
+
+@pytest.mark.parametrize(("view", "toasts"), [("Facts", 1), ("Add data", 0)])
+def test_the_end_of_an_upload_is_told_once_and_by_the_form_where_that_is_shown(table, view, toasts):
+    job = work.submit(table.store, "ingest", {"name": "mine", "upload": "none"})
+    held = table.run(job)
+    page = opened(sidebar_script, **{jobs.UPLOADS: {job.id: "running"}})
+    page.query_params["view"] = view
+    page.run()
+    table.end(held, "failed", reason="bad.txt:3: a label that is no number")
+    page.run()
+    assert not page.exception
+    told = [plain(one.value) for one in page.toast]
+    assert len(told) == toasts
+    assert all("a label that is no number" in one for one in told)
+
+
 def test_a_failure_is_news_with_its_reason(table):
     held = table.run(table.train("dlcm"))
     page = opened(jobs_script)
