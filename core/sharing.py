@@ -1,21 +1,19 @@
 """What one question needs, made by several workers: processes here, Ray, Slurm, any scheduler.
 
-Who asks puts the question into the store's folder `shared`; each worker runs it like anybody else
-and passes over what another worker is at (`core.execution.claims`). What is made lies in the store
-under its content key, and who asked then makes the result of it: no scheduler is asked what is
-done, a worker that dies leaves nothing but a claim that others take over, and what was made twice
-is the same. Workers stop at the next report when the question was taken back.
+Who asks puts the question up in the store (`core.store.board`); each worker runs it like anybody
+else and passes over what another worker is at (`core.execution.claims`). What is made lies in the
+store under its content key, and who asked then makes the result of it: no scheduler is asked what
+is done, a worker that dies leaves nothing but a claim that others take over, and what was made
+twice is the same. Workers stop at the next report when the question was taken back.
 """
 
 import hashlib
 import json
-import os
 import platform
 import queue
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
@@ -30,11 +28,11 @@ from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.work import Failure
 from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.store import manifest, private
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import Store, store_at
+from shuffleproof.core.store.board import FOLDER, Board, board_of
+from shuffleproof.core.store.object_claims import ObjectClaims
 from shuffleproof.core.user_code import imported
 
-FOLDER = "shared"
 WORKERS = 8
 """Workers on a cluster where nobody says how many."""
 
@@ -77,7 +75,7 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
     """Let workers make what a question needs; yields how many units there are so far.
 
     Args:
-        store: on a disk that all workers see.
+        store: on a disk that all workers see, or in an object store.
         kind: of job.
         parameters: of the job, plain JSON.
         where: an executor, as `core.execution.executor.executor` reads it.
@@ -90,11 +88,11 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
     Raises:
         UsageError: no such executor, or it is not installed.
     """
-    folder = store.root / FOLDER
+    board = board_of(store)
     count = workers or _workers(where)
-    place = executor(where, count, folder / "slurm")
-    path = _hand_out(store, kind, parameters, modules)
-    item = {"store": str(store.root.resolve()), "assignment": path.name}
+    place = executor(where, count, store.root / FOLDER / "slurm")
+    name = _hand_out(board, kind, parameters, modules)
+    item = {"store": address_of(store), "assignment": name}
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def watch() -> None:
@@ -116,10 +114,10 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
                 ended += 1
                 told = outcome.message if isinstance(outcome, Failure) else outcome["failure"]
                 failures += [told] if told else []
-            done = max(done, _units(path))
+            done = max(done, board.units(name))
             yield Progress(done, done + 1, f"units by {where}")
     finally:
-        _take_back(path)
+        board.take_back(name)
     return tuple(failures)
 
 
@@ -127,28 +125,27 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
     """Be one worker: the function that executors call; `units` it did, and why it ended early.
 
     Args:
-        item: `store`, the folder; `assignment`, a file's name there, or none for all of them;
+        item: `store`, its folder or address; `assignment`, a name, or none for all of them;
             `take`, units at most; `until_empty`, whether to end when nothing is left to do.
     """
-    bundled = default_store().bundled
-    store, only = Store(Path(item["store"]), bundled), item.get("assignment")
-    held = claims.Claims(store.root / claims.FOLDER, item.get("take"))
+    store, only = store_at(item["store"]), item.get("assignment")
+    board, held = board_of(store), claims.Claims(_claims_of(store), item.get("take"))
     failure, finished, refused = "", 0, set[str]()
-    if only and not (store.root / FOLDER).is_dir():
+    if only and not store.remote and not (store.root / FOLDER).is_dir():
         raise UsageError(
             f"{store.root} is not the store of who asked, as this machine ({platform.node()}) sees "
             "it: name a folder on a disk that all workers share (--store)"
         )
     try:
         while True:
-            for path in assignments(store):
-                if only in {None, path.name} and path.name not in refused:
+            for name in board.names():
+                if only in {None, name} and name not in refused:
                     try:
-                        finished += _worked(store, path, held)
+                        finished += _worked(store, name, held)
                     except ShuffleproofError as error:
                         failure = str(error)
-                        refused.add(path.name)
-            left = {path.name for path in assignments(store)} - refused
+                        refused.add(name)
+            left = set(board.names()) - refused
             if only or (not left and (item.get("until_empty") or refused)):
                 break
             time.sleep(POLL)
@@ -159,42 +156,51 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"units": held.done, "assignments": finished, "failure": failure}
 
 
-def assignments(store: Store) -> list[Path]:
-    """What is to be done together in a store, the oldest first."""
-    return sorted((store.root / FOLDER).glob("*.json"), key=lambda path: path.name)
+def address_of(store: Store) -> str:
+    """What other processes, here or elsewhere, find a store by."""
+    return store.remote.url if store.remote else str(store.root.resolve())
 
 
-def _worked(store: Store, path: Path, held: claims.Claims) -> int:
+def _claims_of(store: Store) -> claims.Place:
+    """Where the claims of a store lie."""
+    if store.remote:
+        return ObjectClaims(store.remote)
+    return claims.Folder(store.root / claims.FOLDER)
+
+
+def _worked(store: Store, name: str, held: claims.Claims) -> int:
     """Do what can be done of an assignment; 1 when all of it is there, 0 when it is gone.
 
     Raises:
         UsageError: this worker runs another program than who asked.
         ShuffleproofError: as the question itself raises it.
     """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        asked = Assignment(**values | {"modules": tuple(values["modules"])})
-    except FileNotFoundError:
+    board = board_of(store)
+    text = board.read(name)
+    if text is None:
         return 0
+    try:
+        values = json.loads(text)
+        asked = Assignment(**values | {"modules": tuple(values["modules"])})
     except (ValueError, TypeError, KeyError) as error:
-        remedy = "Remove the file and ask again."
-        raise ArtefactError(str(path), "is no assignment", remedy) from error
+        remedy = "Remove it and ask again."
+        raise ArtefactError(f"{FOLDER}/{name}", "is no assignment", remedy) from error
     if asked.code != code():
         raise UsageError(
-            f"{path.name} was asked by another version of the program (its code has digest "
+            f"{name} was asked by another version of the program (its code has digest "
             f"{asked.code}, this one {code()}): install the same version on every machine"
         )
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     for module in asked.modules:
         imported(module)
-    held.told = lambda: _count(path)
+    held.told = lambda: board.count(name)
     token = claims.SHARING.set(held)
     try:
         while True:
             try:
-                return _run(store, path, asked)
+                return _run(store, board, name, asked)
             except claims.Taken as other:
-                while path.exists() and not held.is_free(other.name):
+                while board.read(name) is not None and not held.is_free(other.name):
                     time.sleep(POLL)
     except TakenBack:
         return 0
@@ -202,54 +208,26 @@ def _worked(store: Store, path: Path, held: claims.Claims) -> int:
         claims.SHARING.reset(token)
 
 
-def _run(store: Store, path: Path, asked: Assignment) -> int:
+def _run(store: Store, board: Board, name: str, asked: Assignment) -> int:
     looked = time.monotonic()
     with closing(KINDS[asked.kind](store, **asked.parameters)) as reports, suppress(claims.Shared):
         for _ in reports:
             if time.monotonic() - looked > POLL:
                 looked = time.monotonic()
-                if not path.exists():
+                if board.read(name) is None:
                     raise TakenBack
-    if not path.exists():
+    if board.read(name) is None:
         raise TakenBack
-    _take_back(path)  # for whoever looks for work; who asked waits for its workers
+    board.take_back(name)  # for whoever looks for work; who asked waits for its workers
     return 1
 
 
 def _hand_out(
-    store: Store, kind: str, parameters: Mapping[str, Any], modules: Sequence[str]
-) -> Path:
-    """Write an assignment; whole or not there."""
+    board: Board, kind: str, parameters: Mapping[str, Any], modules: Sequence[str]
+) -> str:
+    """Put an assignment up and return its name."""
     asked = Assignment(kind, dict(parameters), code(), tuple(modules), str(Path.cwd()))
-    with manifest.explained(kind, store.root):
-        private.make(store.root)
-        folder = store.root / FOLDER
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(asdict(asked)), encoding="utf-8")
-        fresh.replace(path)
-    return path
-
-
-def _take_back(path: Path) -> None:
-    for file in (path, path.with_suffix(".units")):
-        file.unlink(missing_ok=True)
-
-
-def _count(path: Path) -> None:
-    """One unit more: a byte at the end of a file, which is written whole."""
-    if path.exists():
-        counter = os.open(path.with_suffix(".units"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        os.write(counter, b".")
-        os.close(counter)
-
-
-def _units(path: Path) -> int:
-    try:
-        return path.with_suffix(".units").stat().st_size
-    except FileNotFoundError:
-        return 0
+    return board.post(json.dumps(asdict(asked)))
 
 
 def _workers(where: str) -> int:

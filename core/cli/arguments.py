@@ -98,6 +98,11 @@ SIZES = {"column": (480, 420), "page": (840, 400)}
 """Pixels: letters stay readable where the figure is as wide as a column or the page."""
 
 
+def _place(text: str) -> Path | str:
+    """A folder, or an address."""
+    return text if "://" in text else Path(text)
+
+
 def _size(text: str) -> tuple[int, int]:
     """Width and height of a figure.
 
@@ -189,7 +194,10 @@ def _command(
     command.set_defaults(answer=answer, command=called)
     command.epilog = examples.shown(called)
     command.add_argument("--json", action="store_true", help="answer in JSON on stdout")
-    command.add_argument("--store", type=Path, help="folder of the store (default: your own)")
+    command.add_argument(
+        "--store", type=_place, metavar="PLACE",
+        help="folder of the store, or an address such as s3://bucket/store (default: your own)",
+    )  # fmt: skip
     return command
 
 

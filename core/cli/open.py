@@ -20,7 +20,7 @@ from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.retrieval.name import is_trained
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
@@ -55,8 +55,7 @@ SHOWN_BY: ContextVar[Callable[[str], ShowsProgress] | None] = ContextVar("shown_
 
 def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
-    own = default_store()
-    return Store(arguments.store, own.bundled) if arguments.store else own
+    return store_at(arguments.store) if arguments.store else default_store()
 
 
 def measures_of(arguments: argparse.Namespace) -> list[str]:

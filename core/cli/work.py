@@ -65,7 +65,7 @@ def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:
 def demo(arguments: argparse.Namespace) -> Answer:
     """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report."""
     start = time.perf_counter()
-    store = Store(arguments.store) if arguments.store else Store(store_of(arguments).root)
+    store = Store(store_of(arguments).root)
     workbench = done("lists", Workbench.opened("sample", store=store))
     for name in DEMO:
         done(name, workbench.trained(name))

@@ -6,7 +6,7 @@ from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import store_of
 from shuffleproof.core.execution.jobs_supervisor import supervise
 from shuffleproof.core.jobs import SHORT, WORKER, jobs_of
-from shuffleproof.core.sharing import work
+from shuffleproof.core.sharing import address_of, work
 
 
 def worker(arguments: argparse.Namespace) -> Answer:
@@ -16,7 +16,7 @@ def worker(arguments: argparse.Namespace) -> Answer:
     """
     store = store_of(arguments)
     if arguments.until_empty or arguments.take:
-        item = {"store": str(store.root), "take": arguments.take}
+        item = {"store": address_of(store), "take": arguments.take}
         found = work(item | {"until_empty": arguments.until_empty})
         if found["failure"]:
             warn(f"shuffleproof: {found['failure']}")

@@ -1,9 +1,10 @@
 """Claims: which worker is at which unit of work, so that several share what one question needs.
 
-A claim is a file that only one process can make. Its owner touches it while it lives; a claim that
-nobody touched for a lease, as the observer's own clock counts, is abandoned, whatever the clocks of
-the machines say, and so is one whose process on this machine is gone. Claims save work and decide
-nothing: the truth is the artefact in the store, and what two workers did has the same content.
+A claim is a file, or an object, that only one process can make. Its owner touches it while it
+lives; a claim that nobody touched for a lease, as the observer's own clock counts, is abandoned,
+whatever the clocks of the machines say, and so is one whose process on this machine is gone. Claims
+save work and decide nothing: the truth is the artefact in the store, and what two workers did has
+the same content.
 """
 
 import json
@@ -12,14 +13,15 @@ import platform
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.progress import Progress
 
 LEASE = 60.0
@@ -28,10 +30,30 @@ LEASE = 60.0
 BEAT = 5.0
 FOLDER = "claims"
 
-Seen = tuple[int, int]
-"""A claim's file and when it was last touched: what tells it from another of its name."""
+Seen = Hashable
+"""What tells a claim, and its last touch, from another one of its name."""
 
 GONE: Seen = (0, 0)
+
+
+@runtime_checkable
+class Place(Protocol):
+    """Where claims lie."""
+
+    def made(self, name: str, text: str) -> bool:
+        """Make a claim that says this; False: there is one of that name."""
+
+    def seen(self, name: str) -> tuple[Seen, str] | None:
+        """A claim as it is now and what it says; None: there is none."""
+
+    def buried(self, name: str, old: Seen) -> bool:
+        """Take an abandoned claim away, unless it is another's by now, which stays."""
+
+    def touch(self, name: str, own: str) -> None:
+        """Say that the owner, who made it say this, lives."""
+
+    def given_back(self, name: str, own: str) -> None:
+        """Take it away, unless it was held to be abandoned, and is another's by now."""
 
 
 class Taken(BaseException):
@@ -59,7 +81,7 @@ class Claims:
     """The claims of one worker in one store.
 
     Attributes:
-        folder: of all claims of the store.
+        at: where all claims of the store lie.
         most: units that it does before it ends; None: any number.
         told: is called after each unit.
         lease: seconds until a claim that nobody touches is abandoned.
@@ -67,13 +89,13 @@ class Claims:
         done: units that it did.
     """
 
-    folder: Path
+    at: Place
     most: int | None = None
     told: Callable[[], None] = lambda: None
     lease: float = LEASE
     beat: float = BEAT
     done: int = 0
-    _held: list[Path] = field(default_factory=list)
+    _held: dict[str, str] = field(default_factory=dict)
     _seen: dict[str, tuple[Seen, float]] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
     _beating: threading.Thread | None = None
@@ -88,26 +110,22 @@ class Claims:
         """
         if self.most is not None and self.done >= self.most and not self._held:
             raise Enough
-        path = self.folder / name
-        own = self._made(path)
+        own = self._made(name)
         if not own:
             raise Taken(name)
-        self._held.append(path)
+        self._held[name] = own
         self._beat()
         try:
             yield
         finally:
-            self._held.remove(path)
-            if _text_of(path) == own:  # else it was held to be abandoned, and is another's by now
-                path.unlink(missing_ok=True)
+            self.at.given_back(name, self._held.pop(name))
         if not self._held:
             self.done += 1
             self.told()
 
     def is_free(self, name: str) -> bool:
         """Whether nobody is at a unit (any more)."""
-        path = self.folder / name
-        return not path.exists() or self._abandoned(path) is not None
+        return self._abandoned(name) is not None
 
     def close(self) -> None:
         """Stop touching."""
@@ -115,35 +133,28 @@ class Claims:
         if self._beating:
             self._beating.join()
 
-    def _made(self, path: Path) -> str:
+    def _made(self, name: str) -> str:
         """What the claim says that was made; empty: another worker has it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        while True:
-            try:
-                made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            except FileExistsError:
-                old = self._abandoned(path)
-                if old is None or not _buried(path, old):
-                    return ""
-                continue
-            own = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
-            with os.fdopen(made, "w", encoding="utf-8") as file:
-                file.write(own)
-            return own
+        own = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
+        while not self.at.made(name, own):
+            old = self._abandoned(name)
+            if old is None or not (old == GONE or self.at.buried(name, old)):
+                return ""
+        return own
 
-    def _abandoned(self, path: Path) -> Seen | None:
-        """Which file an abandoned claim is, GONE where there is none; None: somebody holds it."""
-        try:
-            seen, text = _seen_of(path), path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+    def _abandoned(self, name: str) -> Seen | None:
+        """Which claim an abandoned one is, GONE where there is none; None: somebody holds it."""
+        found = self.at.seen(name)
+        if found is None:
             return GONE
+        seen, text = found
         with suppress(ValueError, KeyError, TypeError):  # it is being written, or was cut short
             owner = json.loads(text)
             if owner["place"] == place() and not _lives(int(owner["process"])):
                 return seen
-        before, since = self._seen.get(path.name, (None, 0.0))
+        before, since = self._seen.get(name, (None, 0.0))
         if before != seen:
-            self._seen[path.name] = (seen, time.monotonic())
+            self._seen[name] = (seen, time.monotonic())
             return None
         return seen if time.monotonic() - since > self.lease else None
 
@@ -154,9 +165,10 @@ class Claims:
 
     def _touch(self) -> None:
         while not self._ended.wait(self.beat):
-            for path in list(self._held):
-                with suppress(OSError):  # it has just been given back, or the disk does not answer
-                    os.utime(path)
+            for name, own in list(self._held.items()):
+                # It has just been given back, or the store does not answer.
+                with suppress(OSError, ArtefactError):
+                    self.at.touch(name, own)
 
 
 SHARING: ContextVar[Claims | None] = ContextVar("sharing", default=None)
@@ -207,39 +219,65 @@ def place() -> str:
     return " ".join(told)
 
 
-def _text_of(path: Path) -> str | None:
-    """What a claim says; None where it is gone."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+@dataclass(frozen=True)
+class Folder:
+    """Claims as files, for workers that see one disk.
+
+    Attributes:
+        path: of the folder.
+    """
+
+    path: Path
+
+    def made(self, name: str, text: str) -> bool:
+        """Make a file that nobody else can have made."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            made = os.open(self.path / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            return False
+        with os.fdopen(made, "w", encoding="utf-8") as file:
+            file.write(text)
+        return True
+
+    def seen(self, name: str) -> tuple[Seen, str] | None:
+        """Which file it is and when it was touched last."""
+        path = self.path / name
+        try:
+            return _seen_of(path), path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    def buried(self, name: str, old: Seen) -> bool:
+        """Rename it, look which one it was, and put a fresh one back."""
+        path = self.path / name
+        grave = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+        try:
+            path.rename(grave)
+        except FileNotFoundError:
+            return True
+        fresh = _seen_of(grave) != old
+        if fresh:
+            with suppress(FileExistsError):  # a third worker has been quicker still
+                os.link(grave, path)
+        grave.unlink()
+        return not fresh
+
+    def touch(self, name: str, own: str) -> None:
+        """Set its time, whoever holds it."""
+        del own
+        os.utime(self.path / name)
+
+    def given_back(self, name: str, own: str) -> None:
+        """Remove the file where it says what its owner wrote."""
+        found = self.seen(name)
+        if found and found[1] == own:
+            (self.path / name).unlink(missing_ok=True)
 
 
 def _seen_of(path: Path) -> Seen:
     found = path.stat()
     return found.st_ino, found.st_mtime_ns
-
-
-def _buried(path: Path, old: Seen) -> bool:
-    """Take an abandoned claim away, unless it is another's by now, which stays.
-
-    Args:
-        path: of the claim.
-        old: the file that was held to be abandoned, or GONE.
-    """
-    if old == GONE:
-        return True
-    grave = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        path.rename(grave)
-    except FileNotFoundError:
-        return True
-    fresh = _seen_of(grave) != old
-    if fresh:
-        with suppress(FileExistsError):  # a third worker has been quicker still
-            os.link(grave, path)
-    grave.unlink()
-    return not fresh
 
 
 def _lives(process: int) -> bool:

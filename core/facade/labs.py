@@ -4,8 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Signature
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -15,7 +14,7 @@ from shuffleproof.command import answer, flags_told, parameters_of
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.retrieval import ingest as collections
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
@@ -194,8 +193,9 @@ def open_preferences(
 
 
 def _scope(name: Place, store: Where) -> Scope:
-    where = store if isinstance(store, Store) else Store(Path(store)) if store else default_store()
-    return Scope(where, str(name), None, None)
+    if not isinstance(store, Store):
+        store = store_at(fspath(store)) if store else default_store()
+    return Scope(store, str(name), None, None)
 
 
 def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
 from inspect import Signature
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any, TypeVar
 
 import pandas as pd
@@ -26,7 +25,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies import names, workbench
 from shuffleproof.core.studies.by_name import by_name
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
@@ -327,8 +326,7 @@ def _read_in(frames: Frames, columns: Mapping[str, str] | None, store: Store) ->
 
 
 def _store(place: str | PathLike[str] | None) -> Store:
-    own = default_store()
-    return own if place is None else Store(Path(place).expanduser(), own.bundled)
+    return default_store() if place is None else store_at(fspath(place))
 
 
 def _in_words(finding: Mapping[str, Any]) -> str:

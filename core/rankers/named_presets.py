@@ -89,6 +89,8 @@ def save(preset: NamedPreset, store: Store) -> None:
         path.parent.mkdir(exist_ok=True)
         fresh = path.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(preset), indent=1), encoding="utf-8")
+        if store.remote:
+            store.remote.write(f"{FOLDER}/{path.name}", fresh.read_bytes())
         fresh.replace(path)
     _KNOWN[preset.ranker, preset.name] = preset
 
@@ -99,6 +101,8 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
     Raises:
         ArtefactError: its file is damaged.
     """
+    if store.remote:
+        store.remote.mirror(FOLDER)
     path = _path(store, ranker, name)
     return _read(path) if path.is_file() else None
 
@@ -113,6 +117,8 @@ def know(store: Store) -> None:
 def stored(store: Store) -> list[NamedPreset]:
     """The presets of a store, those written first come first; damaged ones are left out."""
     found = []
+    if store.remote:
+        store.remote.mirror(FOLDER)
     for path in sorted((store.root / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime):
         with suppress(ArtefactError):  # `find` says what is wrong with it when it is asked for
             found.append(_read(path))

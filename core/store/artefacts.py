@@ -25,6 +25,7 @@ from shuffleproof.core.store.manifest import Artefact
 
 if TYPE_CHECKING:
     from shuffleproof.core.store.records import Records
+    from shuffleproof.core.store.remote import Remote
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,19 @@ class Store:
 
     root: Path
     bundled: Sequence[Path] = ()
+
+    @property
+    def remote(self) -> "Remote | None":
+        """The object store that the root is a copy of; None: the root is the store itself.
+
+        Raises:
+            ArtefactError: the root's mark is damaged.
+        """
+        if not (self.root / manifest.REMOTE).is_file():
+            return None
+        from shuffleproof.core.store.remote import remote_of  # noqa: PLC0415 (few have one)
+
+        return remote_of(self.root)
 
     def find(self, key: ArtefactKey) -> Artefact | None:
         """The artefact of a key, or None; files up to 1 MiB are digested, sizes always checked.
@@ -59,6 +73,12 @@ class Store:
             if artefact.key != key:
                 raise ArtefactError(str(key), "another digest begins alike", f"See {directory}.")
             return artefact
+        remote = self.remote
+        if remote is not None:
+            with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
+                if remote.pull(key, directory / "content"):
+                    self._publish(directory / "content", key)
+                    return manifest.read(self._directory(key))
         return None
 
     @contextmanager
@@ -98,6 +118,7 @@ class Store:
                 write(content)
                 manifest.write(content, key, recipe, facts or {})
                 existing = replace(manifest.read(content), path=self._directory(key))
+                self._send(key, content)
                 self._publish(content, key)
         shutil.rmtree(self._workspace(key), ignore_errors=True)
         return existing
@@ -113,12 +134,16 @@ class Store:
         existing = self.find(key)
         if existing is None:
             with manifest.explained(str(key), self.root), self.lock(key):
+                self._send(key, directory)
                 self._publish(directory, key)
             existing = manifest.read(self._directory(key))
         return existing
 
     def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
-        """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out."""
+        """All artefacts (of a kind) by key, each once, unchecked; unreadable ones are left out.
+
+        The files of one that lies in an object store alone are here when `find` found it.
+        """
         seen: set[ArtefactKey] = set()
         for root in (self.root, *self.bundled):
             for directory in sorted((root / "artefacts").glob("*")):
@@ -129,6 +154,9 @@ class Store:
                 if artefact.key not in seen and kind in {None, artefact.key.kind}:
                     seen.add(artefact.key)
                     yield artefact
+        for artefact in self.remote.artefacts() if self.remote else ():
+            if artefact.key not in seen and kind in {None, artefact.key.kind}:
+                yield replace(artefact, path=self._directory(artefact.key))
 
     def _names_of(self, kind: str | None) -> str:
         """What could have been meant, as a sentence."""
@@ -213,6 +241,8 @@ class Store:
         with manifest.explained(str(key), self.root), self.incoming("name") as directory:
             entry = directory / "name"
             entry.write_text(json.dumps({"kind": key.kind, "digest": key.digest}))
+            if self.remote:
+                self.remote.write(f"names/{name}", entry.read_bytes())
             (self.root / "names").mkdir(exist_ok=True)
             entry.replace(self.root / "names" / name)
 
@@ -223,6 +253,8 @@ class Store:
             ParameterError: it is no name.
         """
         names.check(name)
+        if self.remote:
+            self.remote.remove(f"names/{name}")
         (self.root / "names" / name).unlink(missing_ok=True)
 
     def names(self) -> dict[str, ArtefactKey]:
@@ -231,6 +263,8 @@ class Store:
         Damaged names mean nothing; `core.store.damaged` says what is wrong with them.
         """
         merged: dict[str, ArtefactKey] = {}
+        if self.remote:
+            self.remote.mirror("names")
         for root in (*reversed(self.bundled), self.root):
             merged.update(names.names_in(root))
         return dict(sorted(merged.items()))
@@ -240,7 +274,7 @@ class Store:
         """Small results of finished trials, by digest."""
         from shuffleproof.core.store.records import Records  # noqa: PLC0415 (NumPy)
 
-        return Records(self.root / "records")
+        return Records(self.root / "records", self.remote)
 
     def _directory(self, key: ArtefactKey) -> Path:
         return self.root / "artefacts" / str(key)
@@ -253,16 +287,23 @@ class Store:
 
     def _removed(self, key: ArtefactKey) -> bool:
         """Remove an own artefact, its names and workspace; False when it is not there."""
+        there = self.remote is not None and self.remote.drop(key)
         with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
             try:
                 self._directory(key).rename(directory / "content")
             except FileNotFoundError:
-                return False
+                if not there:
+                    return False
         for name, named in names.names_in(self.root).items():
             if named == key:
-                (self.root / "names" / name).unlink(missing_ok=True)
+                self.remove_name(name)
         shutil.rmtree(self._workspace(key), ignore_errors=True)
         return True
+
+    def _send(self, key: ArtefactKey, content: Path) -> None:
+        """Put a finished artefact into the object store, where there is one."""
+        if self.remote:
+            self.remote.push(key, content)
 
     def _publish(self, content: Path, key: ArtefactKey) -> None:
         target = self._directory(key)
@@ -305,17 +346,42 @@ class Store:
 
 
 def default_store() -> Store:
-    """The user's store: `SHUFFLEPROOF_HOME` or the platform's data folder, and the sample's."""
+    """The user's store: `SHUFFLEPROOF_HOME` or the platform's data folder, and the sample's.
+
+    Raises:
+        UsageError, ArtefactError: SHUFFLEPROOF_HOME is an address that cannot be used.
+    """
     chosen = os.environ.get("SHUFFLEPROOF_HOME")
-    if chosen:
-        root = Path(chosen).expanduser()
-    elif sys.platform == "darwin":
-        root = Path.home() / "Library" / "Application Support" / "shuffleproof"
-    else:
-        home = os.environ.get("XDG_DATA_HOME")
-        root = (Path(home) if home else Path.home() / ".local" / "share") / "shuffleproof"
+    return store_at(chosen) if chosen else Store(_own_folder(), _bundled())
+
+
+def store_at(place: str | Path) -> Store:
+    """The store in a folder or at the address of an object store, with what is shipped.
+
+    Raises:
+        UsageError, ArtefactError: no address, or the folder for its copies cannot be made.
+    """
+    if "://" not in str(place):
+        return Store(Path(place).expanduser(), _bundled())
+    from shuffleproof.core.store.remote import copy_of  # noqa: PLC0415 (few have one)
+
+    return Store(copy_of(str(place), _own_folder()), _bundled())
+
+
+def _own_folder() -> Path:
+    """The folder on this machine for a user's own data."""
+    chosen = os.environ.get("SHUFFLEPROOF_HOME", "")
+    if chosen and "://" not in chosen:
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "shuffleproof"
+    home = os.environ.get("XDG_DATA_HOME")
+    return (Path(home) if home else Path.home() / ".local" / "share") / "shuffleproof"
+
+
+def _bundled() -> tuple[Path, ...]:
     sample = Path(__file__).resolve().parents[2] / "sample_data"
-    return Store(root, (sample,) if (sample / "artefacts").is_dir() else ())
+    return (sample,) if (sample / "artefacts").is_dir() else ()
 
 
 def _begins(key: ArtefactKey, text: str) -> bool:

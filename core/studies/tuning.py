@@ -143,7 +143,7 @@ class Search:
         facts = {"kind": "tune", "asked": self.identity, "pruned": asked is not None}
         recipe = registry.spec(name, **texts).recipe()
         digest = key_of("trial", facts | {"ranker": recipe}).digest
-        records = Records(self.scope.store.root / RECORDS)
+        records = Records(self.scope.store.root / RECORDS, self.scope.store.remote)
         if (stored := records.get(digest)) is not None:
             row = dict(stored[0])
             for step, value in row["curve"]:

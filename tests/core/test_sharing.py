@@ -16,7 +16,8 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
 from shuffleproof.core.progress import finished
-from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.artefacts import Store, store_at
+from shuffleproof.core.store.board import board_of
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
@@ -59,6 +60,24 @@ def contents(store):
 def alone(tmp_path_factory, data):
     store = Store(tmp_path_factory.mktemp("alone"))
     return answered(store, data), contents(store)
+
+
+def s3_address(monkeypatch):
+    """A bucket of a server on this machine; it ends with the program."""
+    server = pytest.importorskip("moto.server")
+    pytest.importorskip("s3fs")
+    import fsspec
+
+    running = server.ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    running.start()
+    port = running.get_host_and_port()[1]
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(name, value)
+    fsspec.filesystem("s3", skip_instance_cache=True).mkdir("bucket")
+    return f"s3://bucket/{time.time_ns()}"
 
 
 def untouched(store):
@@ -143,7 +162,7 @@ def test_a_worker_that_is_killed_leaves_nothing_that_another_does_not_take_over(
     alone, question, data, tmp_path
 ):
     store = Store(tmp_path)
-    sharing._hand_out(store, "benchmark", question, ())
+    sharing._hand_out(board_of(store), "benchmark", question, ())
     killed = started(store)
     end = time.monotonic() + 60
     while time.monotonic() < end:
@@ -162,14 +181,53 @@ def test_a_worker_that_is_killed_leaves_nothing_that_another_does_not_take_over(
     assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
 
 
+@pytest.mark.parametrize("kind", ["file", "s3"])
+def test_workers_with_copies_of_their_own_share_an_object_store(  # noqa: PLR0917 (fixtures)
+    alone, question, data, tmp_path, kind, monkeypatch
+):
+    """Two homes stand for two machines; one worker dies at a unit."""
+    address = f"file://{tmp_path}/bucket" if kind == "file" else s3_address(monkeypatch)
+    homes = [tmp_path / "one", tmp_path / "other", tmp_path / "mine"]
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(homes[2]))
+    store = store_at(address)
+    sharing._hand_out(board_of(store), "benchmark", question, ())
+    command = [sys.executable, "-m", "shuffleproof", "worker", "--store", address]
+    workers = [
+        subprocess.Popen(
+            [*command, "--until-empty", "--json"], stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"SHUFFLEPROOF_HOME": str(home)},
+        )
+        for home in homes[:2]
+    ]  # fmt: skip
+    end = time.monotonic() + 120
+    while not store.remote.names("claims") and time.monotonic() < end:
+        time.sleep(0.01)
+    workers[0].kill()
+    for one in workers:
+        one.communicate(timeout=300)
+    assert workers[1].returncode == 0
+    here = [*(homes[2] / "copies").glob("*/artefacts/*")]
+    assert here == [], "nothing was asked for yet"
+    assert pulled(store) == alone[1]
+    assert (store.remote.names("claims"), store.remote.names("shared")) == ([], [])
+    assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
+
+
+def pulled(store):
+    """What lies in the object store, copied here; nothing of what is shipped."""
+    own = Store(store.root)
+    assert all(own.find(one.key) for one in list(own.artefacts()))
+    return contents(own)
+
+
 def test_workers_take_as_much_as_they_are_told(alone, question, tmp_path, capsys):
     store = Store(tmp_path)
-    path = sharing._hand_out(store, "benchmark", question, ())
+    name = sharing._hand_out(board_of(store), "benchmark", question, ())
     assert main(["worker", "--store", str(tmp_path), "--take", "3", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["units"], said["assignments"]) == (3, 0)
-    assert path.exists()
-    assert sharing._units(path) == 3
+    assert board_of(store).names() == [name]
+    assert board_of(store).units(name) == 3
     assert len(contents(store)) <= 3
     assert main(["worker", "--store", str(tmp_path), "--until-empty", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["assignments"] == 1
@@ -181,29 +239,30 @@ def test_workers_take_as_much_as_they_are_told(alone, question, tmp_path, capsys
 
 def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     store = Store(tmp_path)
-    path = sharing._hand_out(store, "benchmark", question, ())
+    name = sharing._hand_out(board_of(store), "benchmark", question, ())
+    path = tmp_path / "shared" / name
     text = path.read_text()
     path.write_text(text.replace(sharing.code(), "0" * 12))
     assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
     assert "install the same version on every machine" in capsys.readouterr().err
     path.write_text("{")
     found = sharing.work({"store": str(tmp_path), "until_empty": True})
-    assert "Remove the file and ask again" in found["failure"]
+    assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
 
 
 def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
     store = Store(tmp_path)
-    path = sharing._hand_out(store, "benchmark", question, ())
+    name = sharing._hand_out(board_of(store), "benchmark", question, ())
     monkeypatch.setattr(sharing, "POLL", 0.0)
     real = claims.Claims._made
 
     def taken_back(self, claim):
-        path.unlink(missing_ok=True)
+        board_of(store).take_back(name)
         return real(self, claim)
 
     monkeypatch.setattr(claims.Claims, "_made", taken_back)
-    found = sharing.work({"store": str(tmp_path), "assignment": path.name})
+    found = sharing.work({"store": str(tmp_path), "assignment": name})
     assert (found["assignments"], found["failure"]) == (0, "")
     assert len(contents(store)) < 8
     assert untouched(store)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.execution import claims
-from shuffleproof.core.execution.claims import Claims, Enough, Taken, each
+from shuffleproof.core.execution.claims import Claims, Enough, Folder, Taken, each
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.studies.cells import Cell, run_cells
 from shuffleproof.core.studies.study import Memory, Trial
@@ -19,7 +19,7 @@ from shuffleproof.core.studies.study import Memory, Trial
 
 @pytest.fixture
 def two(tmp_path):
-    made = [Claims(tmp_path, lease=0.2, beat=0.05) for _ in range(2)]
+    made = [Claims(Folder(tmp_path), lease=0.2, beat=0.05) for _ in range(2)]
     yield made
     for one in made:
         one.close()
@@ -41,7 +41,7 @@ def test_of_many_that_want_a_unit_at_once_one_gets_it(tmp_path):
     got, start = [], threading.Barrier(8)
 
     def want():
-        own = Claims(tmp_path)
+        own = Claims(Folder(tmp_path))
         start.wait()
         try:
             with own.working("unit"):
@@ -75,14 +75,14 @@ def test_who_held_a_claim_to_be_abandoned_too_late_takes_no_fresh_one(tmp_path, 
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     path.write_text(json.dumps({"place": claims.place(), "process": gone.pid}))
-    dead = two[1]._abandoned(path)
+    dead = two[1]._abandoned("unit")
     with two[0].working("unit"):
         mine = path.read_text()
-        assert not claims._buried(path, dead)
+        assert not two[1].at.buried("unit", dead)
         assert path.read_text() == mine
         with pytest.raises(Taken), two[1].working("unit"):
             pass
-    assert claims._buried(path, dead), "now it is gone"
+    assert two[1].at.buried("unit", dead), "now it is gone"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,7 +124,7 @@ def test_a_claim_is_touched_as_long_as_its_owner_works(two, monkeypatch):
 
 def test_a_worker_does_its_share_and_counts_what_is_inside_another_unit_once(tmp_path):
     told = []
-    own = Claims(tmp_path, most=2, told=lambda: told.append(1))
+    own = Claims(Folder(tmp_path), most=2, told=lambda: told.append(1))
     with own.working("cell"), own.working("training within"):
         pass
     with pytest.raises(ZeroDivisionError), own.working("fails"):
@@ -177,7 +177,7 @@ def test_a_cell_that_another_worker_finished_meanwhile_is_not_done_again(tmp_pat
         raise AssertionError("done again")
         yield
 
-    own = Claims(tmp_path)
+    own = Claims(Folder(tmp_path))
     token = claims.SHARING.set(own)
     try:
         assert finished(run_cells([cell], Records(), compute)) == {cell.digest: theirs}

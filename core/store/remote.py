@@ -1,0 +1,265 @@
+"""A store in an object store (S3, or whatever else fsspec opens), with a folder here in front.
+
+The truth is there: `artefacts/<key>/` with the manifest written last, `records/`, `names/`,
+`presets/`, and what workers tell each other (`claims/`, `shared/`). The folder is an ordinary
+store whose file `remote.json` says the address: what is made here goes there first and is filed
+here then, what lies there is copied here, checked against its SHA-256, when it is asked for, and
+read memory-mapped. Jobs, locks and unfinished work stay in the folder alone.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.errors import ArtefactError, UsageError
+from shuffleproof.core.store import manifest, private
+from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import MANIFEST, REMOTE, Artefact
+
+COPIES = "copies"
+"""Folder of the user's own store in which the copies of remote stores lie."""
+
+FRESH = 2.0
+"""Seconds for which a listing is believed."""
+
+ANSWER = "Check the address, the network, the credentials and whether the bucket is there."
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The objects below one address.
+
+    Attributes:
+        url: the address, such as `s3://bucket/folder`.
+        copy: the folder here.
+    """
+
+    url: str
+    copy: Path
+
+    @cached_property
+    def _opened(self) -> tuple[Any, str]:
+        """The file system, which believes no old listing, and the path in it."""
+        import fsspec  # noqa: PLC0415 (stores on a disk need none of it)
+
+        try:
+            return fsspec.url_to_fs(self.url, use_listings_cache=False)
+        except ImportError as error:
+            raise UsageError(
+                f"{self.url}: {error}; for S3: pip install 'shuffleproof[s3]'"
+            ) from error
+        except ValueError as error:
+            raise UsageError(f"{self.url} is no address of a store: {error}") from error
+
+    def read(self, name: str) -> bytes | None:
+        """The content of an object; None where there is none."""
+        with self._reached() as (files, root):
+            try:
+                return bytes(files.cat_file(f"{root}/{name}"))
+            except FileNotFoundError:
+                return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, whole, in place of one of its name."""
+        self._put(name, content, "overwrite")
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object that nobody else can have written; False: there is one."""
+        try:
+            self._put(name, content, "create")
+        except FileExistsError:
+            return False
+        return True
+
+    def remove(self, name: str) -> None:
+        """Remove an object, or all below a folder; nothing where there is none."""
+        with self._reached() as (files, root):
+            found = files.find(f"{root}/{name}") or [f"{root}/{name}"]
+            for path in found:
+                try:
+                    files.rm_file(path)
+                except FileNotFoundError:
+                    continue
+
+    def names(self, folder: str) -> list[str]:
+        """The objects below a folder, by their path there, sorted."""
+        with self._reached() as (files, root):
+            start = f"{root}/{folder}/"
+            return sorted(str(path)[len(start) :] for path in files.find(start))
+
+    def listed(self, folder: str) -> frozenset[str]:
+        """The same, as it was at most `FRESH` seconds ago."""
+        now, known = time.monotonic(), _LISTED.get((self.url, folder))
+        if known is None or now - known[0] > FRESH:
+            known = _LISTED[self.url, folder] = (now, frozenset(self.names(folder)))
+        return known[1]
+
+    def mirror(self, folder: str) -> None:
+        """Let a folder of small files here be as it is there, `FRESH` seconds old at most."""
+        now = time.monotonic()
+        if now - _LISTED.get((self.url, f"{folder} here"), (-FRESH, frozenset()))[0] <= FRESH:
+            return
+        there = {name: self.read(f"{folder}/{name}") for name in self.names(folder)}
+        own = self.copy / folder
+        with manifest.explained(folder, self.copy):
+            own.mkdir(parents=True, exist_ok=True)
+            for path in own.iterdir():
+                if there.get(path.name) is None:
+                    path.unlink(missing_ok=True)
+            for name, content in there.items():
+                path = own / name
+                if content is None or path.parent != own:
+                    continue
+                if not path.is_file() or path.read_bytes() != content:
+                    fresh = path.with_name(f".{name}.{os.getpid()}")
+                    fresh.write_bytes(content)
+                    fresh.replace(path)
+        _LISTED[self.url, f"{folder} here"] = (now, frozenset())
+
+    def push(self, key: ArtefactKey, content: Path) -> None:
+        """Send an artefact there, its manifest last; nothing where it is there already."""
+        place = f"artefacts/{key}"
+        if self.read(f"{place}/{MANIFEST}") is not None:
+            return
+        with self._reached() as (files, root):
+            for path in sorted(content.rglob("*")):
+                name = path.relative_to(content).as_posix()
+                if path.is_file() and name != MANIFEST:
+                    self._parent(files, f"{root}/{place}/{name}")
+                    files.put_file(str(path), f"{root}/{place}/{name}")
+        self.write(f"{place}/{MANIFEST}", (content / MANIFEST).read_bytes())
+
+    def pull(self, key: ArtefactKey, into: Path) -> bool:
+        """Copy an artefact into a new folder and check it; False: it is not there.
+
+        Raises:
+            ArtefactError: it is not what was stored, or the disk is full.
+        """
+        place = f"artefacts/{key}"
+        found = self.read(f"{place}/{MANIFEST}")
+        if found is None:
+            return False
+        with manifest.explained(str(key), self.copy):
+            into.mkdir()
+            (into / MANIFEST).write_bytes(found)
+            manifest.read(into)  # names no file elsewhere
+            for name in json.loads(found)["files"]:
+                (into / name).parent.mkdir(parents=True, exist_ok=True)
+                with self._reached() as (files, root):
+                    files.get_file(f"{root}/{place}/{name}", str(into / name))
+        manifest.check(into)
+        return True
+
+    def drop(self, key: ArtefactKey) -> bool:
+        """Remove an artefact there, its manifest first; False: it was not there."""
+        place = f"artefacts/{key}"
+        there = self.read(f"{place}/{MANIFEST}") is not None
+        self.remove(f"{place}/{MANIFEST}")
+        self.remove(place)
+        _LISTED.pop((self.url, "artefacts"), None)
+        return there
+
+    def artefacts(self) -> Iterator[Artefact]:
+        """What is there, by key, unchecked; only `Store.find` copies their files.
+
+        Manifests do not change and are kept here.
+        """
+        kept = self.copy / "manifests"
+        for name in sorted(self.listed("artefacts")):
+            key, _, file = name.partition("/")
+            if file != MANIFEST:
+                continue
+            if not (kept / key / MANIFEST).is_file():
+                found = self.read(f"artefacts/{name}")
+                if found is None:
+                    continue
+                with manifest.explained(key, self.copy):
+                    (kept / key).mkdir(parents=True, exist_ok=True)
+                    fresh = kept / key / f"{MANIFEST}.{os.getpid()}"
+                    fresh.write_bytes(found)
+                    fresh.replace(kept / key / MANIFEST)
+            try:
+                yield manifest.listed(kept / key)
+            except ArtefactError:
+                continue  # as `Store.artefacts` leaves out what cannot be read
+
+    def _put(self, name: str, content: bytes, mode: str) -> None:
+        with self._reached() as (files, root):
+            self._parent(files, f"{root}/{name}")
+            files.pipe_file(f"{root}/{name}", content, mode=mode)
+
+    def _parent(self, files: Any, path: str) -> None:
+        """Make the folder of a path where there are folders: in S3 there are none."""
+        if "file" in files.protocol:
+            files.makedirs(path.rpartition("/")[0], exist_ok=True)
+
+    @contextmanager
+    def _reached(self) -> Iterator[tuple[Any, str]]:
+        """The file system and its path; what goes wrong there in words.
+
+        Raises:
+            ArtefactError: it does not answer, or refuses.
+        """
+        opened = self._opened
+        try:
+            yield opened
+        except (FileExistsError, ArtefactError):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in manifest.DISK_FULL:
+                raise  # of the disk here
+            # Whatever its library raises: what is meant to be missing is caught inside.
+            found = f"the object store does not answer as it should ({error})"
+            raise ArtefactError(self.url, found, ANSWER) from error
+
+
+_LISTED: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
+"""Listings by address and folder, with their age."""
+
+
+def copy_of(url: str, own: Path) -> Path:
+    """The folder here in front of an address; made, and marked, when it is not there.
+
+    Args:
+        url: the address.
+        own: folder of the user's own store, below which it lies.
+
+    Raises:
+        ArtefactError: it cannot be made.
+        UsageError: no address.
+    """
+    url = url.rstrip("/")
+    folder = own / COPIES / hashlib.sha256(url.encode()).hexdigest()[:16]
+    Remote(url, folder)._opened  # noqa: B018, SLF001 (refuses what is no address)
+    if not (folder / REMOTE).is_file():
+        with manifest.explained(url, folder):
+            private.make(own)
+            private.make(folder)
+            (folder / REMOTE).write_text(json.dumps({"url": url}), encoding="utf-8")
+        remote_of.cache_clear()
+    return folder
+
+
+@cache
+def remote_of(root: Path) -> Remote | None:
+    """What the folder of a store is a copy of; None: nothing, it is the store itself.
+
+    Raises:
+        ArtefactError: its mark is damaged.
+    """
+    path = root / REMOTE
+    if not path.is_file():
+        return None
+    try:
+        marked: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return Remote(str(marked["url"]), root)
+    except (ValueError, KeyError, TypeError) as error:
+        remedy = "Remove the folder: it holds copies alone, and unfinished work."
+        raise ArtefactError(str(path), "does not say an address", remedy) from error

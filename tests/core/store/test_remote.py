@@ -1,0 +1,187 @@
+"""A store in an object store: copies are checked, what is half there is not there."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from shuffleproof.core.errors import ArtefactError, UsageError
+from shuffleproof.core.execution import claims
+from shuffleproof.core.rankers import named_presets
+from shuffleproof.core.rankers.named_presets import NamedPreset
+from shuffleproof.core.store import remote
+from shuffleproof.core.store.artefacts import Store, default_store, store_at
+from shuffleproof.core.store.board import board_of
+from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.store.object_claims import ObjectClaims
+
+KEY = key_of("data", {"made": "for a test"}, [])
+
+
+@pytest.fixture
+def homes(tmp_path, monkeypatch):
+    """Opens the same object store as another machine does, which has no copies yet."""
+    monkeypatch.setattr(remote, "FRESH", 0.0)
+
+    def opened(home):
+        monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path / home))
+        return Store(store_at(f"file://{tmp_path}/bucket/").root)
+
+    return opened
+
+
+def fill(folder):
+    (folder / "inside").mkdir()
+    (folder / "inside" / "a.bin").write_bytes(b"abc")
+    (folder / "b.txt").write_text("words")
+
+
+def added(store, key=KEY):
+    return store.add(key, {}, fill, {})
+
+
+@pytest.fixture
+def kind_free(monkeypatch):
+    """Artefacts of any recipe: what a kind must say is another test's."""
+    from shuffleproof.core.store import manifest
+
+    monkeypatch.setattr(manifest, "check_kind", lambda *_: None)
+
+
+def test_what_one_machine_makes_another_finds_and_removes(homes, tmp_path, kind_free):
+    mine, other = homes("mine"), homes("other")
+    assert mine.root != other.root
+    assert other.find(KEY) is None
+    made = added(mine)
+    mine.set_name("first", KEY)
+    (listed,) = other.artefacts()
+    assert (listed.key, listed.path.exists()) == (KEY, False)
+    assert other.resolve("first").key == KEY
+    found = other.find(KEY)
+    assert found.path.is_relative_to(other.root)
+    assert (found.path / "inside" / "a.bin").read_bytes() == b"abc"
+    assert found.created == made.created
+    before = (found.path / "b.txt").stat().st_mtime_ns
+    assert other.find(KEY).path == found.path
+    assert (found.path / "b.txt").stat().st_mtime_ns == before, "copied once"
+    other.remove(KEY)
+    assert homes("third").find(KEY) is None
+    assert homes("third").names() == {}
+    assert [*(tmp_path / "bucket" / "artefacts").rglob("*.*")] == []
+
+
+def test_what_has_no_manifest_yet_is_not_there_and_is_made_again(homes, tmp_path, kind_free):
+    mine = homes("mine")
+    added(mine)
+    there = tmp_path / "bucket" / "artefacts" / str(KEY)
+    (there / "manifest.json").unlink()  # whoever wrote it died before the end
+    other = homes("other")
+    assert other.find(KEY) is None
+    assert list(other.artefacts()) == []
+    added(other)
+    assert (there / "manifest.json").is_file()
+    assert homes("third").find(KEY) is not None
+
+
+def test_a_damaged_object_is_refused_and_no_copy_stays(homes, tmp_path, kind_free):
+    added(homes("mine"))
+    there = tmp_path / "bucket" / "artefacts" / str(KEY)
+    (there / "b.txt").write_text("sword")
+    other = homes("other")
+    with pytest.raises(ArtefactError, match="SHA-256"):
+        other.find(KEY)
+    assert not (other.root / "artefacts").exists()
+    (there / "b.txt").unlink()
+    with pytest.raises(ArtefactError, match="the object store"):
+        other.find(KEY)
+    entry = json.loads((there / "manifest.json").read_text())
+    entry["files"]["../../../outside"] = entry["files"].pop("b.txt")
+    (there / "manifest.json").write_text(json.dumps(entry))
+    with pytest.raises(ArtefactError, match="a path"):
+        other.find(KEY)
+    assert not [*tmp_path.rglob("outside")]
+
+
+def test_nothing_is_kept_here_that_could_not_be_sent(homes, tmp_path, monkeypatch, kind_free):
+    mine = homes("mine")
+    (tmp_path / "bucket").write_text("in the way")
+    with pytest.raises(ArtefactError, match="does not answer") as refused:
+        added(mine)
+    assert "credentials" in str(refused.value)
+    assert not (mine.root / "artefacts").exists()
+    (tmp_path / "bucket").unlink()
+    assert added(mine).key == KEY
+
+
+def test_records_names_and_presets_are_those_of_all_machines(homes):
+    mine, other = homes("mine"), homes("other")
+    digest = "0123456789abcdef"
+    assert digest not in other.records
+    mine.records.put(digest, {"value": 1}, {"scores": np.arange(3.0)})
+    assert digest in other.records
+    meta, arrays = other.records.get(digest)
+    assert (meta, arrays["scores"].tolist()) == ({"value": 1}, [0.0, 1.0, 2.0])
+    assert other.records.get("f" * 16) is None
+    named_presets.save(NamedPreset("dlcm", "mine", "tuned", {"seed": 3}), mine)
+    (preset,) = named_presets.stored(other)
+    assert (str(preset), preset.fields) == ("dlcm@mine", {"seed": 3})
+    assert named_presets.find(homes("third"), "dlcm", "mine") == preset
+
+
+def until(true, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_an_object_is_claimed_by_one_and_taken_over_when_nobody_touches_it(homes):
+    both = [
+        claims.Claims(ObjectClaims(homes(home).remote), lease=0.3, beat=0.05)
+        for home in ("mine", "other")
+    ]
+    first, second = both
+    place = second.at
+    with first.working("unit"):
+        before = place.seen("unit")
+        with pytest.raises(claims.Taken), second.working("unit"):
+            pass
+        until(lambda: place.seen("unit") != before)  # it was touched
+    assert place.seen("unit") is None
+    assert place.made("unit", json.dumps({"place": "another machine", "process": 1}))
+    assert not second.is_free("unit")
+    assert not place.buried("unit", "what it said before")
+    until(lambda: second.is_free("unit"))
+    with second.working("unit"):
+        assert not first.is_free("unit")
+    for one in both:
+        one.close()
+
+
+def test_assignments_and_their_counts_are_those_of_all_machines(homes):
+    mine, other = board_of(homes("mine")), board_of(homes("other"))
+    name = mine.post("do it")
+    assert (other.names(), other.read(name)) == ([name], "do it")
+    for board in (mine, other, other):
+        board.count(name)
+    assert mine.units(name) == 3
+    other.take_back(name)
+    mine.count(name)
+    assert (mine.names(), mine.read(name), mine.units(name)) == ([], None, 0)
+
+
+def test_what_is_no_address_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path))
+    with pytest.raises(UsageError, match="nonsense"):
+        store_at("nonsense://bucket")
+    assert not (tmp_path / "copies").exists()
+
+
+def test_the_users_own_store_may_be_an_address(tmp_path, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", f"file://{tmp_path}/bucket")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    store = default_store()
+    assert store.remote.url == f"file://{tmp_path}/bucket"
+    assert store.root.is_relative_to(tmp_path / "data" / "shuffleproof" / "copies")
+    assert store.bundled
