@@ -56,7 +56,10 @@ class Remote:
                 f"{self.url}: {error}; for S3: pip install 'shuffleproof[s3]'"
             ) from error
         except ValueError as error:
-            raise UsageError(f"{self.url} is no address of a store: {error}") from error
+            raise UsageError(
+                f"{self.url} is no address of a store ({error}): name a folder, or an address such "
+                "as s3://bucket/store"
+            ) from error
 
     def read(self, name: str) -> bytes | None:
         """The content of an object; None where there is none."""
