@@ -51,7 +51,7 @@ demo: setup
 	$(BIN)/python -m shuffleproof demo
 
 bench: $(VENV)/.ready-bench
-	$(BIN)/python -m shuffleproof bench
+	$(BIN)/python -m shuffleproof bench --page BENCHMARKS.md
 
 # How many files, lines and imports the upper floors have.
 house: setup-dev

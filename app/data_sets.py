@@ -16,7 +16,7 @@ from shuffleproof.core.data.stored import PARTS
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, percent
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
@@ -174,7 +174,7 @@ def headline(name: str, found: Examination) -> str:
     judged = "every query has a relevant one"
     if empty:
         verb = "has" if empty == 1 else "have"
-        judged = f"{counted(empty, 'query')} ({empty / queries:.0%}) {verb} no relevant one"
+        judged = f"{counted(empty, 'query')} ({percent(empty / queries)}) {verb} no relevant one"
     grades = sorted({label for part in parts for label, _ in part.labels})
     shown = ", ".join(f"{grade:g}" for grade in grades[:9]) + (" …" if len(grades) > 9 else "")
     longest = max((length for part in parts for length, _ in part.lengths), default=0)
@@ -216,11 +216,13 @@ def _examined_facts(found: Examination) -> dict[str, str]:
     features = found.parts["train"].features
     marks = [mark for facts in features for mark in facts.marks]
     severities = [finding.severity for finding in found.findings]
-    words = {f"label {label:g}": f"{share:.1%}" for label, share in (counts / counts.sum()).items()}
+    words = {
+        f"label {label:g}": percent(share, 1) for label, share in (counts / counts.sum()).items()
+    }
     words["documents of a query"] = f"{lengths.documents.min():,} to {lengths.documents.max():,}"
     relevant = sum(part.relevant for part in found.parts.values())
     queries = sum(part.queries for part in found.parts.values())
-    words["queries with a relevant document"] = f"{relevant / max(queries, 1):.1%}"
+    words["queries with a relevant document"] = percent(relevant / max(queries, 1), 1)
     for mark in ("constant", "same within each query", "huge", "largest float32"):
         words[f"features {mark}"] = str(marks.count(mark))
     for severity in ("problem", "warning"):
@@ -231,5 +233,5 @@ def _examined_facts(found: Examination) -> dict[str, str]:
 def _split(artefact: Artefact) -> str:
     if "whole" not in artefact.recipe["files"]:
         return "by file"
-    shares = " / ".join(f"{share:.0%}" for share in artefact.recipe["fractions"])
+    shares = " / ".join(percent(share) for share in artefact.recipe["fractions"])
     return f"{shares}, seed {artefact.recipe['seed']}"

@@ -6,6 +6,7 @@ Train and Jobs say the same words.
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -14,7 +15,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import services, uploads
+from shuffleproof.app import services, state, uploads
 from shuffleproof.app.plain import refusal, told
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError, ShuffleproofError
@@ -30,7 +31,7 @@ from shuffleproof.core.words import counted, duration
 FAST, SLOW = 1.0, 5.0
 """Seconds between two looks at the table: while something is under way, and else."""
 
-SEEN, NEWS = "jobs under way", "jobs ended"
+SEEN = "jobs under way"
 UPLOADS = "upload jobs"
 """Where a session remembers the uploads that it handed in; their ends are told to it alone."""
 
@@ -113,43 +114,43 @@ def _running(identifier: str, words: str) -> None:
     try:
         job = table().get(identifier)
     except ShuffleproofError:
-        st.rerun()
+        state.draw_again()
+        return
     if job.ended:
-        st.rerun()
+        state.draw_again()
+        return
     how = far(job, table().history(identifier))
     st.progress(how.share, told(f"{words}: {how.words}"))
     st.button("Cancel", key=f"cancel {identifier}", on_click=act, args=("cancel", identifier))
 
 
-def looked() -> tuple[tuple[Job, ...], bool]:
-    """The jobs under way, and whether that has changed since this session last looked.
+def active() -> tuple[tuple[Job, ...], bool]:
+    """The jobs under way, and whether they are others than when the page last asked for `news`.
 
-    What ended meanwhile is kept for `news`. Where work waits and nobody does it (after a power
-    cut), somebody is started.
+    Where work waits and nobody does it (after a power cut), somebody is started.
 
     Raises:
         JobError: the table cannot be used, or nobody can be started.
     """
-    active = under_way()
-    now = frozenset(job.id for job in active)
-    before = st.session_state.get(SEEN)
-    st.session_state[SEEN] = now
-    if active:
+    found = under_way()
+    if found:
         work.ensure_running(services.store())
-    if before is None or before == now:
-        return active, False
-    ended = st.session_state.setdefault(NEWS, [])
-    for identifier in sorted(before - now):
-        try:
-            ended.append(table().get(identifier))
-        except JobError:  # it was removed from the list in another tab
-            continue
-    return active, True
+    return found, _ids(found) != st.session_state.get(SEEN)
+
+
+def _ids(found: Iterable[Job]) -> frozenset[str]:
+    return frozenset(job.id for job in found)
 
 
 def news() -> list[Job]:
-    """The jobs that ended since this was last asked, each once."""
-    ended: list[Job] = st.session_state.pop(NEWS, [])
+    """The jobs that ended since this was last asked, each once; none where they cannot be read."""
+    before = frozenset(st.session_state.get(SEEN, ()))
+    ended = []
+    with suppress(JobError):  # the sidebar says so
+        st.session_state[SEEN] = now = _ids(under_way())
+        for identifier in sorted(before - now):
+            with suppress(JobError):  # it was removed from the list in another tab
+                ended.append(table().get(identifier))
     mine = st.session_state.get(UPLOADS, {})
     return [job for job in ended if job.ended and (job.kind != "ingest" or job.id in mine)]
 
@@ -213,15 +214,18 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
     >>> far(Job("0", "train", {}, state="running", progress=told))
     Far(share=0.1, words='3 of at most 30 epochs', seconds=None)
+    >>> far(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
+    'attempt 2 · 3 of at most 30 epochs'
     """
     if job.state == "waiting":
         return Far(0.0, "waiting" + (f": {job.reason}" if job.reason else ""))
     if job.cancel_wanted:
         return Far(_share(job), "stopping")
+    again = [f"attempt {job.attempts}"] if job.attempts > 1 else []
     if job.progress is None:
-        return Far(0.0, "starting")
+        return Far(0.0, " · ".join(["starting", *again]))
     progress = job.progress
-    words = [f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
+    words = [*again, f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from shuffleproof.app import address, login, sidebar
-from shuffleproof.app.navigation import SECTIONS, TITLES
+from shuffleproof.app.navigation import PAGES, SECTIONS
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.required()
@@ -12,7 +12,7 @@ with address.gathered():
     sidebar.draw(path)
     sections = sidebar.sections(SECTIONS, path)
     chosen = st.navigation(sections, position=sidebar.place(), expanded=True)
-    sidebar.search(TITLES)
+    sidebar.search(PAGES)
     sidebar.navigation(sections, chosen)
     sidebar.present()
     sidebar.watch()

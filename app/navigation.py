@@ -35,55 +35,99 @@ class Page:
         title: in the navigation.
         path: in the address; empty: the page that an address without one shows.
         draw: draws it.
+        about: what it is for, in words that somebody would search for.
         pins: what its address always says, and its link; beside it the data set.
     """
 
     title: str
     path: str
     draw: Callable[[], None]
+    about: str
     pins: tuple[str, ...] = ()
 
 
 SECTIONS = {
     "Home": (
-        Page("Home", "", lambda: overview.page(TITLES), ("order",)),
-        Page("Tour", "tour", tour.page, ("step", "order")),
-        Page("Presentation", "present", lambda: present.page(TITLES), ("study",)),
-        Page("Glossary", "glossary", glossary.page),
+        Page("Home", "", lambda: overview.page(TITLES), "the findings of the sample", ("order",)),
+        Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order")),
+        Page(
+            "Presentation", "present", lambda: present.page(TITLES), "findings on a projector",
+            ("study",),
+        ),
+        Page("Glossary", "glossary", glossary.page, "the terms of the field"),
     ),
-    "Data": (Page("Data", "data", data.page),),
+    "Data": (Page("Data", "data", data.page, "upload, files, features, what is wrong with them"),),
     "Rankers": (
-        Page("Train", "train", train.page),
-        Page("Tune", "tune", tune.page),
-        Page("From outside", "outside", outside.page),
+        Page("Train", "train", train.page, "train a ranker, learning curves, runs"),
+        Page("Tune", "tune", tune.page, "search for a recipe on validation data"),
+        Page(
+            "From outside", "outside", outside.page,
+            "your own rankers and runs, certificates, doctor",
+        ),
     ),
     "Stress tests": (
-        Page("Perturbations", "perturbations", perturbations.page, (*STUDY, "measure")),
         Page(
-            "Invariance", "invariance", invariance.page,
+            "Perturbations", "perturbations", perturbations.page,
+            "who loses what under which disturbance",
+            (*STUDY, "measure"),
+        ),
+        Page(
+            "Invariance", "invariance", invariance.page, "shuffle a list and watch the ranking",
             ("query", "lists", "rankers", "before", "order"),
         ),
-        Page("One query", "query", one_query.page, ("study", "query", "measure")),
-        Page("Initial ranking", "initial-ranking", initial_ranking.page, (*STUDY, "measure")),
-        Page("Set size", "set-size", set_size.page, (*STUDY, "measure")),
-        Page("Several rankings", "initial-rankings", initial_rankings.page, (*STUDY, "measure")),
-        Page("Attention", "attention", attention.page, ("query", "lists", "ranker", "change")),
-        Page("Worst case", "worst-case", worst_case.page, STUDY),
-        Page("Group shuffles", "group-shuffles", group_shuffles.page, STUDY),
+        Page(
+            "One query", "query", one_query.page,
+            "the worst query, what each disturbance does to it",
+            ("study", "query", "measure"),
+        ),
+        Page(
+            "Initial ranking", "initial-ranking", initial_ranking.page,
+            "a worse initial ranking, Figure 3 of SetRank",
+            (*STUDY, "measure"),
+        ),
+        Page(
+            "Set size", "set-size", set_size.page,
+            "longer lists than in training, Table 3 of SetRank",
+            (*STUDY, "measure"),
+        ),
+        Page(
+            "Several rankings", "initial-rankings", initial_rankings.page,
+            "one or many rankings read, Table 4 of SetRank",
+            (*STUDY, "measure"),
+        ),
+        Page(
+            "Attention", "attention", attention.page, "which documents a ranker looks at",
+            ("query", "lists", "ranker", "change"),
+        ),
+        Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
+        Page("Group shuffles", "group-shuffles", group_shuffles.page, "GSF and its groups", STUDY),
     ),
     "Results": (
-        Page("Benchmark", "benchmark", benchmark.page, ("study", "measure", "ranker")),
-        Page("Ablation", "ablation", ablation.page, ("study", "measure")),
-        Page("Robustness card", "card", card.page, (*STUDY, "measure")),
-        Page("Library", "library", library.page),
-        Page("Jobs", "jobs", jobs.page),
+        Page(
+            "Benchmark", "benchmark", benchmark.page, "which ranker is best, paired tests",
+            ("study", "measure", "ranker"),
+        ),
+        Page(
+            "Ablation", "ablation", ablation.page, "the paper against the released code",
+            ("study", "measure"),
+        ),
+        Page(
+            "Robustness card", "card", card.page, "a ranker's robustness on one page",
+            (*STUDY, "measure"),
+        ),
+        Page("Library", "library", library.page, "everything stored: rankers, studies, data sets"),
+        Page("Jobs", "jobs", jobs.page, "what runs, waits, failed"),
     ),
     "Labs": (
         Page(
             "Preferences", "preferences", preferences.page,
+            "rank aggregation from pairwise preferences",
             ("preferences", "study", "disturbance", "measure"),
         ),
-        Page("Retrieval", "retrieval", retrieval.page, ("collection", "study")),
+        Page(
+            "Retrieval", "retrieval", retrieval.page, "text search: BM25, SNRM, inverted index",
+            ("collection", "study"),
+        ),
     ),
 }  # fmt: skip
 """The pages by area; the sidebar shows those of the area that one is in."""

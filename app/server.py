@@ -51,6 +51,7 @@ ALLOWED = (
     "form-action 'self'",
     "frame-ancestors 'none'",
 )
+HISTORY = Path(__file__).parent / "assets" / "history.js"
 OWN_HOST = re.compile(r"[a-z0-9.-]+(:[0-9]{1,5})?", re.IGNORECASE)
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -103,7 +104,7 @@ def policy_for(host: str) -> list[str]:
 
 
 class KnownBase:
-    """Tells the browser where the server's root is, and how pages look, in the page itself.
+    """Tells the browser in the page itself where the server's root is, what Back means, its looks.
 
     Streamlit's page finds its server by asking below its own address first, which is a failed
     request (and an error in the browser's console) for every address below the root.
@@ -115,7 +116,7 @@ class KnownBase:
         below = json.dumps("/" + base_path.strip("/") if base_path else "")
         self.head = (
             f"<script>window.__streamlit={{BACKEND_BASE_URL:location.origin+{below}}}</script>"
-            + LOOKS
+            f"<script>{HISTORY.read_text(encoding='utf-8')}</script>" + LOOKS
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

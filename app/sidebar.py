@@ -16,6 +16,7 @@ from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.library import entries
 from shuffleproof.core.rankers.name import named, numbered
 
 SHOWN = 3
@@ -38,6 +39,10 @@ class Shown(Protocol):
     @property
     def path(self) -> str:
         """Its place in the address."""
+
+    @property
+    def about(self) -> str:
+        """What it is for."""
 
     @property
     def draw(self) -> Callable[[], None]:
@@ -131,13 +136,14 @@ def present() -> None:
             )
 
 
-def search(titles: Mapping[str, str]) -> None:
+def search(pages: Mapping[str, Shown]) -> None:
     """Draw the search for pages, data sets, rankers and studies, and go where it leads.
 
     Args:
-        titles: of the pages, by path.
+        pages: by path.
     """
-    places = _places(tuple(titles.items()), tuple(state.data_sets()), services.now())
+    about = tuple((path, page.title, page.about) for path, page in pages.items())
+    places = _places(about, tuple(state.data_sets()), services.now())
     st.sidebar.selectbox(
         "Search", list(places), index=None, key="search", label_visibility="collapsed",
         placeholder="Search pages, data, rankers, studies", on_change=_found,
@@ -157,22 +163,24 @@ def _found() -> None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _places(
-    titles: Sequence[tuple[str, str]], data_sets: Sequence[str], now: services.Now
+    pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str], now: services.Now
 ) -> dict[str, tuple[str, dict[str, str]]]:
     """By what they are called: the page, and what its address must say."""
     del now  # part of the memory's key alone
-    titles_of = dict(titles)
+    titles = {path: title for path, title, _ in pages}
     places: dict[str, tuple[str, dict[str, str]]] = {
-        title: (path, {}) for path, title in titles if path
+        f"{title} · {about}": (path, {}) for path, title, about in pages if path
     }
     places |= {f"{name} · data set": ("data", {state.USE: name}) for name in data_sets}
     found: list[tuple[str, str, dict[str, str]]] = []
     for ranker in services.artefacts("ranker"):
         name = str(ranker.facts.get("name") or ranker.recipe["ranker"]["name"])
-        found.append((f"{named(name)} · ranker", "library", {"chosen": str(ranker.key)}))
+        label = named(f"{name} · ranker, {entries.summary_of(ranker)}")
+        found.append((label, "library", {"chosen": str(ranker.key)}))
     for study in services.artefacts("study"):
         kind, data = str(study.recipe["kind"]), str(study.facts.get("data", ""))
-        label = f"{titles_of.get(kind, kind)} on {data} · study of {opened.day(study)}"
+        title = titles.get(kind, kind.replace("-", " ").capitalize())
+        label = f"{title} on {data} · study of {opened.day(study)}"
         found.append((label, *opened.place(study)))
     for label, (_, path, query) in zip(numbered(one[0] for one in found), found, strict=True):
         places[label] = (path, query)
@@ -187,9 +195,9 @@ def progress_words(job: Job) -> str:
 
 def _watch() -> None:
     try:
-        active, changed = jobs.looked()
+        active, changed = jobs.active()
         if changed:
-            st.rerun()
+            state.draw_again()
         if not active:
             st.caption("No job is running.")
         for job in active[:SHOWN]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from shuffleproof.app import address, services
 from shuffleproof.app.plain import escaped
@@ -11,6 +12,17 @@ from shuffleproof.core.data.catalogue import KIND, SAMPLE
 WANTED = "data wanted"
 USE = "use"
 """In links between pages: another data set than the one in use, which `data` cannot change."""
+
+
+def draw_again() -> None:
+    """Let the page run again, from a part of it that is drawn every second.
+
+    Nothing happens while the whole page runs: it would end there, and what is drawn below would
+    never hear of the button that was pressed.
+    """
+    context = get_script_run_ctx()
+    if context is not None and context.fragment_ids_this_run:
+        st.rerun()
 
 
 def data_sets() -> list[str]:

@@ -95,9 +95,11 @@ class BadLinesError(LetorError):
         """
         first, *others = self.lines = tuple(lines)
         self.line_number = first.line_number
-        number = f"first {len(lines)}" if more else str(len(lines))
+        first_of = "The first " if more else ""
         listed = "\n".join(f"line {other.line_number}: {other.found}" for other in others)
-        remedy = f"{first.remedy}\nThe {number} malformed lines are this one and:\n{listed}"
+        remedy = (
+            f"{first.remedy}\n{first_of}{len(lines)} malformed lines; after this one:\n{listed}"
+        )
         DataError.__init__(self, first.place, first.found, remedy)
 
 

@@ -27,6 +27,15 @@ def number(value: float | None, spec: str = ".3f") -> str:
     return text.replace("-", "−").replace("%", " %")
 
 
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share of one, in percent.
+
+    >>> percent(0.954), percent(0.0312, 1)
+    ('95 %', '3.1 %')
+    """
+    return number(share, f".{digits}%")
+
+
 def signed(value: float | None, digits: int = 3) -> str:
     """A difference, its sign written out.
 

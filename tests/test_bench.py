@@ -1,12 +1,16 @@
-"""The benchmark's jobs: their names in the help, and SoftRank's epoch beside attention rank's."""
+"""The benchmark's jobs, their names in the help, and the page and history of their rows."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from shuffleproof.core import bench
-from shuffleproof.core.bench import shell, softrank
+from shuffleproof.core.bench import machine, page, scaling, shell, softrank
+from shuffleproof.core.bench.machine import Machine
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.cli import work
 from shuffleproof.core.cli.arguments import BENCH_JOBS, main
 
 
@@ -50,3 +54,82 @@ def test_a_start_is_timed_by_its_least_cpu_seconds_beside_ceilings_and_peers(mon
     assert (by["help", "our ceiling"].ratio, by["help", "our ceiling"].floor) == (0.6, 1.0)
     assert by["help", "import ir_measures"].ratio == 1
     assert "not installed" in by["help", "import ranx"].note
+
+
+def row(job="a", ratio=3.0, **more):
+    return BenchRow(job, 1.0, ratio, "b", ratio, **({"floor": 2.0} | more))
+
+
+def run_of(rows, machine="cpu", *, quick=True):
+    here = Machine(machine, 2, 24, "", "3.11", "2.13")
+    return page.Run("2026-01-02T03:04:05+00:00", here, quick, {"memory (GB/s)": 9.5}, rows)
+
+
+def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path):
+    at = tmp_path / "BENCHMARKS.md"
+    gone = replace(row("gone"), ours=None, ratio=None, note="no GPU")
+    rows = [row(), row("slow", 1.5), row("free", floor=None), gone]
+    assert page.recorded(run_of(rows), at) == []
+    text = at.read_text()
+    for line in (
+        "| processor | cpu |", "| memory (GB/s) | 9.5 |",
+        "| a | 1 | b | 3 | 3.00 | 2.00 | – | met |",
+        "| slow | 1 | b | 1.5 | 1.50 | 2.00 | – | **missed** |", "- slow beside b: 1.50 of 2.00.",
+        "- gone: no GPU",
+    ):  # fmt: skip
+        assert line in text
+    assert "1 meet their floor, 1 do not, 1 have none, 1 were not measured" in page.summary(
+        run_of(rows), []
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "where", "named"),
+    [
+        (2.69, {}, True), (2.71, {}, False), (1.0, {"machine": "another"}, False),
+        (1.0, {"quick": False}, False),
+    ],
+)  # fmt: skip
+def test_what_lost_more_than_a_tenth_on_the_same_machine_is_named(tmp_path, now, where, named):
+    at = tmp_path / "BENCHMARKS.md"
+    page.recorded(run_of([row(ratio=5.0)]), at)
+    page.recorded(run_of([row(ratio=3.0)]), at)
+    slower = page.recorded(run_of([row(ratio=now)], **where), at)
+    assert bool(slower) == named
+    assert ("a beside b: 3 → 2.69 (10 % less than on 2026-01-02)." in at.read_text()) == named
+    assert len(page.history_of(at).read_text().splitlines()) == 3
+
+
+def test_a_job_without_a_peer_is_compared_by_its_share_of_the_limit(tmp_path):
+    at = tmp_path / "BENCHMARKS.md"
+    alone = replace(row(), ratio=None, peer=None, share_of_limit=0.5)
+    page.recorded(run_of([alone]), at)
+    assert page.recorded(run_of([replace(alone, share_of_limit=0.4)]), at)
+
+
+def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_path, monkeypatch):
+    at, ratios = tmp_path / "b.md", iter([3.0, 2.9, 2.0])
+    monkeypatch.setattr(work, "_jobs", lambda: {"shell": lambda _quick: [row(ratio=next(ratios))]})
+    monkeypatch.setattr(machine, "limits", dict)
+    asked = ["bench", "shell", "--quick", "--page", str(at)]
+    assert [main(asked) for _ in range(3)] == [0, 0, 1]
+    assert "a beside b: 2.9 → 2" in at.read_text()
+
+
+def test_every_step_of_scaling_is_timed_on_both_sizes(monkeypatch):
+    monkeypatch.setattr(scaling, "QUICK_QUERIES", 10)
+    monkeypatch.setattr(scaling, "TIMES", 2)
+    rows = scaling.scaling(quick=True)
+    assert {row.job.partition(",")[0] for row in rows} >= {"ingest", "open", "score", "study"}
+    assert all(row.ours > 0 and row.peer > 0 and "exponent" in row.note for row in rows)
+    assert all("at most 0.00 GiB" not in row.note for row in rows)
+
+
+def test_the_limits_of_this_machine_are_measured(monkeypatch):
+    monkeypatch.setattr(machine, "COPIED", 1 << 20)
+    monkeypatch.setattr(machine, "WRITTEN", 1 << 20)
+    found = machine.limits()
+    assert len(found) == 5
+    assert all(value > 0 for value in found.values())
+    assert machine.Machine.here() == machine.Machine.here()
+    assert machine.Machine.here().cores >= 1

@@ -19,7 +19,7 @@ from shuffleproof.app.figures.style import (
     yaxes,
 )
 from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import interval, number
+from shuffleproof.core.words import interval, number, percent
 
 ROW, FRAME = 42, 20
 """Pixels of a dial, and of the margins."""
@@ -105,7 +105,7 @@ def _numbers(row: Any) -> str:
     """A dial's value and interval, as they are written."""
     if row["dial"] in SHARES:
         bounds = interval(100 * row["low"], 100 * row["high"], ".1f")
-        return f"{number(row['value'], '.1%')} {bounds}"
+        return f"{percent(row['value'], 1)} {bounds}"
     return f"{number(row['value'])} {interval(row['low'], row['high'], '.3f')}"
 
 

@@ -8,6 +8,7 @@ from plotly.subplots import make_subplots
 
 from shuffleproof.app.figures.style import PALETTE, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
+from shuffleproof.core.words import percent
 
 PART_COLORS = {"train": PALETTE[0], "validation": PALETTE[4], "test": PALETTE[2]}
 PATTERNS = {"train": "", "validation": "/", "test": "."}
@@ -131,7 +132,7 @@ def labels_alt(counts: pd.DataFrame) -> str:
     for part, rows in counts.groupby("part", sort=False):
         total = max(rows.documents.sum(), 1)
         shares = ", ".join(
-            f"{label:g} {documents / total:.0%}" for label, documents in _pairs_of(rows)
+            f"{label:g} {percent(documents / total)}" for label, documents in _pairs_of(rows)
         )
         words.append(f"{part}: {shares}")
     return "Bars of the share of documents by label. " + "; ".join(words) + "."
@@ -152,7 +153,7 @@ def feature_alt(bins: pd.DataFrame, name: str) -> str:
     for part, rows in bins.groupby("part", sort=False):
         most, low, high = max(zip(rows.share, rows.low, rows.high, strict=True))
         words.append(
-            f"{part}: {rows.low.min():.4g} to {rows.high.max():.4g}, most ({most:.0%}) "
+            f"{part}: {rows.low.min():.4g} to {rows.high.max():.4g}, most ({percent(most)}) "
             f"between {low:.4g} and {high:.4g}"
         )
     return f"Histograms of {name}. " + "; ".join(words) + "."

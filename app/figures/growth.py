@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures import query_noise
 from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import interval, signed
+from shuffleproof.core.words import interval, percent, signed
 
 
 @plain_text
@@ -30,6 +30,7 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
         for _, row in own.iterrows()
     ]
     return (
-        f"Change of {measure} where {own['share'].max():.0%} of the documents came after training, "
+        f"Change of {measure} where {percent(own['share'].max())} of the documents came after "
+        "training, "
         f"with 95 % intervals: {'; '.join(said)}."
     )

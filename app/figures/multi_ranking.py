@@ -18,7 +18,7 @@ from shuffleproof.app.figures.style import (
 )
 from shuffleproof.app.figures.text import in_words, label_of, plain_text
 from shuffleproof.core.rankers.name import named, without_presets
-from shuffleproof.core.words import signed
+from shuffleproof.core.words import percent, signed
 
 ROW, FRAME = 21, 96
 """Pixels of a condition, and of axis and margins."""
@@ -202,6 +202,6 @@ def path(plane: np.ndarray, explained: tuple[float, float]) -> go.Figure:
         )
     )  # fmt: skip
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
-    xaxes(figure, title=f"component 1 ({explained[0]:.0%})")
-    yaxes(figure, title=f"component 2 ({explained[1]:.0%})")
+    xaxes(figure, title=f"component 1 ({percent(explained[0])})")
+    yaxes(figure, title=f"component 2 ({percent(explained[1])})")
     return figure

@@ -8,7 +8,16 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import beside, laid_out, put, written, xaxes, yaxes
+from shuffleproof.app.figures.style import (
+    INK,
+    PALE_GAIN_LOSS,
+    beside,
+    laid_out,
+    put,
+    written,
+    xaxes,
+    yaxes,
+)
 from shuffleproof.app.figures.text import escaped, in_words, plain_text
 from shuffleproof.core.perturb.registry import attacked
 from shuffleproof.core.rankers.name import display_names
@@ -23,7 +32,7 @@ SLANT, LETTER = -45, 5.2
 UPRIGHT, MANY = -90, 5
 """So many rankers are named upright: slanted names would take the room of their columns."""
 
-LOSS = "PuOr_r"
+LOSS = list(PALE_GAIN_LOSS)
 """Loss is orange, gain is purple: both survive colour blindness."""
 
 """How attacks on one network begin; their heading says what they are."""
@@ -70,7 +79,7 @@ def losses(
             x=list(range(len(rankers))), y=list(range(len(rows))), z=values, zmin=-largest,
             zmax=largest, zmid=0, colorscale=LOSS, showscale=False, xgap=2, ygap=2,
             text=[[_printed(value) for value in row] for row in values],
-            texttemplate="%{text}", hoverinfo="skip", hoverongaps=False,
+            texttemplate="%{text}", textfont={"color": INK}, hoverinfo="skip", hoverongaps=False,
         )
     )  # fmt: skip
     figure.add_trace(_marks(frame, (at, rankers), measure))

@@ -8,7 +8,16 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from shuffleproof.app.figures.style import NAMES, laid_out, put, xaxes, yaxes
+from shuffleproof.app.figures.style import (
+    INK,
+    NAMES,
+    PALE,
+    PALE_FALL_RISE,
+    laid_out,
+    put,
+    xaxes,
+    yaxes,
+)
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import number
 
@@ -64,7 +73,9 @@ def sizes(frame: pd.DataFrame, shown: str) -> go.Figure:
     figure = _rows(frame, what) if one_each else _blocks(frame, what)
     xaxes(figure, type="category", showgrid=False)
     yaxes(figure, showgrid=False)
-    scale = {"colorscale": "Cividis"} if what.middle is None else {"colorscale": "RdBu", "cmid": 0}
+    scale: dict[str, Any] = {"colorscale": list(PALE)}
+    if what.middle is not None:
+        scale = {"colorscale": list(PALE_FALL_RISE), "cmid": what.middle}
     put(figure.layout, coloraxis=scale | {"showscale": False})
     return figure
 
@@ -118,7 +129,7 @@ def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) 
              for row in values.to_numpy(float)]  # fmt: skip
     return go.Heatmap(
         x=columns, y=rows, z=values.to_numpy(float), text=texts, texttemplate="%{text}",
-        coloraxis="coloraxis", xgap=2, ygap=2, hoverinfo="skip",
+        textfont={"color": INK}, coloraxis="coloraxis", xgap=2, ygap=2, hoverinfo="skip",
     )  # fmt: skip
 
 

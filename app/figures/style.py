@@ -22,6 +22,12 @@ PALETTE = (
     "#006EB4", "#D25A00", "#DC50FA", "#BE2850", "#F05AAA", "#468CFA", "#7828FA", "#5A6464",
     "#96500A", "#825096", "#C80ABE", "#509650", "#A050DC", "#AA82D2",
 )  # fmt: skip
+INK = "#000000"
+PALE = ("#F7FBFF", "#6BAED6")
+PALE_FALL_RISE = ("#F4A582", "#F7F7F7", "#92C5DE")
+PALE_GAIN_LOSS = ("#8073AC", "#B2ABD2", "#D8DAEB", "#F7F7F7", "#FEE0B6", "#FDB863", "#E08214")
+"""Scales of cells with numbers in them, which INK writes: 4.5 : 1 and more on every colour."""
+
 BRIGHTER = {"#7828FA": 1.02, "#5A6464": 1.03, "#96500A": 1.025, "#825096": 1.01}
 """What the channels of the colours below 3 : 1 on the dark page are multiplied by there."""
 

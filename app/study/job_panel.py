@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import pictures, services
+from shuffleproof.app import pictures, services, state
 from shuffleproof.app.jobs import act, before, far, queued, submit, table
 from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
@@ -121,8 +121,8 @@ def _jobs(panel: Panel, names: Collection[str], mine: Mine) -> list[Job]:
 def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     job = next((job for job in _jobs(panel, names, mine) if not job.ended), None)
     if job is None:
-        st.rerun()
-    assert job is not None  # noqa: S101 (rerun does not return)
+        state.draw_again()
+        return
     reached = far(job, table().history(job.id))
     waiting = job.state == "waiting"
     words = f"Waiting for a free worker, {queued(job)}" if waiting else f"Running: {reached.words}"

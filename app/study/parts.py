@@ -19,7 +19,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
-from shuffleproof.core.studies.sections import Headline
+from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Headline
 
 CLICKABLE = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]}
 """Of every picture that takes clicks."""
@@ -103,10 +103,9 @@ def convention(words: str, *more: str) -> None:
     st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
 
 
-LOSS, REGRET, MEAN = "loss", "regret", "mean"
 VIEWS: Mapping[str, tuple[str, str]] = {
     LOSS: ("Loss", "what each query loses, on average, with the 95 % interval that is tested"),
-    REGRET: ("Below the ceiling", "what the best order of the same documents has more"),
+    REGRET: ("Regret", "how far it stays below the best order of the same documents"),
     MEAN: ("Mean", "the measure itself, with 95 % intervals of each mean alone"),
 }
 """What curves can show; the first is the one that paired tests are about."""

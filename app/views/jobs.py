@@ -13,6 +13,7 @@ from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.execution.jobs import STATES, Job
+from shuffleproof.core.words import counted
 
 QUESTION = "What is running, what is queued, and how did the rest end?"
 SHOWN = 20
@@ -80,9 +81,12 @@ def _data(job: Job) -> str:
 
 
 def _hidden(count: int, data: str) -> None:
-    words = "1 job that ended is" if count == 1 else f"{count:,} jobs that ended are"
-    st.caption(told(f"{words} of other data sets than {data}, and not shown."))
-    st.button("Show all", on_click=st.session_state.update, args=({"every": True},))
+    ended = counted(count, "ended job")
+    st.caption(
+        told(f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden.")
+    )
+    if st.button("Show all", on_click=st.session_state.update, args=({"every": True},)):
+        st.rerun()  # the switch stands outside of what is drawn every second
 
 
 def _section(heading: str, found: list[Job]) -> None:

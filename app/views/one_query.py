@@ -46,7 +46,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     with controls:
         artefact = choice.study(stored, disturbed.short_words, disturbed.words)
         key, recipe = str(artefact.key), artefact.recipe
-        query = _query(key, notices)
+        query, worst = _query(key, notices)
         rankers = choice.rankers(disturbed.rankers(recipe), notices, key)
         steps = max(len(levels) for levels in disturbed.families(recipe).values()) - 1
         step = st.slider(
@@ -62,35 +62,38 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))
     with sentence:
-        parts.finding(sections.query_in_words(cells, query, measure))
+        answer, others = sections.query_in_words(cells, query, measure)
+        parts.finding(answer)
     if len(cells):
         losses = drawn(figure.losses, cells, sections.headed(cells["family"]), measure)
         alt = figure.alt_text(cells, measure)
         chart(losses, alt, MAP, CELL, place=drawing)
+        why = "The worst query of the study: no ranker loses as much in any other. "
         drawing.caption(
             told(
-                f"Change of {measure} of this query alone, mean of the draws. Levels: "
-                f"{', '.join(sections.levels_in_words(cells))}. Click a cell for its list."
+                f"{why if query == worst else ''}{others} Change of {measure} of this query "
+                f"alone, mean of the draws. Levels: {', '.join(sections.levels_in_words(cells))}. Click a cell for its list."
             )
         )
     _list(artefact, query, measure, cells)
 
 
-def _query(key: str, notices: DeltaGenerator) -> str:
-    """Draw the choice of the query, by default the one that loses most anywhere."""
+def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
+    """Draw the choice of the query; it, and the one that loses most anywhere, which is usual."""
     ids = [*map(str, opened.result(key).query_ids)]
     missing = state.absent("query", ids)
     usual = opened.computed(key, sections.most_changed)
     query = str(
         st.selectbox(
             "Query", **address.selectbox("query", address.named(*ids), usual),
-            help="A query of the test part; type to search.",
+            help="A query of the test part; type to search. Unless another is asked for, the "
+            "worst: the one in which some ranker loses most under any perturbation.",
         )
     )  # fmt: skip
     captions.said(query)
     with notices:
         state.instead("query", missing, query)
-    return query
+    return query, usual
 
 
 @st.fragment

@@ -53,7 +53,7 @@ def _own_data() -> None:
         "LETOR text (`2 qid:10 1:0.5 2:0.1 # id`), plain or compressed: one file, or a folder "
         "with train, validation and test."
     )
-    parts.link("data", "Upload files on the Data page", "upload_file")
+    parts.link("data", "Upload files on the Data page", "upload_file", {"view": "Add data"})
     st.caption("Or on the command line:")
     st.code("shuffleproof ingest my-folder --name mine", language="bash", wrap_lines=True)
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import address, opened, pictures, services, state
+from shuffleproof.app import address, opened, pictures, services, sidebar, state
 from shuffleproof.app.figures.projected import projected
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import chart, drawn
@@ -30,7 +30,10 @@ def page(titles: Mapping[str, str]) -> None:
         shown = opened.computed(key, sample_result.picture)
         if shown is not None:
             figure, alt = pictures.drawn(shown)
-            chart(drawn(projected, figure), alt, "presented picture", config=parts.PLAIN)
+            large = figure if sidebar.place() == "sidebar" else drawn(projected, figure)
+            chart(
+                large, alt, "presented picture", config=parts.PLAIN
+            )  # a telephone is no projector
     with st.container(horizontal=True, vertical_alignment="center", key="presenting"):
         for label, icon, step, shortcut in (
             ("Previous", "arrow_back", -1, "Left"), ("Next", "arrow_forward", 1, "Right"),

@@ -11,6 +11,7 @@ import numpy as np
 from shuffleproof.core.bench.result import BenchRow, compared, interleaved
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.words import percent
 
 PEER = "Seismic (approximate)"
 QUERY_CUT, HEAP_FACTOR = 10, 0.9
@@ -54,9 +55,11 @@ def approximate(index: SparseIndex, queries: SparseVectors, best: int) -> BenchR
         return [set(index.search(own, best).documents.tolist()) for own in single]
 
     pairs = list(zip(exactly(), approximately(), strict=True))
-    kept = np.mean([len(one & other) / max(1, len(one)) for one, other in pairs])
+    kept = float(np.mean([len(one & other) / max(1, len(one)) for one, other in pairs]))
     seconds = interleaved(exactly, approximately)
-    note = f"{len(queries)} queries one by one; it finds {kept:.1%} of the exact best {best}"
+    note = (
+        f"{len(queries)} queries one by one; it finds {percent(kept, 1)} of the exact best {best}"
+    )
     return compared("search", (seconds[0], seconds[1]), PEER, None, note)
 
 

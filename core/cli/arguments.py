@@ -27,8 +27,8 @@ INTERRUPTED = 130
 RUNS = "NDCG@10,AP,P@10,RR"
 BENCH_JOBS = (
     "dlcm-train", "figure3", "gpu-train", "gpu-score", "retrieval", "lambdamart", "mixed-lengths",
-    "ndcg", "parse", "reopen", "preferences", "rankboost", "ranksvm", "setrank-score",
-    "setrank-train", "shell", "softrank", "tuned",
+    "ndcg", "parse", "reopen", "preferences", "rankboost", "ranksvm",
+    "scaling", "setrank-score", "setrank-train", "shell", "softrank", "tuned",
 )  # fmt: skip
 """Of `core.bench`, whose modules load too much for a help text."""
 
@@ -667,6 +667,11 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     bench = _command(commands, "bench", "work:bench", "our speed beside a peer's, one run")
     bench.add_argument("jobs", nargs="*", help=f"all by default: {', '.join(BENCH_JOBS)}")
     bench.add_argument("--quick", action="store_true", help="small sizes")
+    bench.add_argument(
+        "--page", type=Path, metavar="FILE.md",
+        help="write it all on a page, with the machine and its limits, and a line into the history "
+        "beside it: what lost more than 10 % since the last run of this machine is named",
+    )  # fmt: skip
     demo = _command(commands, "demo", "work:demo", "the main job on the sample set, in minutes")
     demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")
     sample = _command(commands, "sample", "sample:sample", "make what sample_data ships")

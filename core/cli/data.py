@@ -89,7 +89,8 @@ def _beside(artefact: Artefact, store: Store, files: Sequence[SideFile]) -> tupl
 def _listed(findings: Sequence[doctor.Finding]) -> str:
     """Findings, a line each."""
     return "\n".join(
-        f"{finding.severity:<8} {finding.where or 'all'}: {finding.message}" for finding in findings
+        f"{one.severity:<8} {f'{one.part} {one.place}'.strip() or 'all'}: {one.message}"
+        for one in findings
     )
 
 

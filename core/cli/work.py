@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from subprocess import run
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
@@ -27,6 +27,9 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
 
+if TYPE_CHECKING:
+    from shuffleproof.core.bench.page import Slower
+
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 
 
@@ -40,7 +43,7 @@ PERMUTATIONS = 20
 
 
 def bench(arguments: argparse.Namespace) -> Answer:
-    """`bench`: every job's rows; a ratio below its floor makes the exit code 1."""
+    """`bench`: every job's rows; a ratio below its floor, or a slower job, makes the status 1."""
     chosen = arguments.jobs or list(BENCH_JOBS)
     unknown = [name for name in chosen if name not in BENCH_JOBS]
     if unknown:
@@ -52,7 +55,21 @@ def bench(arguments: argparse.Namespace) -> Answer:
         rows += jobs[name](arguments.quick)
         warn(f"{name}: {time.perf_counter() - start:.0f} s")
     missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
-    return Answer([asdict(row) for row in rows], exit_code=1 if missed else 0)
+    slower = _on_page(rows, arguments) if arguments.page else []
+    return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
+
+
+def _on_page(rows: list[BenchRow], arguments: argparse.Namespace) -> "list[Slower]":
+    """The rows on a page, beside the machine's limits; what has become slower."""
+    from shuffleproof.core.bench.machine import limits  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.bench.page import Run, recorded, summary  # noqa: PLC0415 (likewise)
+
+    run = Run.of(rows, limits(), quick=arguments.quick)
+    slower = recorded(run, arguments.page)
+    warn(f"{arguments.page}: {summary(run, slower)}")
+    for one in slower:
+        warn(one.text)
+    return slower
 
 
 def _jobs() -> dict[str, Callable[[bool], list[BenchRow]]]:

@@ -10,6 +10,8 @@ ACTIONS: dict[str, str] = {
     "can be measured here.",
     "shared-queries": "Split by query again: give one file to Add data, or `ingest FILE`, which "
     "puts no query into two parts.",
+    "huge-features": "Open the queries to see the values; correct what is a fault, else choose a "
+    "normalisation by quantiles or logarithm.",
     "order-leak": "Keep file-order out of the initial rankings; train one (LambdaMART), or shuffle "
     "the rows of each query.",
     "repeated-query-ids": "Give every list an id of its own: results by query name would join "
@@ -18,8 +20,6 @@ ACTIONS: dict[str, str] = {
     "unlike-features": "Compute these features for every part, or leave them out of all parts.",
     "shared-vectors": "Look whether the documents were copied between parts; if so, remove them "
     "from test.",
-    "huge-features": "Open the queries to see the values; correct what is a fault, else choose a "
-    "normalisation by quantiles or logarithm.",
     "sentinel-features": "Choose a normalisation by quantiles, or write what is missing as NULL "
     "and say what it becomes.",
     "high-labels": "Map the labels to grades of 0 to 4, or measure with linear gains.",
@@ -48,7 +48,7 @@ class Advice:
     Attributes:
         severity: the gravest of the findings.
         action: what to do; empty where nothing is to be done.
-        findings: in the order in which they were found.
+        findings: the gravest first, else in the order in which they were found.
     """
 
     severity: Severity
@@ -70,7 +70,9 @@ def advised(findings: Iterable[Finding]) -> tuple[Advice, ...]:
     ranks = {code: rank for rank, code in enumerate(ACTIONS)}
     made = {
         code: Advice(
-            min((one.severity for one in found), key=grave.index), ACTIONS[code], tuple(found)
+            min((one.severity for one in found), key=grave.index),
+            ACTIONS[code],
+            tuple(sorted(found, key=lambda one: grave.index(one.severity))),
         )
         for code, found in of.items()
     }

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from shuffleproof.core.words import percent
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -133,7 +135,8 @@ def sentence(match: Match, size: Size, subject: str) -> str:
             f"{size.documents:,} documents instead of {known.documents:,}: rows are missing."
         )
     share = size.queries / known.queries
-    text = f"{subject} {shape} like {known.name}, and {share:.1%} of its queries (whole: {whole})."
+    text = f"{subject} {shape} like {known.name}, and {percent(share, 1)} of its queries "
+    text += f"(whole: {whole})."
     names = " or ".join(other.name for other in match.others)
     return f"{text} It may as well be of {names}." if names else text
 

@@ -10,11 +10,12 @@ import numpy as np
 from shuffleproof.core.data import doctor_counts
 from shuffleproof.core.data.benchmarks import Size, likeliest, sentence
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, percent
 
 Severity = Literal["info", "warning", "problem"]
 LARGEST = float(np.finfo(np.float32).max)
 HUGE = 1e5
+SQUARED = float(np.sqrt(LARGEST))  # beyond it the square is no float32: no mean and deviation holds
 LEAK, STRONG_LEAK = 0.02, 0.1  # distance of the share of well-ordered pairs from one half
 FEW_FEATURES = 0.1  # share of a part's features that another part may lack, and no problem
 NAMED = 8  # queries and features named one by one
@@ -39,6 +40,12 @@ class Finding:
     where: str = ""
     part: str = ""
     queries: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """What `where` names beside the part, unless the message names it."""
+        place = self.where.removeprefix(self.part).strip()
+        return "" if place.lower() in self.message.lower() else place
 
 
 def summary(dataset: RankingDataset) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def examine_fold(fold: Fold) -> list[Finding]:
         known = len(again)
         if known:
             share = known / len(codes[name])
-            found = f"{counted(known, 'document')} of {name} ({share:.1%})"
+            found = f"{counted(known, 'document')} of {name} ({percent(share, 1)})"
             message = f"{found} {'has' if known == 1 else 'have'} the features of one in train."
             severity: Severity = "warning" if share > 0.01 else "info"
             places = _queries_of(parts[name], again)
@@ -161,7 +168,7 @@ def _named(kind: str, names: Sequence[object]) -> str:
 def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     labels = dataset.labels
     shares = ", ".join(
-        f"{label}: {count / max(dataset.documents, 1):.1%}"
+        f"{label}: {percent(count / max(dataset.documents, 1), 1)}"
         for label, count in list(summary(dataset)["labels"].items())[:NAMED]
     )
     yield Finding("label-histogram", "info", f"Labels and their shares: {shares}.")
@@ -214,7 +221,7 @@ def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Findi
     if len(none):
         share = len(none) / dataset.queries
         message = (
-            f"{len(none):,} of {counted(dataset.queries, 'query')} ({share:.0%}) "
+            f"{len(none):,} of {counted(dataset.queries, 'query')} ({percent(share)}) "
             f"{'has' if len(none) == 1 else 'have'} no relevant document; whether they "
             "count as 0, as 1 or not at all moves every mean."
         )
@@ -244,10 +251,11 @@ def _order(dataset: RankingDataset) -> Iterator[Finding]:
     ndcg, chance = doctor_counts.file_order_ndcg(dataset)
     severity, verdict = _leak(mean, low, high)
     if verdict == UNTOLD:
-        verdict += f"; {counted(needed, 'query')} would show a leak of {LEAK:.0%}"
+        verdict += f"; {counted(needed, 'query')} would show a leak of {percent(LEAK)}"
     message = (
-        f"In {mean:.1%} of the pairs of unlike labels the better document stands first (95 % "
-        f"interval {low:.1%} to {high:.1%} over {counted(len(shares), 'query')}; 50% by chance), "
+        f"In {percent(mean, 1)} of the pairs of unlike labels the better document stands first "
+        f"(95 % interval {percent(low, 1)} to {percent(high, 1)} over "
+        f"{counted(len(shares), 'query')}; 50 % by chance), "
         f"NDCG@10 of the file's order is {ndcg:.3f} against {chance:.3f} of random orders: "
         f"{verdict}."
     )
@@ -280,6 +288,7 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
     size = np.maximum(np.abs(low), np.abs(high))
     huge, top = (size > HUGE) & (size < LARGEST), size[size < LARGEST].max(initial=0)
     beyond = f"{HUGE:,.0f} (up to {top:.3g}); normalise"
+    grave: Severity = "problem" if top > SQUARED else "warning"
     missing = "the largest float32, which stands for 'no value'; normalise by quantiles"
     checks: list[tuple[str, Severity, np.ndarray, tuple[str, str]]] = [
         ("constant-features", "info", low == high,
@@ -288,13 +297,16 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
          ("never varies within a query: alone it ranks nothing",
           "never vary within a query: alone they rank nothing")),
         ("sentinel-features", "warning", size >= LARGEST, (f"holds {missing}", f"hold {missing}")),
-        ("huge-features", "warning", huge, (f"exceeds {beyond} it", f"exceed {beyond} them")),
+        ("huge-features", grave, huge, (f"exceeds {beyond} it", f"exceed {beyond} them")),
     ]  # fmt: skip
     for code, severity, chosen, (one, several) in checks:
         if chosen.any():
             some = ids[chosen].tolist()
             words = one if len(some) == 1 else several
-            message = f"{len(some):,} of {counted(len(ids), 'feature')} {words}."
+            who = _named("feature", some).capitalize()
+            if len(some) > NAMED:
+                who = f"{len(some):,} of {counted(len(ids), 'feature')}"
+            message = f"{who} {words}."
             places: tuple[int, ...] = ()
             if bound := {"huge-features": HUGE, "sentinel-features": LARGEST / 2}.get(code):
                 rows = _rows_beyond(dataset, np.flatnonzero(chosen), bound)
@@ -317,9 +329,9 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
     if len(rows):
         share = len(rows) / dataset.documents
         message = (
-            f"{counted(len(rows), 'document')} ({share:.1%}) have exactly the features of another "
-            f"one of their query ({counted(surplus, 'row')} more than vectors), {unlike:,} of them "
-            "among unlike labels: any ranker must tie them."
+            f"{counted(len(rows), 'document')} ({percent(share, 1)}) have exactly the features of "
+            f"another one of their query ({counted(surplus, 'row')} more than vectors), "
+            f"{unlike:,} of them among unlike labels: any ranker must tie them."
         )
         queries = _queries_of(dataset, rows)
         names = [dataset.query_ids[query] for query in queries]

@@ -22,7 +22,11 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies.differences import from_preset, from_usual_lists, in_words
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
+from shuffleproof.core.studies.kinds.preferences.sections import label as aggregator
+from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.methods import rankers_of
+from shuffleproof.core.studies.retriever_names import label as retriever
 from shuffleproof.core.words import counted
 
 KINDS = {
@@ -206,8 +210,18 @@ def summary_of(artefact: Artefact) -> str:
         quality = facts.get("valid", {}).get("NDCG@10")
         return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
     if artefact.key.kind == "study":
-        return f"on {facts.get('data', '?')}: {', '.join(rankers_of(recipe))}"
+        compared = ", ".join(_compared(recipe))
+        return f"on {facts.get('data', '?')}{f': {compared}' if compared else ''}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
+
+
+def _compared(recipe: Mapping[str, Any]) -> list[str]:
+    """What a study compares: rankers, else retrievers, else ways of aggregation."""
+    if recipe["kind"] == Sparsity.kind:
+        return [retriever(f"snrm@{recipe['preset']}")]
+    if recipe["kind"] == PreferenceAggregation.kind:
+        return [*map(aggregator, recipe["aggregators"])]
+    return rankers_of(recipe) or [retriever(name) for name in recipe.get("retrievers", ())]
 
 
 def _is_user_code(artefact: Artefact) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.words import percent
 
 POSTINGS, FREQUENCY, MATCHED, EMPTY = 2.0, 0.5, 0.9, 0.01
 """What a sparse index keeps to: the most postings a query over the number of documents, the most
@@ -61,17 +62,18 @@ class Gates:
     @property
     def failed(self) -> tuple[str, ...]:
         """The gates that it does not pass, in words."""
+        largest = percent(self.largest_document_frequency)
         said = {
             f"a query reads {self.postings_per_query_over_n:.1f} postings a document": (
                 self.postings_per_query_over_n > POSTINGS
             ),
-            f"a dimension is in {self.largest_document_frequency:.0%} of the documents": (
+            f"a dimension is in {largest} of the documents": (
                 self.largest_document_frequency > FREQUENCY
             ),
-            f"a query matches {self.matched_share:.0%} of the documents": (
+            f"a query matches {percent(self.matched_share)} of the documents": (
                 self.matched_share > MATCHED
             ),
-            f"{self.empty_share:.1%} of the texts are empty": self.empty_share >= EMPTY,
+            f"{percent(self.empty_share, 1)} of the texts are empty": self.empty_share >= EMPTY,
         }
         return tuple(words for words, fails in said.items() if fails)
 

@@ -74,7 +74,7 @@ def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tup
         form: one of FORMATS; empty: the first of them that there are documents and queries of.
 
     Raises:
-        DataError: there is no collection of that form.
+        DataError: there is no collection of that form, or a file that should be of one is no text.
     """
     kinds: dict[str, list[File]] = {name: [] for name in FORMATS}
     for file in files:
@@ -83,6 +83,9 @@ def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tup
     forms = [form] if form else list(FORMATS)
     whole_ones = [name for name in forms if {"documents", "queries"} <= _roles(kinds[name])]
     if not whole_ones:
+        for file in files:
+            if file.role and not file.first():
+                next(file.lines(), None)  # what cannot be read says why
         seen = ", ".join(sorted(file.name for file in files)[:8]) or "nothing"
         remedy = (
             "Wanted: a file of documents and one of queries (its name holds `quer`, `qry` or "
@@ -102,8 +105,6 @@ def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tup
         test = [one for one in judged if "test" in one.name] or judged[:1]
         notes.append(f"Several files of judgments ({names}); read: {test[0].name}.")
         judged = test[:1]
-    if not judged:
-        notes.append("No judgments: nothing can be measured.")
     return Files(chosen, parts["documents"], parts["queries"], judged), tuple(notes)
 
 

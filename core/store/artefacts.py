@@ -178,7 +178,10 @@ class Store:
         ]
         what = kind or "artefact"
         if not fitting:
-            raise ArtefactError(text, f"no such {what} in the store", self._names_of(kind))
+            found = (
+                f"it names a {named.kind}, no {what}" if named else f"no such {what} in the store"
+            )
+            raise ArtefactError(text, found, self._names_of(kind))
         if len(fitting) > 1:
             found = ", ".join(str(key) for key in fitting)
             raise ArtefactError(text, f"could be any of {found}", "Give more digits.")

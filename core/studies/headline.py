@@ -13,7 +13,7 @@ from jaxtyping import Float
 from shuffleproof.core.metrics.significance import adjusted
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.sections import Headline
-from shuffleproof.core.words import number
+from shuffleproof.core.words import percent
 
 Queries = Float[np.ndarray, " queries"]
 
@@ -136,7 +136,7 @@ def _named(loss: Loss) -> str:
 
 
 def _share(share: float) -> str:
-    return number(share, ".1%")
+    return percent(share, 1)
 
 
 def _loses(share: float) -> str:

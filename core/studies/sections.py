@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 STOPPED = "stopped"
 """The fact of a result whose time was up: seconds, trials done, and of how many."""
 
+LOSS, REGRET, MEAN = AXES = ("loss", "regret", "mean")
+"""What curves show: what is lost against the lists as they are, what the best order of the very
+documents shown has more, the measure itself."""
+
 UNDEFINED = "Under this convention the means are undefined: some queries have no relevant document."
 """The finding, where that is all there is to say."""
 
@@ -107,6 +111,7 @@ class View:
         symbols: the marks.
         family: that the headline is about; empty: all, of a figure its first.
         rankers: that the headline compares; none: all but the initial ranking.
+        axis: what the picture under the headline shows, of AXES; empty: the study's own first.
     """
 
     measures: Sequence[str] = ()
@@ -116,6 +121,7 @@ class View:
     symbols: str = "abcdefghijklmnopqrstuvwxyz"
     family: str = ""
     rankers: Sequence[str] = ()
+    axis: str = ""
 
     def compared(self, labels: Iterable[str]) -> list[str]:
         """The rankers of a study that its headline compares."""
@@ -143,15 +149,18 @@ def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Sect
     """Everything that a study says: the headline, what it is of where that is not all, the rest."""
     yield telling.headline(result, view)
     yield from map(Sentence, limits(result.facts))
-    yield from map(_named, telling.sections(result, view))
+    labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
+    for section in telling.sections(result, view):
+        yield _named(section, labels)
 
 
-def _named(section: Section) -> Section:
-    """A section whose sentences and headings call rankers by their names."""
+def _named(section: Section, labels: Sequence[str]) -> Section:
+    """A section whose sentences and headings call rankers by their names, no two alike."""
     if isinstance(section, Text):
-        return replace(section, text=named(section.text))
+        return replace(section, text=named(section.text, labels))
     if isinstance(section, Details):
-        return Details(named(section.title), [*map(named, section.lines)])
+        lines = [named(line, labels) for line in section.lines]
+        return Details(named(section.title, labels), lines)
     if isinstance(section, Picture):
         return replace(section, tables=[table.named for table in section.tables])
     return section.named

@@ -325,7 +325,7 @@ def test_ended_jobs_of_other_data_sets_are_counted_and_shown_on_demand(table):
     said = words(page)
     assert "Failed (1)" in said
     assert "here" in said
-    assert "1 job that ended is of other data sets than sample, and not shown." in said
+    assert "1 ended job of data sets other than sample is hidden." in said
     assert "Waiting (1)" in said, "what is under way is shown in any case"
     button(page, "Show all").click().run()
     assert "Failed (2)" in words(page)
@@ -354,3 +354,20 @@ def test_removing_a_failed_ingestion_removes_its_files(table):
     button(opened(jobs_script), "Remove").click().run()
     assert not table.jobs.list()
     assert not (table.store.root / "uploads" / upload).exists()
+
+
+def test_a_press_is_heard_while_the_jobs_change(table, monkeypatch):
+    """What watches the jobs stands above the page: it may not end the run that tells of a press."""
+    monkeypatch.setattr(jobs, "active", lambda: ((), True))
+
+    def script():
+        import streamlit as st
+
+        from shuffleproof.app import sidebar
+
+        sidebar.watch()
+        st.markdown(f"pressed: {st.button('Press')}")
+
+    page = opened(script)
+    button(page, "Press").click().run()
+    assert "pressed: True" in words(page)

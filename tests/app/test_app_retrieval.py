@@ -59,7 +59,8 @@ def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     best = latent.index.explain(latent.vectors([query]), documents[0])
     whole = sum(one.added for one in best)
     wanted = [
-        f"{' '.join(latent.terms_of(one.dimension))} ({one.added / whole:.0%})" for one in best[:3]
+        f"{' '.join(latent.terms_of(one.dimension))} ({100 * one.added / whole:.0f} %)"
+        for one in best[:3]
     ]
     assert frame["why"].iloc[0] == " · ".join(wanted)
     assert f"Its first document shares with the query: {' · '.join(wanted)}." in words(page)

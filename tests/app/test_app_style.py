@@ -12,7 +12,11 @@ from shuffleproof.app.figures.style import (
     BRIGHTER,
     DASHES,
     FURTHER,
+    INK,
     KNOWN,
+    PALE,
+    PALE_FALL_RISE,
+    PALE_GAIN_LOSS,
     PALETTE,
     REFERENCE,
     shapes,
@@ -85,6 +89,21 @@ BLIND = {
     "tritan": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
 }
 """What is seen of linear sRGB (Machado, Oliveira & Fernandes, 2009, severity 1)."""
+
+
+@pytest.mark.parametrize("scale", [PALE, PALE_FALL_RISE, PALE_GAIN_LOSS])
+def test_numbers_in_cells_are_read_on_every_colour_of_their_scale(scale):
+    """WCAG 2.2 asks 4.5 : 1 of text."""
+    parts = np.array([[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in scale])
+    places = np.linspace(0, len(scale) - 1, 200)
+    between = np.stack([np.interp(places, range(len(scale)), part) for part in parts.T], axis=1)
+    colors = [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in between.astype(int)]
+    luminance = np.array((0.2126, 0.7152, 0.0722))
+    ground, ink = (
+        np.array([to_linear(one) for one in colors]) @ luminance,
+        to_linear(INK) @ luminance,
+    )
+    assert ((ground + 0.05) / (ink + 0.05)).min() >= 4.5
 
 
 def test_colours_are_seen_on_light_and_dark_pages():

@@ -357,7 +357,7 @@ def test_what_is_trained_already_is_found_at_once(own):
     page.number_input(key="dlcm.small.training.epochs").set_value(1).run()
     page.number_input(key="dlcm.small.training.steps_per_epoch").set_value(3).run()
     said = words(page)
-    assert "Nothing had to be trained" in said
+    assert "All of this is trained already" in said
     assert "Trained already" in said
     assert train_button(page).disabled
 

@@ -35,6 +35,23 @@ def test_each_area_opens_and_shows_its_pages_and_no_others(visitor):
         assert sorted(shown) == sorted([*inside, *others])
 
 
+def test_back_leads_to_the_page_before_and_forward_to_the_one_after(visitor):
+    page = visitor.page
+    visitor.go("")
+    areas = ["Data", "Stress tests", "Results"]
+    for area in areas:
+        links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
+        links.filter(has_text=area).click()
+        page.wait_for_url(f"**/{SECTIONS[area][0].path}?**")
+        visitor.drawn()
+    for path in ("perturbations", "data"):
+        page.go_back()
+        page.wait_for_url(f"**/{path}?**")
+        visitor.drawn()
+    page.go_forward()
+    page.wait_for_url("**/perturbations?**")
+
+
 def test_on_telephones_too(chromium, server):
     with browser.fresh(chromium, server) as visitor:
         context = chromium.new_context(

@@ -64,7 +64,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     page.get_by_role("radio", name="small").click()
     visitor.drawn()
     visitor.press("Train 2 rankers")
-    page.get_by_text("Nothing had to be trained").wait_for(timeout=PATIENCE)
+    page.get_by_text("All of this is trained already").wait_for(timeout=PATIENCE)
     page.get_by_text("is best at epoch").wait_for()
     page.get_by_role("link", name="Stress tests").click()
     visitor.drawn()
@@ -190,7 +190,7 @@ def test_killed_worker_and_killed_server_lose_nothing(visitor, uploaded, server)
         visitor.lost()
         server.start(dict(os.environ))
     going = page.get_by_text(f"of at most {LONG} epochs")
-    going.or_(page.get_by_text("Nothing had to be trained")).or_(
+    going.or_(page.get_by_text("All of this is trained already")).or_(
         page.get_by_text("is best at epoch")
     ).first.wait_for()  # a fast machine has ended it by now
     until(lambda: job().ended, 120)

@@ -167,4 +167,4 @@ def test_geometry_draws_what_it_is_given():
     path = dots.path(np.array([[0.0, 1.0], [2.0, 3.0]]), (0.75, 0.25))
     assert list(path.data[0].x) == [0.0, 2.0]
     assert list(path.data[0].text) == ["1", "2"]
-    assert "75%" in path.layout.xaxis.title.text
+    assert "75 %" in path.layout.xaxis.title.text

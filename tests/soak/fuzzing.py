@@ -250,7 +250,7 @@ def _judged(attempt: Attempt, generator: np.random.Generator, room: Path) -> tup
 def lacking(error: ShuffleproofError) -> str:
     """What a refusal lacks for a person to act on it; empty if nothing."""
     text = str(error)
-    lines = text.split("\n") if "malformed lines are this one and:\n" in text else [text]
+    lines = text.split("\n") if "malformed lines; after this one:\n" in text else [text]
     if not all(line.isprintable() for line in lines):
         return "control characters"
     if max(map(len, lines)) > LONGEST_MESSAGE:

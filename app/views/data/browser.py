@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 from shuffleproof.app import address, captions, data_sets, services
 from shuffleproof.app.figures import distributions
@@ -11,11 +12,15 @@ from shuffleproof.app.study import parts
 from shuffleproof.core.data import browse
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding
+from shuffleproof.core.data.examination import Examination
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, number
 
 FIRST_FEATURES = 6
+VALUES = ("lowest", "5 %", "median", "95 %", "highest", "mean")
+BEYOND = 2**53
+"""A table of Streamlit's shows no greater number: it then stands there as text."""
 ANY = "any"
 TABLE = 320
 SETTINGS = {
@@ -188,12 +193,8 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     )
 
 
-def features(_name: str, artefact: Artefact) -> None:
-    """Draw the distribution of every feature, and one large."""
-    examination = data_sets.examined(artefact)
-    if examination is None:
-        st.info("The Facts tab examines this data set first.")
-        return
+def features(artefact: Artefact, examination: Examination) -> None:
+    """Draw the distribution of every feature, and one large: first one that is marked as huge."""
     part = chosen_part()
     table = data_sets.feature_table(examination, data_sets.PART_OF[part])
     if table.empty:
@@ -205,7 +206,15 @@ def features(_name: str, artefact: Artefact) -> None:
     ways = ["high", "low"]
     best = np.select([quality[way] > quality[other] for way, other in (ways, ways[::-1])], ways, "")
     table.insert(2, "first", pd.Series(best, quality.index).loc[table.feature].to_numpy())
-    chosen = st.selectbox("Feature", table.feature.tolist(), key="feature", bind="query-params")
+    marked = table.feature[table.marks.str.contains("huge|largest")].tolist()
+    chosen = int(
+        st.selectbox(
+            "Feature", **address.selectbox(
+                "feature", {each: (str(each),) for each in table.feature.tolist()},
+                next(iter(marked), int(table.feature.iloc[0])), of=f"{artefact.key} {part}",
+            ),
+        )
+    )  # fmt: skip
     bins = data_sets.feature_bins(examination, chosen)
     alt = distributions.feature_alt(bins, f"feature {chosen}")
     figure = distributions.feature(bins, f"feature {chosen}")
@@ -217,10 +226,13 @@ def features(_name: str, artefact: Artefact) -> None:
         alt = distributions.feature_alt(by_label, f"feature {chosen} by label")
         figure = distributions.feature(by_label, f"feature {chosen}")
         st.plotly_chart(figure, key="feature by label", config=parts.PLAIN, alt=alt)
+    for name in VALUES:
+        if table[name].abs().max() > BEYOND:
+            table[name] = [number(value, ".4g") for value in table[name]]
     st.dataframe(
         table,
         hide_index=True,
-        height=TABLE + 120,
+        height=TABLE + 120 if len(table) > 12 else "auto",
         column_config={
             "values": st.column_config.BarChartColumn(
                 "values", y_min=0, width="medium", color="gray"
@@ -235,7 +247,9 @@ def features(_name: str, artefact: Artefact) -> None:
             "zeros": st.column_config.NumberColumn("zeros", format="percent"),
             **{
                 name: st.column_config.NumberColumn(name, format="%.4g")
-                for name in ("lowest", "5 %", "median", "95 %", "highest", "mean")
+                if is_numeric_dtype(table[name])
+                else st.column_config.TextColumn(name, alignment="right")
+                for name in VALUES
             },
         },
     )
@@ -261,7 +275,8 @@ def _as_ranker(quality: pd.DataFrame, feature: int) -> str:
 def _sentence(table: pd.DataFrame, feature: int, part: str) -> str:
     facts = table[table.feature == feature].iloc[0]
     marked = table[table.marks != ""]
-    text = f"Feature {feature} runs from {facts.lowest:.4g} to {facts.highest:.4g} in {part}"
+    low, high = number(facts.lowest, ".4g"), number(facts.highest, ".4g")
+    text = f"Feature {feature} runs from {low} to {high} in {part}"
     text += f" ({facts.marks})" if facts.marks else ""
     if marked.empty:
         return f"{text}; no feature of this part is constant or huge."

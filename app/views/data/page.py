@@ -26,7 +26,7 @@ from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import finished
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, listed
 
 QUESTION = "What is in this data, and what in it could mislead a study?"
 TABS = ("Facts", "Queries", "Features", "Side by side", "Add data", "Manage")
@@ -52,14 +52,14 @@ def _tab(title: str) -> None:
         drawn = {
             "Facts": _facts,
             "Queries": data_browser.queries,
-            "Features": data_browser.features,
+            "Features": _features,
             "Manage": _manage,
         }
         drawn[title](name, services.data_set(name))
 
 
 def _facts(name: str, artefact: Artefact) -> None:
-    examined = data_sets.examined(artefact) or _examine(artefact)
+    examined = _examined(artefact)
     if examined is None:
         return
     st.markdown(f"**{escaped(data_sets.headline(name, examined))}**")
@@ -77,6 +77,16 @@ def _facts(name: str, artefact: Artefact) -> None:
     with st.expander("Every fact"):
         words = data_sets.facts(artefact, examined)
         st.dataframe({"fact": list(words), "value": list(words.values())}, hide_index=True)
+
+
+def _features(_name: str, artefact: Artefact) -> None:
+    examined = _examined(artefact)
+    if examined is not None:
+        data_browser.features(artefact, examined)
+
+
+def _examined(artefact: Artefact) -> Examination | None:
+    return data_sets.examined(artefact) or _examine(artefact)
 
 
 def _examine(artefact: Artefact) -> Examination | None:
@@ -101,7 +111,7 @@ def _examine(artefact: Artefact) -> Examination | None:
 
 def _wait(artefact: Artefact) -> None:
     if data_sets.examined(artefact) is not None:
-        st.rerun()
+        state.draw_again()
     st.progress(0.0, text="Examining …")
 
 
@@ -123,17 +133,22 @@ def _findings(examined: Examination, notes: list[str]) -> None:
 
 
 def _advice(one: Advice) -> None:
-    """What was found of one kind, part by part, and what to do about it."""
-    for place, finding in enumerate(one.findings):
-        _finding(finding, f"{finding.code} {place}")
+    """What was found of one kind: of the part where it is gravest, what to do, the other parts."""
+    first, *others = one.findings
+    _finding(first, f"{first.code} 0")
     if one.action:
         st.markdown(f":material/arrow_forward: {escaped(one.action)}")
+    if others:
+        parts_too = listed([data_sets.WORDS[each.part] for each in others])
+        with st.expander(f"Likewise in {parts_too}"):
+            for place, finding in enumerate(others, 1):
+                _finding(finding, f"{finding.code} {place}")
 
 
 def _finding(finding: Finding, key: str) -> None:
     words, door = st.columns([5, 1], vertical_alignment="center")
     part = f"**{data_sets.WORDS[finding.part]}**: " if finding.part else ""
-    where = "" if finding.queries or not finding.where else f" ({escaped(finding.where)})"
+    where = "" if finding.queries or not finding.place else f" ({escaped(finding.place)})"
     words.markdown(f"{parts.SEVERITIES[finding.severity]} {part}{escaped(finding.message)}{where}")
     if finding.queries:
         door.button(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from shuffleproof.app import address, jobs, received, services, uploads
+from shuffleproof.app import address, jobs, received, services, state, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
@@ -45,28 +45,35 @@ def section() -> None:
         f"Up to {received.limit()} MB a file here; `shuffleproof ingest` reads files of any size."
     )
     name = st.text_input(
-        "Name", key="upload name", max_chars=60, persist_state="session", live=True,
+        "Name", key="upload name", max_chars=255, persist_state="session", live=True,
         help="What you will call this data: 1 to 60 letters, digits, blanks and . _ + @ = -",
     )  # fmt: skip
     below = st.container()
     way = st.segmented_control(
-        "How it comes", list(WAYS), default="Files of each part", required=True,
+        "What you have", list(WAYS), default="Files of each part", required=True,
         key="upload way", persist_state="session",
     )  # fmt: skip
     fault = _name_fault(name.strip())
     if fault:
         below.error(refusal(fault))
     how = WAYS[way or "Files of each part"]
-    _choose(how)
+    faulty = _choose(how)
     draft = received.draft(DRAFT)
     alone = draft.alone if draft and how == PARTS else None
     reading = _reading((WHOLE,) if alone else how)
     unsorted = how == PARTS and not alone and bool(received.chosen(DRAFT, UNSORTED))
     here = alone or received.chosen(DRAFT, *how)
-    ready = bool(name.strip() and here) and not unsorted and not fault
-    words = "" if ready else fault or "A name and files are needed first."
-    words = "Choose the part of each file first." if unsorted else words
-    pressed = st.button("Import", type="primary", disabled=not ready, help=words)
+    reasons = {
+        "Give it a name.": not name.strip(),
+        "Choose the files.": not here,
+        "Choose the part of each file.": unsorted,
+        "The name above cannot be taken.": bool(fault),
+        "Correct or remove the file with the fault named above.": faulty,
+    }
+    words = " ".join(reason for reason, holds in reasons.items() if holds)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = st.button("Import", type="primary", disabled=bool(words))
+        st.caption(words)
     if pressed and draft:
         _submit(draft, how, name.strip(), reading)
 
@@ -81,13 +88,14 @@ def _name_fault(name: str) -> str:
     return ""
 
 
-def _choose(how: tuple[str, ...]) -> None:
-    """Draw the uploaders and what has been chosen so far."""
+def _choose(how: tuple[str, ...]) -> bool:
+    """Draw the uploaders and what has been chosen so far; whether a file cannot be imported."""
+    faulty = False
     if how == PARTS:
         label = "Files for training, validation (a fifth of training if none) and test"
         received.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
         for file in received.chosen(DRAFT, *PARTS, UNSORTED):
-            _sorted_file(file)
+            faulty |= _sorted_file(file)
         held = received.draft(DRAFT)
         if held and held.alone:
             st.info(
@@ -100,10 +108,11 @@ def _choose(how: tuple[str, ...]) -> None:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
         received.uploader(DRAFT, FOLDER, label, "directory")
     received.errors(DRAFT)
+    return faulty
 
 
-def _sorted_file(file: Spooled) -> None:
-    """One file with its part, which can be changed, and what is wrong with its first lines."""
+def _sorted_file(file: Spooled) -> bool:
+    """One file with its part, which can be changed; whether its first lines are faulty."""
     name, key = escaped(file.name), f"{file.part} {file.name}"
     words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
     words.markdown(f":material/description: {name} ({received.in_words(file.bytes)})")
@@ -121,6 +130,7 @@ def _sorted_file(file: Spooled) -> None:
     fault = held.fault(file, missing) if held else ""
     if fault:
         parts.long_error(fault)
+    return bool(fault)
 
 
 def _moved(file: Spooled) -> None:
@@ -210,7 +220,7 @@ def _under_way() -> None:
     before = st.session_state.get("upload running", 0)
     st.session_state["upload running"] = len(running)
     if len(running) < before or not running:
-        st.rerun()
+        state.draw_again()
 
 
 def _how_far(job: Job) -> tuple[float, str]:
@@ -232,7 +242,7 @@ def _result(job: Job) -> None:
         keys, named = set(job.result["artefacts"]), services.store().names().items()
         names = [name for name, key in named if f"{key.kind}-{key.digest}" in keys]
         with st.container(border=True):
-            st.markdown(f":material/check_circle: **{name}** is read in and examined.")
+            st.markdown(f":material/check_circle: **{name}** is imported and checked.")
             for each in names[:10]:
                 st.button(
                     f"Open {escaped(each)}", key=f"open {job.id} {each}", on_click=_open,

@@ -27,7 +27,7 @@ from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, he
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
 from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Picture
 from shuffleproof.core.studies.tables import Table, inferred
 from shuffleproof.core.words import counted
 
@@ -124,9 +124,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     within_reach = opened.computed(str(artefact.key), sections.has_regret, family, measure)
     with axis:
         what = (
-            parts.drawn_as(parts.REGRET, parts.LOSS, parts.MEAN, key="of_set")
-            if within_reach
-            else parts.drawn_as()
+            parts.drawn_as(REGRET, LOSS, MEAN, key="of_set") if within_reach else parts.drawn_as()
         )
     entry = disturbed.entry(family)
     if entry is not None:
@@ -134,10 +132,10 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         st.caption(told(f"{words} {sections.short_of(artefact.facts, [family])}"))
     summary = _summary(str(artefact.key), family, measure)
     shown, words = summary, measure
-    if what == parts.LOSS and len(summary):
+    if what == LOSS and len(summary):
         shown = _losses(str(artefact.key), family, measure)
         words = loss_in(measure)
-    elif what == parts.REGRET and len(summary):
+    elif what == REGRET and len(summary):
         shown = _regrets(str(artefact.key), family, measure)
         words = sections.below(measure)
     shown = shown[shown["ranker"].isin(rankers)]

@@ -29,7 +29,7 @@ from shuffleproof.core.studies.registry import PREFERENCE_STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture, View
 from shuffleproof.core.studies.tables import SHORT, Column, Table
-from shuffleproof.core.words import counted, number
+from shuffleproof.core.words import counted, number, percent
 
 NO_CYCLE = "none"
 FURTHER = {"bounds", "calibration", "calls"}
@@ -291,5 +291,5 @@ def words(artefact: Artefact) -> str:
     cyclic = facts["consistency"]["cyclic_rate"]
     return (
         f"{counted(facts['queries'], 'query')} · {counted(recipe['draws'], 'draw')} · "
-        f"{cyclic:.1%} of triads cyclic"
+        f"{percent(cyclic, 1)} of triads cyclic"
     )

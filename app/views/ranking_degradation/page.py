@@ -37,7 +37,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation.question import Ranking
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
-from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.studies.sections import LOSS, Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, p_value, signed
 
@@ -92,7 +92,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     summary = computed(key, StudyResult.summary, [measure])
     summary = summary[(summary.family == family) & summary.ranker.isin(rankers)]
     unit, shown, axis = disturbed.unit(family), summary, measure
-    if what == parts.LOSS:
+    if what == LOSS:
         losses = computed(key, sections.losses_of, family, measure)
         shown, axis = losses[losses.ranker.isin(rankers)], loss_in(measure)
     curves = drawn(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)

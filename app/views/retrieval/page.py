@@ -25,7 +25,7 @@ from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.retriever_names import label
 from shuffleproof.core.studies.sections import Finding, Picture, View
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, percent
 
 BEST, SNIPPET = 10, 160
 SIDES = {"left": "bm25", "right": "lsi"}
@@ -226,7 +226,7 @@ def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
     >>> _dimensions([{"terms": ["heat", "slab"], "share": 0.25}])
     'heat slab (25%)'
     """
-    return " · ".join(f"{' '.join(one['terms'])} ({one['share']:.0%})" for one in reasons)
+    return " · ".join(f"{' '.join(one['terms'])} ({percent(one['share'])})" for one in reasons)
 
 
 def _studies(name: str) -> None:

@@ -32,7 +32,7 @@ from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
 from shuffleproof.core.studies.paired import loss_in
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Picture
+from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
@@ -103,7 +103,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        what = parts.drawn_as(parts.LOSS, parts.REGRET, parts.MEAN)
+        what = parts.drawn_as(REGRET, LOSS, MEAN)
         home = _home(trained_on(artefact.recipe))
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.picture:
@@ -120,7 +120,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         short = sections.shorter(artefact.facts) or "every list is as long as asked"
         parts.convention(told(short), *map(named, artefact.facts["left_out"]))
     name = str(measure)
-    top.says(measures=(name,), rankers=rankers)
+    top.says(measures=(name,), rankers=rankers, axis=what)
     frame = computed(key, sections.curves, name)
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
@@ -146,9 +146,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _drawn(key: str, measure: str, what: str, means: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The rows that the picture shows, and what its axis is called."""
-    if what == parts.LOSS:
+    if what == LOSS:
         return computed(key, sections.losses_of, measure), loss_in(measure)
-    if what == parts.REGRET:
+    if what == REGRET:
         return computed(key, sections.regrets, measure), sections.below(measure)
     return means, measure
 

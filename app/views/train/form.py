@@ -22,6 +22,9 @@ from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.words import counted, duration
 
 OPENED = "settings opened"
+LONG = 1800.0
+"""Seconds of training from which on the button itself says how long it takes."""
+
 RUNS, DIGITS = "runs", 16
 """In addresses: the trainings whose curves are shown, and how much of their ids."""
 
@@ -47,9 +50,11 @@ def _form(data: Fitting) -> None:
         return
     lists, changes = _settings(lists, names, preset)
     plans = [training.planned(data, lists, name, preset, changes[name]) for name in names]
-    _costs(data, lists, plans)
+    together = _costs(data, lists, plans)
     wanted = [plan for plan in plans if not plan.there]
-    label = f"Train {len(wanted)} ranker{'s' if len(wanted) > 1 else ''}" if wanted else "Train"
+    label = f"Train {counted(len(wanted), 'ranker')}" if wanted else "Train"
+    if wanted and together[0] > LONG:
+        label += f" (takes {_span(*together)})"
     if st.button(label, type="primary", disabled=not wanted, key="train now"):
         _handed_in([training.parameters(data, lists, plan) for plan in wanted])
     _combined(data, lists)
@@ -213,8 +218,8 @@ def _fields(name: str, preset: str) -> dict[str, str]:
     return changes
 
 
-def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
-    """What the button will cost, before it is pressed."""
+def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> tuple[float, float]:
+    """What the button will cost, before it is pressed: in words, and seconds from and to."""
     lines = [f"- **{named(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
     wanted = [plan.cost for plan in plans if not plan.there]
     first = training.preparing(data, lists) if wanted else None
@@ -226,10 +231,11 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
     st.markdown("\n".join(lines))
     if not wanted:
         st.success(
-            "Nothing had to be trained: everything was in the store, and the table above has it.",
-            icon=":material/bolt:",
+            "All of this is trained already, and stands in the table above. Choose other rankers "
+            "or settings to train more.",
+            icon=":material/check:",
         )
-        return
+        return 0.0, 0.0
     rests = min(cost.measured for cost in wanted)
     basis = (
         f"It rests on {counted(rests, 'training')} like it on this machine."
@@ -238,9 +244,10 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> None:
     )
     side = training.at_once()
     slots = "one after the other" if side == 1 else f"{side} at a time"
-    span = _span(*training.together(wanted, first))
-    together = f"**Together {span}**, {slots}. " if len(wanted) > 1 or first else ""
-    st.caption(f"{together}{basis}")
+    low, high = training.together(wanted, first)
+    whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
+    st.caption(f"{whole}{basis}")
+    return low, high
 
 
 def _takes(plan: Planned) -> str:

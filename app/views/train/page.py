@@ -115,7 +115,9 @@ def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
             alt=losses_alt_text(shown),
         )
         best = shown.iloc[int(shown["value"].argmax())]
-        parts.finding(f"{best['label']} is best on the validation part, with {best['value']:.3f}.")
+        of = f"Of these {len(shown)}, " if 1 < len(shown) < len(frame) else ""
+        value = f"{best['value']:.3f}"
+        parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
         parts.convention(CONVENTION, "curves appear here while rankers are trained")
     if len(shown) < len(frame):
         _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
@@ -203,6 +205,7 @@ def _trained(data: Fitting, table: pd.DataFrame) -> None:
         return
     now = datetime.now(UTC)
     frame = runs.table(table, runs.tested(data.data))
+    frame = frame.sort_values("valid", ascending=False, kind="stable", ignore_index=True)
     frame["age"] = [age_in_words((now - made).total_seconds()) for made in frame["created"]]
     on_lists = frame.loc[~frame["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
     varying = len(set(on_lists)) > 1
@@ -211,6 +214,8 @@ def _trained(data: Fitting, table: pd.DataFrame) -> None:
     columns = (
         Column("ranker", "Ranker", NAME),
         Column("valid", "Validation NDCG@10", VALUE, f"Mean over seeds. {CONVENTION}"),
+        Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
+        *([Column("lists", "Lists", NAME, "How its lists were made.")] if varying else []),
         *([Column("valid_sd", "± sd", VALUE, spread)] if several else []),
         *([Column("test", "Test NDCG@10", VALUE, "From stored benchmarks.")] if tested else []),
         *([Column("test_sd", "± sd of test", VALUE, spread)] if tested and several else []),
@@ -218,8 +223,6 @@ def _trained(data: Fitting, table: pd.DataFrame) -> None:
         Column("size", "Size", COUNT, "Numbers of a network; else its trees or rounds."),
         Column("unit", "Counts"),
         Column("seconds", "Seconds", ",.1f", "To train it, mean over seeds."),
-        Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
-        *([Column("lists", "Lists", NAME, "How its lists were made.")] if varying else []),
         Column("age", "Made"),
         Column("key", "Key", help="Of the newest seed."),
     )

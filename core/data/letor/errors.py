@@ -17,9 +17,9 @@ from shuffleproof.core.errors import BadLinesError, DataError, LetorError, quote
 
 EXAMPLE = "A row reads: label qid:query feature:value … # comment."
 MESSAGES = {
-    sink.BAD_LABEL: ("the label is not a number of ordinary size", EXAMPLE),
+    sink.BAD_LABEL: ("the label is not a finite number", EXAMPLE),
     sink.NO_QUERY: (
-        "no qid:… behind the label",
+        "no qid:… after the label",
         EXAMPLE + " Where group sizes stand in a file of their own, put it beside this one, "
         "named like it with .query or .group.",
     ),
@@ -29,7 +29,7 @@ MESSAGES = {
     ),
     sink.LONG_QUERY: ("a query id of more than 255 bytes", EXAMPLE),
     sink.BAD_CELL: ("a cell that is not feature:value", EXAMPLE),
-    sink.BAD_VALUE: ("a value that is not a number", "Write a decimal number behind the colon."),
+    sink.BAD_VALUE: ("a value that is not a number", "Write a decimal number after the colon."),
     sink.INFINITE: (
         "an infinite value, or one beyond 1.8e308",
         "Replace it; values beyond 3.4e38 are cut to that, larger ones mean nothing.",
@@ -40,7 +40,7 @@ MESSAGES = {
         "Choose what it means: zero, mean or largest (--nulls).",
     ),
     sink.BARE_RETURN: LONE_RETURN,
-    sink.BAD_END: ("something behind the cells that is neither a cell nor # …", EXAMPLE),
+    sink.BAD_END: ("something after the cells that is neither a cell nor # …", EXAMPLE),
 }
 IN_CELLS = {sink.BAD_CELL, sink.BAD_VALUE, sink.INFINITE, sink.NULL_CELL, sink.BAD_END}
 """What is wrong with one cell, which is quoted: it may stand far behind the start of its line."""

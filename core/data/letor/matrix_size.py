@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from shuffleproof.core.data.letor.stream import Limits
+from shuffleproof.core.words import percent
 
 MEMORY = Path("/proc/meminfo")
 GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
@@ -40,6 +41,6 @@ class Room:
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
         return min(
             (self._limits.matrix_bytes, "the limit on a table"),
-            (self._free, f"{SHARE:.0%} of the memory that this machine has left"),
+            (self._free, f"{percent(SHARE)} of the memory that this machine has left"),
             (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
         )

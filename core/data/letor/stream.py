@@ -180,7 +180,7 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> t
             name,
             "binary data (a zero byte)",
             "LETOR text is expected of a data set (label qid:id 1:value …), else text: a table or "
-            "JSON lines; a packed file is named .gz or .zip.",
+            "JSON lines. A file named .gz or .zip must really be one.",
         )
     if head.startswith(UTF8_MARK):
         buffer[: got - 3] = buffer[3:got].copy()

@@ -102,7 +102,13 @@ def test_features_that_are_constant_huge_or_sentinels():
         ("huge-features", 4),
     ):
         assert found(findings, code).where == f"feature {feature}"
-        assert found(findings, code).message.startswith("1 of 5 features")
+        assert found(findings, code).message.startswith(f"Feature {feature} ")
+        assert not found(findings, code).place, "the message names it"
+    assert found(findings, "huge-features").severity == "warning"
+    features = features.copy()
+    features[5, 3] = -3e30
+    findings = doctor.examine(make(features, generator.integers(0, 3, 40), [10] * 4))
+    assert found(findings, "huge-features").severity == "problem", "its square is no float32"
     assert found(findings, "sentinel-features").queries == (0,)
     assert found(findings, "huge-features").queries == (0,)
     assert "see query 0" in found(findings, "huge-features").message
@@ -119,7 +125,7 @@ def test_queries_without_relevance_single_and_split():
     data = make(np.arange(8)[:, None], [0, 0, 1, 0, 0, 2, 0, 1], [1, 3, 2, 2])
     findings = doctor.examine(data, gathered=["2"])
     assert found(findings, "one-document-queries").where == "query 0"
-    assert "1 of 4 queries (25%)" in found(findings, "no-relevant").message
+    assert "1 of 4 queries (25 %)" in found(findings, "no-relevant").message
     assert found(findings, "split-queries").where == "query 2"
     assert "1 to 3 documents, median 2" in found(findings, "list-lengths").message
     twice = make(data.features, data.labels, [1, 3, 2, 2], query_ids=("a", "b", "a", "c"))
@@ -144,7 +150,7 @@ def test_parts_that_share_queries_and_documents(neutral):
     findings = doctor.examine_fold(Fold(half, rest, half))
     assert found(findings, "shared-queries").severity == "problem"
     assert "150 queries" in found(findings, "shared-queries").message
-    assert "(100.0%)" in found(findings, "shared-vectors").message
+    assert "(100.0 %)" in found(findings, "shared-vectors").message
 
 
 def test_sets_without_documents_are_examined():
@@ -187,9 +193,9 @@ def test_the_parts_together_are_compared_with_the_benchmarks_once():
     )
     assert (remark.part, remark.where) == ("", "")
     (remark,) = remarks(doctor.examine_fold(Fold(parts[0], parts[1], parts[0])))
-    assert "like MQ2008, and 80.1% of its queries" in remark.message  # a query counts once
+    assert "like MQ2008, and 80.1 % of its queries" in remark.message  # a query counts once
     (remark,) = remarks(doctor.examine_fold(Fold(sized(300, 12_000), *parts[1:])))
-    assert "like MQ2007, and 36.2%" in remark.message
+    assert "like MQ2007, and 36.2 %" in remark.message
     whole = sized(784, 15_211, 1_000)
     (remark,) = remarks(doctor.examine_fold(Fold(sized(500, 22_000), sized(4, 200, 500), whole)))
     assert remark.message.startswith("The test part has the size of MQ2008")
@@ -242,9 +248,11 @@ def test_published_facts():
     parts = [letor.read(DATA / f"mq2008/S{part}.txt.gz").dataset for part in (1, 2, 3, 4)]
     for part in parts:
         findings = doctor.examine(part)
-        assert found(findings, "constant-features").message.startswith("6 of 46")
+        assert found(findings, "constant-features").message.startswith(
+            "Features 6, 7, 8, 9, 10, 43 have"
+        )
         (remark,) = remarks(findings)
-        assert "like MQ2008, and 20.0% of its queries" in remark.message
+        assert "like MQ2008, and 20.0 % of its queries" in remark.message
     clue = [letor.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
     assert [doctor_counts.repeated(fold.dataset)[1] for fold in clue] == [65, 53, 51]
     web = letor.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset
@@ -289,8 +297,8 @@ def test_the_interval_of_the_order_is_labelled():
     generator = np.random.default_rng(1)
     few = make(generator.random((60, 2)), generator.integers(0, 4, 60), np.full(6, 10))
     message = found(doctor.examine(few), "order-leak").message
-    assert re.search(r"95 % interval [\d.]+% to [\d.]+% over 6 queries; 50% by chance", message)
-    assert re.search(r"cannot be told; [\d,]+ queries would show a leak of 2%", message)
+    assert re.search(r"95 % interval [\d.]+ % to [\d.]+ % over 6 queries; 50 % by chance", message)
+    assert re.search(r"cannot be told; [\d,]+ queries would show a leak of 2 %", message)
 
 
 @pytest.mark.parametrize(

@@ -42,10 +42,10 @@ MALFORMED_LINES = {
     "missing qid": (GOOD + b"1 1:0.5 2:1\n", 3, "no qid"),
     "empty qid": (GOOD + b"1 qid: 1:0.5\n", 3, "no qid"),
     "long qid": (GOOD + b"1 qid:" + b"9" * 300 + b" 1:0.5\n", 3, "query id of more than 255"),
-    "label no number": (b"good qid:1 1:0.5\n", 1, "label is not a number"),
-    "label missing": (GOOD + b"qid:1 1:0.5\n", 3, "label is not a number"),
-    "label NaN": (GOOD + b"nan qid:1 1:0.5\n", 3, "label is not a number"),
-    "label huge": (GOOD + b"1e39 qid:1 1:0.5\n", 3, "label is not a number"),
+    "label no number": (b"good qid:1 1:0.5\n", 1, "label is not a finite number"),
+    "label missing": (GOOD + b"qid:1 1:0.5\n", 3, "label is not a finite number"),
+    "label NaN": (GOOD + b"nan qid:1 1:0.5\n", 3, "label is not a finite number"),
+    "label huge": (GOOD + b"1e39 qid:1 1:0.5\n", 3, "label is not a finite number"),
     "value no number": (GOOD + b"1 qid:1 1:0.5 2:abc\n", 3, "value that is not a number"),
     "value missing": (GOOD + b"1 qid:1 1:0.5 2: 3:1\n", 3, "value that is not a number"),
     "value with comma": (GOOD + b"1 qid:1 1:0,5\n", 3, "value that is not a number"),
@@ -62,8 +62,8 @@ MALFORMED_LINES = {
     "no colon": (GOOD + b"1 qid:1 1:1 22 3:1\n", 3, "not feature:value"),
     "million feature ids": (GOOD + b"1 qid:1 1:1 1000000:2\n", 3, "feature id above 65,536"),
     "endless feature id": (GOOD + b"1 qid:1 123456789012:2\n", 3, "feature id above 65,536"),
-    "negative feature id": (GOOD + b"1 qid:1 -3:2\n", 3, "behind the cells"),
-    "words behind cells": (GOOD + b"1 qid:1 1:1 docid = 3\n", 3, "behind the cells"),
+    "negative feature id": (GOOD + b"1 qid:1 -3:2\n", 3, "after the cells"),
+    "words behind cells": (GOOD + b"1 qid:1 1:1 docid = 3\n", 3, "after the cells"),
     "million characters": (GOOD + b"1 qid:1 1:" + b"1" * 1_000_000 + b"\n", 3, "more than 524,288"),
     "million letters": (b"x" * 1_000_000, 1, "more than 524,288"),
     "million of comment": (GOOD + b"1 qid:1 1:1 #" + b"x" * 1_000_000, 3, "more than 524,288"),
@@ -78,15 +78,15 @@ MALFORMED_LINES = {
         1,
         "a carriage return that ends no",
     ),
-    "label beyond float32": (GOOD + b"3.4028236e38 qid:1 1:1\n", 3, "label is not a number"),
+    "label beyond float32": (GOOD + b"3.4028236e38 qid:1 1:1\n", 3, "label is not a finite number"),
     "label on the edge": (
         GOOD + b"3.40282356779733661637539395458142568447e38 qid:1 1:1\n",
         3,
         "label is not a",
     ),
-    "no text at all": (b"PDF-1.4 whatever\n", 1, "label is not a number"),
+    "no text at all": (b"PDF-1.4 whatever\n", 1, "label is not a finite number"),
     "truncated": (GOOD + b"1 qid:1 1:0.5 2", 3, "not feature:value"),
-    "latin-1": (GOOD + "1 qid:1 1:0.5 überall\n".encode("latin-1"), 3, "behind the cells"),
+    "latin-1": (GOOD + "1 qid:1 1:0.5 überall\n".encode("latin-1"), 3, "after the cells"),
     "UTF-16 without mark": ("1 qid:1 1:1\n".encode("utf-16-le"), None, "zero byte"),
 }
 
@@ -201,7 +201,7 @@ def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
     with pytest.raises(LetorError, match=r":1: 49,999 .* 250 times the text read"):
         letor.read(io.BytesIO(hostile), name="wide")
     monkeypatch.setattr(matrix_size, "available", lambda: 1 << 20)
-    with pytest.raises(LetorError, match="80% of the memory that this machine has left"):
+    with pytest.raises(LetorError, match="80 % of the memory that this machine has left"):
         letor.read(io.BytesIO(MANY * 10 + wide))
 
 
@@ -277,4 +277,4 @@ def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
     assert room.bound(text) == (most, why)
     monkeypatch.setattr(matrix_size, "available", lambda: 1000)
     room = matrix_size.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
-    assert room.bound(text) == (800, "80% of the memory that this machine has left")
+    assert room.bound(text) == (800, "80 % of the memory that this machine has left")

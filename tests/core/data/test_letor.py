@@ -366,7 +366,7 @@ def test_published_null_cells():
 def test_every_malformed_line_up_to_the_twentieth_is_named_in_one_go(tmp_path):
     good = "1 qid:7 1:0.5 3:2 # x\n"
     wrong = {
-        2: ("x qid:7 1:1", "the label is not a number"),
+        2: ("x qid:7 1:1", "the label is not a finite number"),
         3: ("1 1:1", "no qid"),
         5: ("1 qid:8 " + "1:0.25 " * 1 + "2:" + "7" * 200 + "x", r"not a number \('2:777"),
         6: ("1 qid:8 3:1 1:2 3:4", "the same feature twice"),
@@ -383,9 +383,9 @@ def test_every_malformed_line_up_to_the_twentieth_is_named_in_one_go(tmp_path):
         for line, (_, words) in zip(caught.value.lines, wrong.values(), strict=True):
             assert re.search(words, line.found), line.found
         told = str(caught.value).splitlines()
-        assert told[0].startswith("some.txt:2: the label is not a number")
-        assert told[1] == "The 7 malformed lines are this one and:"
-        assert told[-1].startswith("line 11: something behind the cells")
+        assert told[0].startswith("some.txt:2: the label is not a finite number")
+        assert told[1] == "7 malformed lines; after this one:"
+        assert told[-1].startswith("line 11: something after the cells")
     with pytest.raises(LetorError, match="The first 20 malformed lines") as caught:
         parsed(good + "1 qid:8 1:x\n" * 40)
     assert len(caught.value.lines) == 20

@@ -168,7 +168,7 @@ def test_gates_by_their_definitions(index, documents, queries):
     assert gates.matched_share == pytest.approx(matched)
     assert gates.nonzeros_document == (documents > 0).sum(axis=1).mean()
     assert gates.nonzeros_query == (queries > 0).sum(axis=1).mean()
-    assert gates.failed == (f"{gates.empty_share:.1%} of the texts are empty",)
+    assert gates.failed == (f"{100 * gates.empty_share:.1f} % of the texts are empty",)
     assert not gates.dense_in_disguise
 
 
@@ -179,5 +179,5 @@ def test_what_reads_everything_is_dense_in_disguise_however_many_zeros_it_has():
     gates = Gates.of(SparseIndex.of(vectors), vectors)
     assert gates.dense_in_disguise
     assert gates.failed == (
-        "a dimension is in 100% of the documents", "a query matches 100% of the documents",
+        "a dimension is in 100 % of the documents", "a query matches 100 % of the documents",
     )  # fmt: skip

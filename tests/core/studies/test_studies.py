@@ -151,7 +151,7 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     assert (summary["mean"] <= summary.high).all()
     text = sections.finding(result, "transpositions", "NDCG@10")
     assert "by-feature keeps" in text
-    assert "initial ranking loses" in text
+    assert "The initial ranking loses" in text
     assert "below the undisturbed initial ranking from level 0 " not in text
     only = sections.finding(result, "transpositions", "NDCG@10", ["by-feature"])
     assert only == f"by-feature keeps {curve['by-feature'][0]:.3f} at every level."

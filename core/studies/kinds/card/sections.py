@@ -39,7 +39,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, interval, number
+from shuffleproof.core.words import counted, interval, number, percent
 
 AT_ONCE = 2**22
 """Query counts held at a time."""
@@ -308,7 +308,7 @@ def convention(result: StudyResult, measure: str) -> str:
         measure,
         len(result.query_ids),
         f"{counted(result.recipe['draws'], 'draw')} per level",
-        f"CVaR {number(RISK, '.0%')}, worst query, flips and moves at the last level",
+        f"CVaR {percent(RISK)}, worst query, flips and moves at the last level",
         f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
         f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
         FRONT,

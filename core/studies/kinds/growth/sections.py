@@ -27,7 +27,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, interval, listed, number, p_value, signed
+from shuffleproof.core.words import counted, interval, listed, number, p_value, percent, signed
 
 ALPHA = 0.05
 ALL = "all"
@@ -69,7 +69,7 @@ def headline(result: StudyResult, _view: View) -> Headline:
         return Headline("No retriever finds seen or unseen documents worse beyond chance.")
     return Headline(
         f"{label(last['retriever'])} loses most: {last['measure']} of {last['documents']} "
-        f"documents {signed(last['change'])} where {last['share']:.0%} came later."
+        f"documents {signed(last['change'])} where {percent(last['share'])} came later."
     )
 
 
@@ -100,7 +100,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
-    shares = ", ".join(f"{share:.0%}" for share in recipe["withheld"])
+    shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
     return (
         f"Retrievers are {'; '.join(told)}. Of the documents {shares}, drawn anew in "
         f"{counted(recipe['seeds'], 'seed')}, are withheld from training and vocabulary and then "
@@ -219,7 +219,7 @@ def findings(result: StudyResult) -> list[str]:
             test = f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
             if row["documents"] == UNSEEN or (row["documents"] == SEEN and row["p"] <= ALPHA):
                 said.append(
-                    f"{label(name)}, where {row['share']:.0%} came later: {row['measure']} of "
+                    f"{label(name)}, where {percent(row['share'])} came later: {row['measure']} of "
                     f"{row['documents']} documents {number(row['mean'])} against "
                     f"{number(row['known'])} had it learnt all, {signed(row['change'])} {test}."
                 )
@@ -231,7 +231,7 @@ def findings(result: StudyResult) -> list[str]:
                 )
     largest = words(result).sort_values("share").iloc[-1]
     said.append(
-        f"{largest['unknown']:.1%} of the words of later documents are new where "
-        f"{largest['share']:.0%} came later."
+        f"{percent(largest['unknown'], 1)} of the words of later documents are new where "
+        f"{percent(largest['share'])} came later."
     )
     return said

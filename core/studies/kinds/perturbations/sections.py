@@ -1,6 +1,7 @@
 """A study of perturbations, told: losses, whom attacks reach, what is left out."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -30,7 +31,12 @@ from shuffleproof.core.studies.sections import (
     Sentence,
     View,
 )
-from shuffleproof.core.words import counted, number, signed
+from shuffleproof.core.words import counted, listed, number, signed
+
+UNLIKE = (
+    "Families that add or remove documents stand apart: they change the best value within reach, "
+    "for every ranker alike."
+)
 
 LAST = "last"
 """At each family's last level, where nobody chooses another."""
@@ -45,7 +51,8 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = view.measure(result)
     last = condensed(losses(result, measure), LAST).dropna(subset=["loss"])
     last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
-    last = last[_of_same_documents(last["family"])]
+    same = _of_same_documents(last["family"])
+    apart, last = not same.all(), last[same]
     rows: list[Any] = list(last.itertuples())
     values = {
         (row.ranker, f"under {row.family} at {row.level:g}"): (
@@ -55,7 +62,8 @@ def headline(result: StudyResult, view: View) -> Headline:
         for row in rows
         if view.family in {"", row.family}
     }
-    return answers.headline(answers.losses(values))
+    said = answers.headline(answers.losses(values))
+    return replace(said, why=f"{said.why}. {UNLIKE}") if apart else said
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -492,10 +500,8 @@ def levels_in_words(cells: pd.DataFrame) -> list[str]:
     return [f"{family} {level:g}" for family, level in levels.items()]
 
 
-def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> str:
-    """Who loses most in one query, and how many rankers lose nothing.
-
-    As in the headline, families that change the set have no say beside others.
+def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, str]:
+    """Who loses most in one query and who nothing, then what is lost where the set changes.
 
     Args:
         cells: rows of `of_query`, one a ranker and family.
@@ -503,20 +509,24 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> str:
         measure: that is lost.
     """
     own = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
-    own = own[_of_same_documents(own["family"])]
     if own.empty:
-        return f"Query {query}: no value of {measure} is known here."
-    lost = own.groupby("ranker", sort=False)["loss"].max()
-    worst: Any = own.iloc[int(own["loss"].argmax())]
+        return f"Query {query}: no value of {measure} is known here.", ""
+    same = _of_same_documents(own["family"])
+    kept = own[same]
+    worst: Any = kept.iloc[int(kept["loss"].argmax())]
+    others = _with_others(own[~same], measure)
+    others = f"{others.removeprefix('. ')}." if others else ""
     if worst["loss"] <= 0:
-        return f"Query {query}: no ranker loses {measure} under any of them."
-    unharmed = int((lost <= 0).sum())
-    return (
-        f"Query {query}: {worst['ranker']} loses most under {worst['family']} at "
-        f"{worst['level']:g}: {signed(-worst['loss'])} {measure} ({number(worst['as_is'])} → "
-        f"{number(worst['value'])}); {unharmed or 'none'} of {counted(len(lost), 'ranker')} "
-        "without any loss."
+        return f"Query {query}: no ranker loses {measure}.", others
+    lost = kept.groupby("ranker", sort=False)["loss"].max()
+    unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
+    nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
+    change = f"{number(worst['as_is'])} → {number(worst['value'])}"
+    answer = (
+        f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} {measure} under "
+        f"{worst['family']} at {worst['level']:g} ({change}){nothing if unharmed else ''}."
     )
+    return answer, others
 
 
 def most_changed(result: StudyResult) -> str:
@@ -538,28 +548,49 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
 
 
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
-    """What the losses amount to, in words."""
+    """What the losses amount to, in words: as the headline has it, then where the set changes."""
     own = [name for name in rankers if name != INITIAL] or list(rankers)
     found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
     if found.empty:
         return ""
-    count = len(set(found["family"]))
-    families = f"{count} {'families' if count != 1 else 'family'}"
-    words = f"At {STRENGTHS[strength]}, over {families}: "
+    same = _of_same_documents(found["family"])
+    count = found.loc[same, "family"].nunique()
+    families = counted(count, "family", "families")
+    leave = "leave" if count > 1 else "leaves"
+    alike = "" if same.all() else f" that {leave} the documents as they are"
+    words = f"At {STRENGTHS[strength]}, over {families}{alike}: "
+    words += _largest(found[same], measure)
+    return f"{words}{_with_others(found[~same], measure)}."
+
+
+def _largest(found: pd.DataFrame, measure: str) -> str:
+    """The largest loss, whose largest is least, and whom nothing harms."""
     worst: Any = found.iloc[int(found["loss"].argmax())]
     if worst["loss"] <= 0:
-        return f"{words}no ranker loses {measure} under any of them."
-    at = "" if np.isnan(worst["level"]) else f" at {worst['level']:g}"
-    words += f"the largest loss is {worst['ranker']}'s under {worst['family']}{at} "
+        return f"no ranker loses {measure} under any of them"
+    words = f"the largest loss is {worst['ranker']}'s {_where(worst)} "
     words += f"({signed(-worst['loss'])} {measure})"
     lost = found.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
     if len(lost) > 1 and lost.iloc[0] > 0:
-        least = f"{lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
-        words += f"; {least}"
+        words += f"; {lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
-    if unharmed:
-        words += f"; nothing here harms {', '.join(unharmed)}"
-    return f"{words}."
+    return f"{words}; nothing here harms {', '.join(unharmed)}" if unharmed else words
+
+
+def _with_others(found: pd.DataFrame, measure: str) -> str:
+    """The largest loss where the set of documents changes, and why it stands apart."""
+    if found.empty or found["loss"].max() <= 0:
+        return ""
+    worst: Any = found.iloc[int(found["loss"].argmax())]
+    return (
+        f". {UNLIKE} There the largest loss is {worst['ranker']}'s {_where(worst)} "
+        f"({signed(-worst['loss'])} {measure})"
+    )
+
+
+def _where(point: Any) -> str:
+    at = "" if np.isnan(point["level"]) else f" at {point['level']:g}"
+    return f"under {point['family']}{at}"
 
 
 def _over_draws(values: Any) -> Any:

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, listed, number
+from shuffleproof.core.words import counted, listed, number, percent
 
 AGGREGATOR = Column("aggregator", "Aggregator")
 DISTURBANCE = Column("disturbance", "Disturbance")
@@ -153,9 +153,9 @@ def headline(result: StudyResult, view: View) -> Headline:
     if lost.empty:
         return Headline("No query has a preference.")
     worst, least = str(lost.idxmax()), str(lost.idxmin())
-    text = f"{label(worst)} loses {lost[worst]:.0%} of its agreement to "
+    text = f"{label(worst)} loses {percent(lost[worst])} of its agreement to "
     text += f"{DISTURBANCES[family].title.lower()} at {level:g}"
-    text += f"; {label(least)} {lost[least]:.0%}." if least != worst else "."
+    text += f"; {label(least)} {percent(lost[least])}." if least != worst else "."
     most = float(lost[worst])
     tier = SURVIVES if most < SMALL else BENDS if most < LARGE else BREAKS
     return Headline(text, tier, "by the mean share of agreement that the worst of them loses")
@@ -338,7 +338,7 @@ def _preferences(result: StudyResult) -> str:
     facts = result.facts["consistency"]
     text = (
         f"{counted(facts['pairs'], 'pair')} of {counted(facts['items'], 'item')} in "
-        f"{counted(len(result.query_ids), 'query')}: {facts['cyclic_rate']:.1%} of "
+        f"{counted(len(result.query_ids), 'query')}: {percent(facts['cyclic_rate'], 1)} of "
         f"{counted(facts['triads'], 'triad')} are cyclic"
     )
     return f"{text}, so no order agrees with all." if facts["cyclic_triads"] else f"{text}."
@@ -390,7 +390,8 @@ def _calls(result: StudyResult) -> str:
     few = frame[frame["level"] == frame["level"].min()]
     best = _first(few, "mean")
     return (
-        f"With {few['level'].iloc[0]:.0%} of the pairs asked {best['aggregator']} agrees most "
+        f"With {percent(few['level'].iloc[0])} of the pairs asked {best['aggregator']} agrees "
+        "most "
         f"({number(best['mean'])})."
     )
 

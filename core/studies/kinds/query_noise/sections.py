@@ -25,7 +25,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, interval, listed, p_value, signed
+from shuffleproof.core.words import counted, interval, listed, p_value, percent, signed
 
 ALPHA = 0.05
 NOISE = (
@@ -99,7 +99,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
-    shares = ", ".join(f"{level:.0%}" for level in recipe["levels"])
+    shares = ", ".join(f"{percent(level)}" for level in recipe["levels"])
     what = listed([KINDS[kind][1] for kind in recipe["noise"]])
     return (
         f"Retrievers are {'; '.join(told)}, each with its best {DEPTH:,} documents. Their queries "
@@ -167,7 +167,7 @@ def _worst(result: StudyResult, measure: str) -> pd.DataFrame:
 
 def _noise(row: Any) -> str:
     """A noise and its level in words."""
-    return f"{row['noise']} {row['level']:.0%}"
+    return f"{row['noise']} {percent(row['level'])}"
 
 
 def findings(result: StudyResult) -> list[str]:
@@ -185,7 +185,7 @@ def findings(result: StudyResult) -> list[str]:
     left = texts(result)
     left = left[left["empty"] > 0]
     said += [
-        f"{row['empty']:.1%} of the queries have no known word left under {_noise(row)}."
+        f"{percent(row['empty'], 1)} of the queries have no known word left under {_noise(row)}."
         for _, row in left.iterrows()
     ] or ["No noise leaves a query without a word that the collection knows."]
     return said
@@ -205,7 +205,7 @@ def _of_order(result: StudyResult, measure: str) -> list[str]:
         if name not in still:
             most = own[own["retriever"] == name].sort_values("change", key=abs).iloc[-1]
             parts.append(
-                f"change {label(name)} by {signed(most['change'])} at {most['level']:.0%} "
+                f"change {label(name)} by {signed(most['change'])} at {percent(most['level'])} "
                 f"({p_value(most['p'])})"
             )
     return [f"{Measure.parse(measure)}: shuffled words {listed(parts)}."]

@@ -42,7 +42,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, interval, listed, number, p_value, signed
+from shuffleproof.core.words import counted, interval, listed, number, p_value, percent, signed
 
 Queries = Float64[np.ndarray, " queries"]
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), float("nan"), 0)
@@ -91,7 +91,7 @@ def finding(
     curves = [curve for _, curve in shown.groupby("ranker", sort=False)]
     falling = sorted((curve for curve in curves if np.ptp(curve["mean"]) > 0), key=_gain)
     kept = "; ".join(
-        f"{curve['ranker'].iloc[0]} keeps {curve['mean'].iloc[0]:.3f} at every level"
+        f"{_subject(curve)} keeps {curve['mean'].iloc[0]:.3f} at every level"
         for curve in curves
         if np.ptp(curve["mean"]) == 0
     )
@@ -112,15 +112,20 @@ def _gain(curve: pd.DataFrame) -> float:
 
 
 def _sentence(curve: pd.DataFrame, family: str, noise: str) -> str:
-    label, start, gain = curve["ranker"].iloc[0], curve["mean"].iloc[0], _gain(curve)
-    level = curve["level"].iloc[-1]
+    start, gain, level = curve["mean"].iloc[0], _gain(curve), curve["level"].iloc[-1]
     verb = "gains" if gain > 0 else "loses"
-    share = f" ({number(abs(gain) / start, '.1%')})" if start else ""
-    text = f"{label} {verb} {number(abs(gain))}{share} {_by(family, level)}"
+    share = f" ({percent(abs(gain) / start, 1)})" if start else ""
+    text = f"{_subject(curve)} {verb} {number(abs(gain))}{share} {_by(family, level)}"
     if noise:
         return f"{text}, {noise}."
     tested = curve["difference"].notna().any()
     return f"{text} and is {_where_below(curve)}." if tested else f"{text}."
+
+
+def _subject(curve: pd.DataFrame) -> str:
+    """Whose curve it is, as it begins a sentence."""
+    label = str(curve["ranker"].iloc[0])
+    return f"The {label}" if label == INITIAL else label
 
 
 def _by(family: str, level: float) -> str:
@@ -294,13 +299,15 @@ def headline(result: StudyResult, view: View) -> Headline:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     summary = result.summarised(view.measures)
+    several = len(set(summary["measure"])) > 1
     for (name, of), group in summary.groupby(["family", "measure"], sort=False):
         family, measure = str(name), str(of)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
         yield Picture("curves", partial(_lost, result, family, measure))
         yield Picture("curves", (summary, family, measure, unit), [table])
-        yield Finding(finding(result, family, measure))
+        beginning = f"{measure}: " if several else ""
+        yield Finding(f"{beginning}{finding(result, family, measure)}")
         yield Convention(Measure.parse(measure).convention())
         yield Sentence(claimed(claim(result, family, measure)))
         yield Sentence(of_order(result, family, measure))

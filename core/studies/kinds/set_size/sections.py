@@ -17,13 +17,14 @@ from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import rising
+from shuffleproof.core.studies.headline import Queries, losses
 from shuffleproof.core.studies.headline import headline as of_losses
-from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
 from shuffleproof.core.studies.paired import loss_in, paired
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
+    REGRET,
     Convention,
     Finding,
     Headline,
@@ -71,16 +72,33 @@ DROPS = (
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Who loses most from the smallest size it was trained on to the largest, and who least."""
+    """Who loses most from the smallest size it was trained on to the largest, and who least.
+
+    It is told of what the picture shows: of how far rankers fall below the ceiling, which is the
+    same question at every size, or of the measure itself, which more relevant documents raise.
+    """
     measure, ends = view.measure(result), _ends(result)
+    best = _best(result, measure) if view.axis in {"", REGRET} else {}
+    words = "against the ceiling, {} to {} candidates" if best else "from {} to {} candidates"
     values = {}
     for label in view.compared(ends):
         home, away = ends[label]
-        values[label, f"from {home} to {away} candidates"] = (
-            result.per_query(label, str(home), float(home), measure),
-            result.per_query(label, str(home), float(away), measure),
+        before, after = (
+            result.per_query(label, str(home), float(size), measure) for size in (home, away)
         )
+        risen = best[away] - best[home] if best else 0
+        values[label, words.format(home, away)] = before, after - risen
     return of_losses(losses(values))
+
+
+def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
+    """What the best order of the candidates has at every size, by query."""
+    trials = result.trials[result.trials["ranker"] == CEILING]
+    points = set(zip(trials["family"], trials["level"], strict=True))
+    return {
+        int(level): result.per_query(CEILING, str(family), float(level), measure)
+        for family, level in points
+    }
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -90,8 +108,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
         for words, shown in (
-            (loss_in(measure), losses_of(result, measure)),
             (below(measure), regrets(result, measure)),
+            (loss_in(measure), losses_of(result, measure)),
             (measure, frame),
         ):
             of_home = shown[shown["trained_on"].isin((ANY, str(home)))]
@@ -185,11 +203,7 @@ def regrets(result: StudyResult, measure: str) -> pd.DataFrame:
         paired by query. Empty where the study has no ceiling.
     """
     frame = curves(result, measure)
-    ceiling = frame[frame["ranker"] == CEILING]
-    best = {
-        int(size): result.per_query(*point, measure)
-        for size, point in zip(ceiling["size"], _points(ceiling), strict=True)
-    }
+    best = _best(result, measure)
     known = (frame["ranker"] != CEILING) & frame["size"].isin([*best])
     frame = frame[known].reset_index(drop=True)
     pairs = {

@@ -48,7 +48,7 @@ def test_what_a_match_means_is_a_sentence():
         f"{shape} and 1,692 queries as MQ2007, but 30,000 documents instead of 69,623: "
         "rows are missing."
     )
-    share = f"{shape} like MQ2007, and 50.0% of its queries {WHOLE}."
+    share = f"{shape} like MQ2007, and 50.0 % of its queries {WHOLE}."
     assert sentence(Match(known, "whole", "share"), size, "It has") == share
     others = (KNOWN["MQ2008"], KNOWN["Istella"])
     either = f"{share} It may as well be of MQ2008 or Istella."

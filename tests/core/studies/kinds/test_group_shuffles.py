@@ -19,7 +19,7 @@ from shuffleproof.core.metrics.significance import student
 from shuffleproof.core.progress import finished
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import display_names
+from shuffleproof.core.rankers.name import display_names, named
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, reproduce
@@ -235,7 +235,7 @@ def test_the_command_and_the_python_find_the_study_again(
     assert "With all pairs it is" in printed
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(workbench.store.root))
     exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
-    assert capsys.readouterr().out.strip() in printed
+    assert named(capsys.readouterr().out.strip()) in printed
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
     assert "--shuffles" in capsys.readouterr().err
 

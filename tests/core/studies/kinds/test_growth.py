@@ -159,7 +159,7 @@ def test_changes_are_paired_by_query_and_words_lose_nothing(result):
 
 def test_it_is_told_in_words_and_by_gates(result):
     said = sections.findings(result)
-    lsi_ = next(text for text in said if text.startswith("LSI, where 40% came later"))
+    lsi_ = next(text for text in said if text.startswith("LSI, where 40 % came later"))
     row = sections.changes(result).query(
         "retriever == 'lsi' and documents == 'unseen' and share == 0.4"
     )

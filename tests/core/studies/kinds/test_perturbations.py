@@ -527,10 +527,10 @@ def test_lists_without_an_initial_ranking_skip_the_families_of_it():
 
 LOSSES = pd.DataFrame(
     [
-        ("a", "f", 0.0, 0.0), ("a", "f", 1.0, 0.2), ("a", "f", 2.0, 0.1),
-        ("a", "g", 0.0, 0.0), ("a", "g", 5.0, -0.1),
-        ("b", "f", 0.0, 0.0), ("b", "f", 1.0, np.nan), ("b", "f", 2.0, 0.15),
-        ("b", "g", 5.0, 0.3),
+        ("a", "shuffle", 0.0, 0.0), ("a", "shuffle", 1.0, 0.2), ("a", "shuffle", 2.0, 0.1),
+        ("a", "mallows", 0.0, 0.0), ("a", "mallows", 5.0, -0.1),
+        ("b", "shuffle", 0.0, 0.0), ("b", "shuffle", 1.0, np.nan), ("b", "shuffle", 2.0, 0.15),
+        ("b", "mallows", 5.0, 0.3),
     ],
     columns=["ranker", "family", "level", "loss"],
 )  # fmt: skip
@@ -545,14 +545,14 @@ LOSSES = pd.DataFrame(
 )
 def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, least):
     found = sections.condensed(LOSSES, strength)
-    rows = [("a", "f"), ("a", "g"), ("b", "f"), ("b", "g")]
+    rows = [("a", "shuffle"), ("a", "mallows"), ("b", "shuffle"), ("b", "mallows")]
     assert list(zip(found.ranker, found.family, strict=True)) == rows
     np.testing.assert_array_equal(found.level, levels)
     assert found.loss.tolist() == pytest.approx([of_a, -0.1, 0.15, 0.3])
     words = sections.STRENGTHS[strength]
     assert sections.finding(LOSSES, "NDCG@10", ["a", "b"], strength) == (
-        f"At {words}, over 2 families: the largest loss is b's under g{at} (−0.300 NDCG@10); a's "
-        f"largest is the least ({least})."
+        f"At {words}, over 2 families: the largest loss is b's under mallows{at} (−0.300 NDCG@10); "
+        f"a's largest is the least ({least})."
     )
 
 
@@ -567,12 +567,20 @@ def test_the_trials_of_a_family_keep_their_values():
 
 def test_one_ranker_alone_is_compared_with_none():
     said = sections.finding(LOSSES, "NDCG@10", ["a"], "last")
-    assert said.endswith("the largest loss is a's under f at 2 (−0.100 NDCG@10).")
-    unharmed = LOSSES[LOSSES.family == "g"]
+    assert said.endswith("the largest loss is a's under shuffle at 2 (−0.100 NDCG@10).")
+    unharmed = LOSSES[LOSSES.family == "mallows"]
     said = sections.finding(unharmed, "NDCG@10", ["a", "b"], "last")
-    assert said.endswith("b's under g at 5 (−0.300 NDCG@10); nothing here harms a.")
+    assert said.endswith("b's under mallows at 5 (−0.300 NDCG@10); nothing here harms a.")
     said = sections.finding(unharmed, "NDCG@10", ["a"], "last")
     assert said.endswith("over 1 family: no ranker loses NDCG@10 under any of them.")
+
+
+def test_where_documents_leave_the_loss_is_told_apart():
+    cut = pd.DataFrame([("a", "cut", 0.5, 0.4)], columns=LOSSES.columns)
+    said = sections.finding(pd.concat([LOSSES, cut]), "NDCG@10", ["a", "b"], "last")
+    first, second = said.split(sections.UNLIKE)
+    assert "over 2 families that leave the documents as they are: the largest loss is b's" in first
+    assert second == " There the largest loss is a's under cut at 0.5 (−0.400 NDCG@10)."
 
 
 def test_the_command_prints_what_was_asked_in_that_order_and_levels_without_a_mean(

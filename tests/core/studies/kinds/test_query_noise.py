@@ -158,7 +158,7 @@ def test_queries_left_empty_are_counted_and_count(result, store):
     ]  # fmt: skip
     assert told.loc[("typos", 1.0), "empty"] == pytest.approx(np.mean(empty))
     said = sections.findings(result)
-    assert "100.0% of the queries have no known word left under drop 100%." in said
+    assert "100.0 % of the queries have no known word left under drop 100 %." in said
 
 
 def test_another_retriever_gets_the_same_queries_and_repeats_nothing(store, result, capsys):
@@ -178,7 +178,7 @@ def test_another_retriever_gets_the_same_queries_and_repeats_nothing(store, resu
 def test_the_headline_says_who_loses_most_or_that_nobody_does(result):
     said = sections.headline(result, View()).text
     assert "loses most: NDCG@20 −" in said
-    assert "under drop 100%" in said
+    assert "under drop 100 %" in said
     still = np.flatnonzero(result.trials.family == "none")
     calm = result.values.copy()
     for name in set(result.trials.ranker):

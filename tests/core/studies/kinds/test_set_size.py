@@ -25,6 +25,7 @@ from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.study import stabilities
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.table_text import terminal
 from shuffleproof.core.studies.workbench import Workbench, finished
 
@@ -271,6 +272,20 @@ def test_the_claim_is_told_by_two_paired_tests(means, verdict):
 def test_without_the_three_rankers_nothing_is_claimed(result):
     assert sections.claim(result, "NDCG@10") == {}
     assert "best possible order goes from" in sections.finding(result, "NDCG@10")
+
+
+@pytest.mark.parametrize(
+    ("axis", "text"),
+    [("", "loses 28.6 % against the ceiling"), ("regret", "loses 28.6 % against the ceiling"),
+     ("loss", "gains 14.3 %"), ("mean", "gains 14.3 %")],
+)  # fmt: skip
+def test_the_headline_is_about_what_the_picture_shows(axis, text):
+    """The value rises by .1 and the best within reach by .3: a gain, and a fall below the best."""
+    result = made({"dlcm": np.full(80, -0.1), set_size.CEILING: np.full(80, -0.3)})
+    result.values[:, 0, :] = np.repeat([[0.7], [0.8], [0.7], [1.0]], 80, axis=1)
+    told = sections.headline(result, View(rankers=("dlcm",), axis=axis))
+    assert text in told.text
+    assert told.tier == ("breaks" if "loses" in text else "survives")
 
 
 THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")

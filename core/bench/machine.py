@@ -1,0 +1,110 @@
+"""The machine that a benchmark ran on, and its own limits, measured in the same run."""
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from shuffleproof.core.bench.peak import MatrixProduct
+from shuffleproof.core.bench.result import interleaved
+
+COPIED, WRITTEN = 1 << 28, 1 << 28
+"""Bytes of the arrays that are copied, and of the file that is written and read."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What of a machine makes its figures its own.
+
+    Attributes:
+        processor: its model, as the system names it.
+        cores: that this process may use.
+        memory: in GiB.
+        device: the GPU's name; empty where there is none.
+        python: its version.
+        torch: its version.
+    """
+
+    processor: str
+    cores: int
+    memory: int
+    device: str
+    python: str
+    torch: str
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """This one."""
+        pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        device = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+        return cls(
+            _processor(), len(os.sched_getaffinity(0)), round(pages * size / 2**30), device,
+            platform.python_version(), version("torch"),
+        )  # fmt: skip
+
+    @property
+    def digest(self) -> str:
+        """What its lines of a history are known by: figures compare on the same machine alone."""
+        return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:12]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or platform.machine())
+
+
+def limits() -> dict[str, float]:
+    """What the machine does at best: products, memory and disk, by name and unit."""
+    single, half = (MatrixProduct(dtype) for dtype in (torch.float32, torch.bfloat16))
+    source = np.ones(COPIED // 8)
+    target = np.empty_like(source)
+    seconds = interleaved(single, half, lambda: np.copyto(target, source))
+    found = {
+        "product, float32 (Gflop/s)": single.rate(seconds[0]) / 1e9,
+        "product, bfloat16 (Gflop/s)": half.rate(seconds[1]) / 1e9,
+        "memory, copy (GB/s)": 2 * COPIED / seconds[2] / 1e9,
+    }
+    return found | _disk()
+
+
+def _disk() -> dict[str, float]:
+    content = os.urandom(WRITTEN)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "written"
+
+        def written() -> None:
+            with path.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+
+        def read() -> None:
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                while file.read(1 << 24):
+                    pass
+
+        rates = [WRITTEN / _least(step) / 1e6 for step in (written, read)]
+    return {"disk, written (MB/s)": rates[0], "disk, read (MB/s)": rates[1]}
+
+
+def _least(step: Callable[[], None], repeats: int = 3) -> float:
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        step()
+        taken.append(time.perf_counter() - start)
+    return min(taken)

@@ -1,0 +1,198 @@
+"""All rows of a benchmark as one page, and what has become slower since the last one.
+
+The page says the machine, its limits, and each job beside its peer. Beside it lies a history, a
+line of JSON a run. A job is compared with the last run of the same machine and size by its ratio to
+the peer, which ran in turns with it, so that a busy machine is no regression; a job without a peer
+by its share of the machine's limit.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.bench.machine import Machine
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.words import counted, number, percent
+
+VERSION = version("shuffleproof")
+
+SLOWER = 0.10
+"""Share of its last figure that a job may lose before it is called slower."""
+
+MET, MISSED, NO_FLOOR, ABSENT = "met", "**missed**", "no floor", "not measured"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the benchmark.
+
+    Attributes:
+        at: when, in ISO 8601.
+        machine: where.
+        quick: with small sizes.
+        limits: of the machine, by name and unit.
+        rows: of the jobs.
+    """
+
+    at: str
+    machine: Machine
+    quick: bool
+    limits: Mapping[str, float]
+    rows: Sequence[BenchRow]
+
+    @classmethod
+    def of(cls, rows: Sequence[BenchRow], limits: Mapping[str, float], *, quick: bool) -> "Run":
+        """The run that has just ended here."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(now, Machine.here(), quick, limits, rows)
+
+
+@dataclass(frozen=True)
+class Slower:
+    """A job that lost more than SLOWER of its figure since the last run of this machine."""
+
+    row: BenchRow
+    before: float
+    now: float
+    at: str
+
+    @property
+    def text(self) -> str:
+        """What became of it, in a sentence."""
+        lost = percent(1 - self.now / self.before)
+        return (
+            f"{self.row.job} beside {self.row.peer_name}: {number(self.before, '.3g')} → "
+            f"{number(self.now, '.3g')} ({lost} less than on {self.at[:10]})."
+        )
+
+
+def history_of(page: Path) -> Path:
+    """The file of the runs before, beside a page."""
+    return page.with_suffix(".history.jsonl")
+
+
+def recorded(run: Run, page: Path) -> list[Slower]:
+    """Write a run down: the page anew, a line of the history; what has become slower."""
+    history = history_of(page)
+    slower = slower_than_last(run, _lines(history))
+    page.write_text(told(run, slower), encoding="utf-8")
+    with history.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(_line(run), separators=(",", ":")) + "\n")
+    return slower
+
+
+def slower_than_last(run: Run, history: Iterable[Mapping[str, Any]]) -> list[Slower]:
+    """The jobs that lost more than SLOWER of what the last run of them on this machine had.
+
+    >>> machine = Machine("cpu", 2, 24, "", "3.11", "2.13")
+    >>> before = Run("2026-01-01", machine, False, {}, [BenchRow("a", 1.0, 3.0, "b", 3.0, None)])
+    >>> now = Run("2026-02-01", machine, False, {}, [BenchRow("a", 1.0, 2.0, "b", 2.0, None)])
+    >>> [one.text for one in slower_than_last(now, [_line(before)])]
+    ['a beside b: 3 → 2 (33 % less than on 2026-01-01).']
+    """
+    last: dict[tuple[str, str], tuple[float, str]] = {}
+    for line in history:
+        if (line["machine"], line["quick"]) == (run.machine.digest, run.quick):
+            for job, peer, figure in line["figures"]:
+                last[job, peer] = figure, line["at"]
+    found = []
+    for row in run.rows:
+        now = _figure(row)
+        before, at = last.get((row.job, row.peer_name), (None, ""))
+        if now is not None and before is not None and now < (1 - SLOWER) * before:
+            found.append(Slower(row, before, now, at))
+    return found
+
+
+def _figure(row: BenchRow) -> float | None:
+    """What is compared between runs: larger is better; None where nothing was measured."""
+    return row.share_of_limit if row.ratio is None else row.ratio
+
+
+def _line(run: Run) -> dict[str, Any]:
+    figures = [(row.job, row.peer_name, _figure(row)) for row in run.rows]
+    return {
+        "at": run.at, "version": VERSION, "machine": run.machine.digest, "quick": run.quick,
+        "limits": dict(run.limits),
+        "figures": [one for one in figures if one[2] is not None],
+    }  # fmt: skip
+
+
+def _lines(history: Path) -> list[dict[str, Any]]:
+    if not history.exists():
+        return []
+    return [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines() if line]
+
+
+def told(run: Run, slower: Sequence[Slower] = ()) -> str:
+    """The page, as Markdown."""
+    missed = [row for row in run.rows if verdict(row) == MISSED]
+    said = [f"- {row.job} beside {row.peer_name}: {_times(row.ratio)} of {_times(row.floor)}."
+            for row in missed]  # fmt: skip
+    sizes = "small sizes" if run.quick else "full sizes"
+    head = (
+        f"Version {VERSION}, {run.at[:10]}, {sizes}. Every job ran in turns with its peer; "
+        "seconds unless the job says otherwise. Written by `make bench`."
+    )
+    parts = [
+        "# Benchmarks",
+        head,
+        "## The machine",
+        _table(("", ""), [(name, str(value)) for name, value in asdict(run.machine).items()]),
+        "## Its limits",
+        _table(("limit", "measured"), [(name, number(value, ",.4g"))
+                                       for name, value in run.limits.items()]),
+        "## The jobs",
+        _table(
+            ("job", "ours", "peer", "peer's", "times better", "floor", "of the limit", "verdict"),
+            [_cells(row) for row in run.rows],
+        ),
+        "## Below their floor",
+        "\n".join(said) or "None.",
+        f"## More than {percent(SLOWER)} slower than the last run of this machine",
+        "\n".join(f"- {one.text}" for one in slower) or "None.",
+    ]  # fmt: skip
+    if notes := [row for row in run.rows if row.note]:
+        parts += ["## Notes", "\n".join(f"- {row.job}: {row.note}" for row in notes)]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdict(row: BenchRow) -> str:
+    """Whether a row meets its floor."""
+    if row.ours is None:
+        return ABSENT
+    if row.floor is None or row.ratio is None:
+        return NO_FLOOR
+    return MET if row.ratio >= row.floor else MISSED
+
+
+def summary(run: Run, slower: Sequence[Slower]) -> str:
+    """The page in a sentence."""
+    every = [verdict(row) for row in run.rows]
+    return (
+        f"{counted(len(every), 'row')}: {every.count(MET)} meet their floor, "
+        f"{every.count(MISSED)} do not, {every.count(NO_FLOOR)} have none, "
+        f"{every.count(ABSENT)} were not measured; "
+        f"{len(slower) or 'none'} slower than the last run of this machine."
+    )
+
+
+def _cells(row: BenchRow) -> tuple[str, ...]:
+    share = "–" if row.share_of_limit is None else percent(row.share_of_limit)
+    return (
+        row.job, number(row.ours, ".3g"), row.peer_name, number(row.peer, ".3g"),
+        _times(row.ratio), _times(row.floor), share, verdict(row),
+    )  # fmt: skip
+
+
+def _times(ratio: float | None) -> str:
+    return number(ratio, ".2f")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
