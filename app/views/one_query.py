@@ -69,10 +69,11 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         alt = figure.alt_text(cells, measure)
         chart(losses, alt, MAP, CELL, place=drawing)
         why = "The worst query of the study: no ranker loses as much in any other. "
+        levels = ", ".join(sections.levels_in_words(cells))
         drawing.caption(
             told(
                 f"{why if query == worst else ''}{others} Change of {measure} of this query "
-                f"alone, mean of the draws. Levels: {', '.join(sections.levels_in_words(cells))}. Click a cell for its list."
+                f"alone, mean of the draws. Levels: {levels}. Click a cell for its list."
             )
         )
     _list(artefact, query, measure, cells)
