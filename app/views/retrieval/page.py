@@ -224,7 +224,7 @@ def _dimensions(reasons: Sequence[Mapping[str, Any]]) -> str:
     """The dimensions that a document shares with the query, by their terms.
 
     >>> _dimensions([{"terms": ["heat", "slab"], "share": 0.25}])
-    'heat slab (25%)'
+    'heat slab (25 %)'
     """
     return " · ".join(f"{' '.join(one['terms'])} ({percent(one['share'])})" for one in reasons)
 
