@@ -128,7 +128,7 @@ def test_every_kind_has_a_page(kind):
     assert page, f"app/navigation.py has no page at {page_of(kind)}, which shows {kind}"
     assert page.about, f"app/navigation.py does not say what the page {page.path} is about"
     pins = {"study", "query"} & set(page.pins)  # some show a list, and find its study by it
-    assert pins, f"app/navigation.py: the address of {page.path} does not pin its study (STUDY)"
+    assert pins, f"app/navigation.py: the address of {page.path} does not pin its study"
 
 
 @pytest.mark.parametrize("kind", EVERY)
