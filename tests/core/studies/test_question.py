@@ -79,9 +79,11 @@ def room_of(question):
 
 
 @cache
-def shipped():
-    """The studies of the sample by kind."""
-    return {one.recipe["kind"]: one for one in Store(SAMPLE_FOLDER).artefacts("study")}
+def shipped(kind):
+    """The study of a kind that ships with the program."""
+    of_kind = [one for one in Store(SAMPLE_FOLDER).artefacts("study") if one.recipe["kind"] == kind]
+    assert of_kind, f"no {kind} ships with the program: `make sample` stores it"
+    return of_kind[0]
 
 
 def asked(kind):
@@ -135,7 +137,7 @@ def test_every_kind_has_a_page(kind):
 def test_every_kind_has_sample_test_and_words(kind):
     import shuffleproof
 
-    assert kind in shipped(), f"no {kind} ships with the program: `make sample` stores it"
+    assert shipped(kind)
     test = places.TESTS / f"core/studies/kinds/test_{room_of(EVERY[kind])}.py"
     assert test.exists(), f"{kind} has no test {test.relative_to(places.ROOT)}"
     assert "def test_" in test.read_text(encoding="utf-8"), f"{test.name} tests nothing"
@@ -147,14 +149,14 @@ def test_every_kind_has_sample_test_and_words(kind):
 
 @pytest.mark.parametrize("kind", sorted(set(EVERY) - UNCHANGING))
 def test_every_kind_tells_methods_what_it_does(kind):
-    study = shipped()[kind]
+    study = shipped(kind)
     told = methods.changed(study.recipe, study.facts)
     assert told, f"sections.py of {kind} has no `changed`, and its recipe no perturbations"
 
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_kind_that_shows_p_values_says_that_it_tests(kind):
-    result = StudyResult.open(shipped()[kind].path)
+    result = StudyResult.open(shipped(kind).path)
     told = EVERY[kind].telling().sections(result, View())
     keys = {column.key for one in told if isinstance(one, Table) for column in one.columns}
     tests = {key for key in keys if key == "p" or key.endswith("_p")}
