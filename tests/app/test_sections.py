@@ -20,11 +20,12 @@ from shuffleproof.core.studies.kinds.ranking_degradation import sections as rank
 from shuffleproof.core.studies.kinds.set_size import sections as set_size
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Finding, Picture, View
+from shuffleproof.core.studies.sections import Convention, Finding, Picture, View
 from tests.every_study import KINDS, RUNS
 from tests.golden import drawn
 
 UNDRAWN = {"invariance"}  # a certificate is a sentence and a row
+UNSAID = {"invariance", "benchmark", RUNS}  # no measure; said under the table
 SILENT = {"initial-rankings"}  # nothing is left out or exchanged in the study of the tests
 ELSEWHERE = {"attention", "invariance", RUNS}  # their pages show lists first, or other data
 
@@ -57,12 +58,15 @@ def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
     findings = [named(one.text) for one in sections if isinstance(one, Finding) and one.text]
     shown = [one for one in sections if isinstance(one, tables.Table)]
     drawings = [one for one in sections if isinstance(one, Picture)]
-    assert findings or kind in SILENT
-    assert shown
-    assert bool(drawings) == (kind not in UNDRAWN)
+    assert findings or kind in SILENT, f"the sections of {kind} find nothing: a `Finding`"
+    assert shown, f"the sections of {kind} have no `Table`"
+    assert drawings or kind in UNDRAWN, f"the sections of {kind} have no `Picture`"
+    said = kind in UNSAID or any(isinstance(one, Convention) and one.text for one in sections)
+    assert said, f"the sections of {kind} do not say what their numbers are: a `Convention`"
+    unknown = {one.name for one in drawings} - set(pictures.PICTURES)
+    assert not unknown, f"app/pictures.py does not draw {unknown}"
     page = report.report([artefact.path])
     assert page.count("<figure ") == len(drawings)
-    assert {one.name for one in drawings} <= set(pictures.PICTURES)
     printed = text_of(artefact)
     for text in findings:
         assert text in printed

@@ -10,6 +10,7 @@ import pytest
 from shuffleproof.app import opened as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
+from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
@@ -27,9 +28,16 @@ NO_FORM = {"invariance", "attention"}
 def _forms():
     for path, page in PAGES.items():
         if path in STUDIES and path not in NO_FORM:
-            own = importlib.import_module(page.draw.__module__)
-            alone = f"{page.draw.__module__.rpartition('.')[0]}.form"
-            yield path, own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
+            yield path, _form_of(page.draw)
+
+
+def _form_of(draw):
+    """Of a plain page, of the page's module, or of the module `form` beside it."""
+    if isinstance(draw, PlainPage):
+        return draw.form
+    own = importlib.import_module(draw.__module__)
+    alone = f"{draw.__module__.rpartition('.')[0]}.form"
+    return own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
 
 
 FORMS = dict(_forms())

@@ -49,7 +49,8 @@ MOVING_CELLS = {"gradient-sign", "column-shuffled"}
 
 
 def test_names_are_known_without_the_registry():
-    assert tuple(PERTURBATIONS) == NAMES
+    told = "core/perturb/names.py and the tables of families name others, or in another order"
+    assert tuple(PERTURBATIONS) == NAMES, told
 
 
 def judged_of(lengths=LENGTHS, *, rankings=2, ids=True, seed=0):
@@ -113,6 +114,7 @@ def arrays_of(judged):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_declares_itself_and_prints_back(family):
     entry = entry_of(family)
+    assert len(entry.summary.split()) > 2
     assert entry.summary.endswith(".")
     assert entry.source
     assert entry.unit
@@ -124,6 +126,9 @@ def test_declares_itself_and_prints_back(family):
         assert str(parse(str(change))) == str(change)
         assert change.changes == entry.changes
     assert levels_of(family)[0] == entry.unchanged
+    several = len(entry.default_levels) > 1
+    assert not several or entry.default_levels[0] == entry.unchanged, "lists as they are come first"
+    assert not entry.anew or "system" in entry.changes, "`anew` is of families of the system"
 
 
 def bounds_of(unit):
@@ -144,13 +149,15 @@ def test_what_a_level_means_is_tested_of_every_family():
     tests = " ".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in files)
     own = {name for name, entry in PERTURBATIONS.items() if "system" not in entry.changes}
     named = {name for name in own if re.search(rf"[\"+]{name}[\":@+]", tests)}
-    assert own - named == {"gradient-sign"}
+    missing = sorted(own - named - {"gradient-sign"})
+    assert not missing, f"none of {', '.join(files)} says what a level of {missing} means"
 
 
 @pytest.mark.parametrize("family", PERTURBATIONS)
 def test_levels_are_bounded_by_what_they_count(family):
     entry = entry_of(family)
-    assert (entry.low, entry.high, entry.whole) == bounds_of(entry.unit)
+    bounds = entry.low, entry.high, entry.whole
+    assert bounds == bounds_of(entry.unit), f"low, high, whole do not fit what {entry.unit} counts"
     at = entry.default_levels
     assert len(set(at)) == len(at)
     away = [abs(level - entry.unchanged) for level in at]
@@ -212,6 +219,34 @@ def test_what_is_not_declared_does_not_change(family):
             assert again.fingerprint == after.dataset.fingerprint
 
 
+def touched(judged, after):
+    """What of the input differs afterwards; of documents, those that are in both."""
+    row = origins(judged, after)
+    old = sources(judged.lists, after.lists.offsets, row)
+    shared = old >= 0
+    place, origin, now = old[shared], row[shared], after.lists.rows[shared]
+    same = {
+        "set": shared.all() and len(row) == len(judged.lists.rows),
+        "order": np.all(np.diff(place) > 0),
+        "ranking": np.array_equal(after.lists.prior[shared], judged.lists.prior[place]),
+        "features": np.array_equal(after.dataset.features[now], judged.dataset.features[origin]),
+        "labels": np.array_equal(after.dataset.labels[now], judged.dataset.labels[origin]),
+    }
+    return {name for name, alike in same.items() if not alike}
+
+
+@pytest.mark.parametrize("family", PERTURBATIONS)
+def test_what_is_declared_does_change(family):
+    judged, changes = judged_of(), PERTURBATIONS[family].changes
+    draws = [after for seed in range(3) for _, after in after_all(family, judged, seed)]
+    if "system" in changes:
+        assert changes == {"system"}
+        assert all(after is judged for after in draws), "a family of the system changes no input"
+        return
+    never = changes - set().union(*(touched(judged, after) for after in draws))
+    assert not never, f"it declares to change {sorted(never)}, and never does"
+
+
 @pytest.mark.parametrize("family", [*FAMILIES, "gradient-sign@dlcm", "cut:0.5+duplicates"])
 def test_a_document_joins_a_list_where_the_family_brings_some_and_nowhere_else(family):
     judged = judged_of()
@@ -219,7 +254,7 @@ def test_a_document_joins_a_list_where_the_family_brings_some_and_nowhere_else(f
         (sources(judged.lists, after.lists.offsets, origins(judged, after)) < 0).any()
         for _, after in after_all(family, judged)
     ]
-    assert any(joined) == entry_of(family).brings
+    assert any(joined) == entry_of(family).brings, "`brings` says whether a document may join"
 
 
 def test_no_family_is_silent_about_what_it_brings_and_how_far_it_reaches():
@@ -234,8 +269,8 @@ def test_the_unchanged_level_changes_nothing(family):
         assert entry.draws(entry.unchanged, 7) == (7 if entry.random_before else 1)
         return
     after = disturbed(armed(family, entry.unchanged, judged), judged, generator(0))
-    assert after is judged
-    assert entry.draws(entry.unchanged, 7) == 1
+    assert after is judged, "lists stay as they are at the level `unchanged`"
+    assert entry.draws(entry.unchanged, 7) == 1, "`random_before` is of chains"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -252,7 +287,8 @@ def test_same_generator_same_input_and_chance_is_declared(family):
         ours.shape == theirs.shape and np.array_equal(ours, theirs)
         for ours, theirs in zip(arrays_of(one), arrays_of(other), strict=True)
     )
-    assert alike == (not entry.random or "system" in entry.changes), "of these the rankers know"
+    drawn = entry.random and "system" not in entry.changes  # of these the rankers know
+    assert alike == (not drawn), "`random` says whether two draws may differ"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -299,7 +335,8 @@ def test_the_order_shown_has_no_say_in_what_is_drawn(family):
     assert np.array_equal(ours.dataset.features, theirs.dataset.features)
     assert np.array_equal(ours.dataset.labels, theirs.dataset.labels)
     for low, high in pairwise(ours.lists.offsets):
-        assert sorted(ours.lists.rows[low:high]) == sorted(theirs.lists.rows[low:high])
+        alike = sorted(ours.lists.rows[low:high]) == sorted(theirs.lists.rows[low:high])
+        assert alike, "it goes by the order shown: say so by `shown` in its name"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -1,10 +1,13 @@
 """What cannot be asked of a ranker, and what is its own noise: certificates, Figure 3, card."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
-from shuffleproof.core.errors import NotAskedAgainError, ParameterError
+from shuffleproof.core.errors import NotAskedAgainError, ParameterError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
@@ -14,10 +17,27 @@ from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.question import Scope
+from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, finished
+from tests.every_study import tiny
 
 FAMILY = "transpositions"
+ANSWERED = {
+    "benchmark": "lists as they are",
+    "card": "a start alone",
+    "perturbations": "left out, with the reason",
+    "initial-rankings": "it reads no initial ranking, so it has one row",
+    "set-size": "looked up at every length, as if it scored each document by itself",
+}
+"""Kinds that take scores in a file, and what becomes of them."""
+
+OF_RANKERS = [
+    kind
+    for kind, one in STUDIES.items()
+    if any(field.name == "rankers" for field in parameters(one))
+]
 FUNCTIONS = """
 import numpy as np
 
@@ -59,6 +79,19 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
             finished(work)
+
+
+@pytest.mark.parametrize("kind", OF_RANKERS)
+def test_a_kind_refuses_scores_in_a_file_or_is_known_to_do_without_asking(kind, workbench, scores):
+    question = STUDIES[kind](**tiny(STUDIES[kind]) | {"rankers": (scores,)})
+    lists = {"initial": ["feature:3"], "depth": 12}
+    work = question.study(Scope(workbench.store, "sample", lists, "small"))
+    if kind in ANSWERED:
+        finished(work)
+        return
+    with contextlib.suppress(NotAskedAgainError, UsageError, ParameterError):
+        finished(work)
+        pytest.fail(f"{kind} asks scores in a file again: refuse them, or say why not in ANSWERED")
 
 
 @pytest.mark.parametrize("combination", ["rrf:{}+feature:1", "shuffled:{}"])

@@ -2,6 +2,7 @@
 
 import inspect
 import shlex
+from functools import cache
 
 import pytest
 
@@ -13,9 +14,12 @@ from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageErro
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import reproduce
+from shuffleproof.core.studies import methods, reproduce
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY, STUDIES, page_of
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.tables import Table
 from tests import places
 
 LEVELS = tuple(("shuffle", level) for level in levels_of("shuffle", "0.25"))
@@ -63,7 +67,23 @@ OTHER = {
 """Of every kind, a value that is not its default for every field."""
 
 KINDS = tuple(STUDIES)
+UNCHANGING = {"benchmark"}
+"""Kinds that compare rankers on the lists as they are."""
+
 FACTS = ({"data": "sample"}, {"data": "my set", "preset": "small"})
+
+
+def room_of(question):
+    """The name of a kind's folder."""
+    return question.__module__.split(".")[-2]
+
+
+@cache
+def shipped(kind):
+    """The study of a kind that ships with the program."""
+    of_kind = [one for one in Store(SAMPLE_FOLDER).artefacts("study") if one.recipe["kind"] == kind]
+    assert of_kind, f"no {kind} ships with the program: `make sample` stores it"
+    return of_kind[0]
 
 
 def asked(kind):
@@ -84,30 +104,72 @@ def read(command):
     return flags_studies.question_of(STUDIES[words[2]], arguments, preset)
 
 
-def test_every_kind_has_command_page_sample_and_name():
-    import shuffleproof
-    from shuffleproof.app.navigation import PAGES
-
-    kinds = set(EVERY)
-    assert set(flags_studies.ANSWERS) < kinds
-    assert all(question.telling() for question in EVERY.values())
-    assert {page_of(kind) for kind in kinds} <= set(PAGES)
-    assert kinds <= {one.recipe["kind"] for one in Store(SAMPLE_FOLDER).artefacts("study")}
-    rooms = {question.__module__.split(".")[-2] for question in EVERY.values()}
-    folders = (places.ROOT / "core/studies/kinds").glob("*/question.py")
-    for folder in folders:
+def test_every_folder_of_a_kind_is_registered():
+    assert set(flags_studies.ANSWERS) < set(EVERY)
+    rooms = {room_of(question) for question in EVERY.values()}
+    for folder in (places.ROOT / "core/studies/kinds").glob("*/question.py"):
         name = folder.parent.name
         assert name in rooms, f"core/studies/registry.py has no line for {name}"
-    tests = {path.stem for path in (places.TESTS / "core/studies/kinds").glob("test_*.py")}
-    assert {f"test_{room}" for room in rooms} <= tests
-    assert {question.__name__ for question in EVERY.values()} <= set(dir(shuffleproof))
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_kind_tells_what_it_asks_and_what_it_found(kind):
+    question = EVERY[kind]
+    for name in ("title", "source", "summary"):
+        assert getattr(question, name, ""), f"{question.__name__} lacks its {name}: see `Question`"
+    assert hasattr(question.beside("study"), "run"), f"study.py of {kind} has no function run"
+    for name in ("headline", "sections", "answer"):
+        assert hasattr(question.telling(), name), f"sections.py of {kind} has no function {name}"
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_kind_has_a_page(kind):
+    from shuffleproof.app.navigation import PAGES
+
+    page = PAGES.get(page_of(kind))
+    assert page, f"app/navigation.py has no page at {page_of(kind)}, which shows {kind}"
+    assert page.about, f"app/navigation.py does not say what the page {page.path} is about"
+    pins = {"study", "query"} & set(page.pins)  # some show a list, and find its study by it
+    assert pins, f"app/navigation.py: the address of {page.path} does not pin its study"
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_kind_has_sample_test_and_words(kind):
+    import shuffleproof
+
+    assert shipped(kind)
+    test = places.TESTS / f"core/studies/kinds/test_{room_of(EVERY[kind])}.py"
+    assert test.exists(), f"{kind} has no test {test.relative_to(places.ROOT)}"
+    assert "def test_" in test.read_text(encoding="utf-8"), f"{test.name} tests nothing"
+    assert EVERY[kind].__name__ in dir(shuffleproof)
+    readme = (places.ROOT / "README.md").read_text(encoding="utf-8")
+    names = f"`study {kind}`", f"study {kind} ", f"`{kind.replace('-', '_')}`"
+    assert any(name in readme for name in names), f"README.md names no {names[0]} or {names[2]}"
+
+
+@pytest.mark.parametrize("kind", sorted(set(EVERY) - UNCHANGING))
+def test_every_kind_tells_methods_what_it_does(kind):
+    study = shipped(kind)
+    told = methods.changed(study.recipe, study.facts)
+    assert told, f"sections.py of {kind} has no `changed`, and its recipe no perturbations"
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_kind_that_shows_p_values_says_that_it_tests(kind):
+    result = StudyResult.open(shipped(kind).path)
+    told = EVERY[kind].telling().sections(result, View())
+    keys = {column.key for one in told if isinstance(one, Table) for column in one.columns}
+    tests = {key for key in keys if key == "p" or key.endswith("_p")}
+    assert EVERY[kind].tested or not tests, f"{kind} shows {tests}: its question is `tested`"
 
 
 def test_every_field_of_every_kind_is_tried():
     for kind, values in OTHER.items():
-        assert set(values) == {field.name for field in parameters(STUDIES[kind])}
+        fields = {field.name for field in parameters(STUDIES[kind])}
+        assert set(values) == fields, f"SPECIAL of {kind} names what is no field"
         for field in parameters(STUDIES[kind]):
-            assert values[field.name] != field.default, (kind, field.name)
+            tried = values[field.name] != field.default
+            assert tried, f"SPECIAL lacks another value of {field.name} of {kind}"
 
 
 @pytest.mark.parametrize("facts", FACTS)
