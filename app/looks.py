@@ -34,6 +34,8 @@ LOOKS = """<style>
 .stApp button[data-selected=true] p { color: #a01f33; }
 .stApp .js-plotly-plot :is([class*=tick], .infolayer [class*=title]) text,
 .stApp .js-plotly-plot text:is([class*=title]) { fill: currentColor !important; }
+/* Streamlit's grey of what stands in pictures, 3.7 : 1 on white. */
+.stApp .js-plotly-plot text[style*="rgb(128, 132, 149)"] { fill: currentColor !important; }
 
 /* What is still to come has its place: the sidebar, the list that moves. */
 @media (min-width: 768px) {
@@ -72,6 +74,10 @@ LOOKS = """<style>
 
 @media (max-width: 640px) {
   .stApp .js-plotly-plot .modebar-container { display: none; }
+  /* The buttons of a table stand above it: below the heading, not on it. */
+  .stApp [data-testid=stElementContainer]:has(> [data-testid=stFullScreenFrame]
+    [data-testid=stDataFrame]) { margin-top: 1.75rem; }
+  .stApp [data-testid=stButtonGroup] { flex-wrap: wrap; max-width: 100%; }
   .stApp .st-key-cards_verdict { min-height: 7rem; }
   .stApp .st-key-convention { flex-wrap: wrap; }
   .stApp .st-key-convention > :first-child { flex-basis: 100%; }

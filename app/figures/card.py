@@ -20,9 +20,10 @@ from shuffleproof.app.figures.style import (
     yaxes,
 )
 from shuffleproof.app.figures.text import in_words, plain_text
+from shuffleproof.core.words import percent
 
 HEIGHT = 460
-SMALLEST, LARGEST = 11.0, 34.0
+SMALLEST, LARGEST = 11.0, 26.0
 """Pixels across: of the fastest and of the slowest ranker."""
 
 GIVEN = "initial ranking"
@@ -36,6 +37,9 @@ WIDTH, FRAME = 270.0, 96.0
 def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     """Marks over start and kept with its interval; full and ringed: on the front, hollow: beaten.
 
+    The axes are those of the rankers: the initial ranking stands at the edge, with its number,
+    where it keeps less than they show.
+
     Args:
         frame: ranker, start, end, kept with its interval kept_low to kept_high,
             milliseconds_a_list, front.
@@ -45,7 +49,8 @@ def pareto(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     known = frame[frame["start"].notna() & frame["kept"].notna()]
     figure = go.Figure()
     bounds = _bounds(known)
-    rows: list[Any] = known.to_dict("records")
+    low = bounds[1][0]
+    rows: list[Any] = known.assign(place=known["kept"].clip(lower=low)).to_dict("records")
     sizes = _sizes([0.0 if row["ranker"] == GIVEN else row["milliseconds_a_list"] for row in rows])
     for row, size in zip(rows, sizes, strict=True):
         figure.add_trace(_mark(row, size, (measure, worst)))
@@ -61,30 +66,34 @@ def _mark(row: Any, size: float, named: tuple[str, str]) -> go.Scatter:
     measure, worst = named
     ranker, own = str(row["ranker"]), stroke(str(row["ranker"]))
     color = own.color
-    given = ranker == GIVEN
+    given, beyond = ranker == GIVEN, row["place"] > row["kept"]
+    symbol = "triangle-down" if beyond else "diamond" if given else own.shape
     return go.Scatter(
         x=[row["start"]],
-        y=[row["kept"]],
+        y=[row["place"]],
         name=ranker,
         mode="markers",
         cliponaxis=False,
+        zorder=-round(size),
         marker={
-            "size": size, "symbol": "diamond" if given else own.shape,
+            "size": size, "symbol": symbol,
             "color": faded(color, 0.75 if row["front"] else 0.1),
             "line": {"width": 2.5 if row["front"] else 1.2, "color": color},
         },
         error_y={
             "type": "data", "symmetric": False, "color": faded(color, 0.8), "thickness": 1.2,
-            "width": 3, "array": [_reach(row["kept_high"] - row["kept"])],
+            "width": 3, "visible": not beyond,
+            "array": [_reach(row["kept_high"] - row["kept"])],
             "arrayminus": [_reach(row["kept"] - row["kept_low"])],
         },
         selected={"marker": {"opacity": 1}},
         unselected={"marker": {"opacity": 1}},
         customdata=[[ranker, row["end"], _interval(row), _standing(row["front"], given=given),
-                     _timed(row)]],
+                     _timed(row), row["kept"]]],
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b>, %{{customdata[3]}}<br>{measure}: %{{x:.3f}}, at {worst} "
-            "%{customdata[1]:.3f}<br>kept: %{y:.1%}%{customdata[2]}%{customdata[4]}<extra></extra>"
+            "%{customdata[1]:.3f}<br>kept: %{customdata[5]:.1%}%{customdata[2]}%{customdata[4]}"
+            "<extra></extra>"
         ),
     )  # fmt: skip
 
@@ -115,10 +124,12 @@ def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     """The axes, with room for names; robustness always shows 1."""
     if known.empty:
         return [0.0, 1.0], [0.0, 1.05]
+    own = known[known["ranker"] != GIVEN]
+    shown = own if len(own) else known
     low, high = float(known["start"].min()), float(known["start"].max())
     room = max(high - low, 0.02) * 0.3
-    bottom = float(np.nanmin(known[["kept", "kept_low"]].to_numpy(float)))
-    top = max(1.0, float(np.nanmax(known[["kept", "kept_high"]].to_numpy(float))))
+    bottom = min(1.0, float(np.nanmin(shown[["kept", "kept_low"]].to_numpy(float))))
+    top = max(1.0, float(np.nanmax(shown[["kept", "kept_high"]].to_numpy(float))))
     gap = max(top - bottom, 0.02) * 0.16
     return [low - room, high + room], [bottom - gap, top + gap]
 
@@ -143,22 +154,28 @@ def _named(
 ) -> None:
     """Write the names beside the marks, with a line where a name had to go further away."""
     texts = end_labels([str(row["ranker"]) for row in rows])
+    texts = [
+        f"{text}<br>{percent(row['kept'], 1)}" if row["place"] > row["kept"] else text
+        for text, row in zip(texts, rows, strict=True)
+    ]
     (left, right), (bottom, top) = bounds
     plot = HEIGHT - FRAME
     marks = [
         Mark(
             (row["start"] - left) / (right - left) * WIDTH,
-            (top - row["kept"]) / (top - bottom) * plot,
+            (top - row["place"]) / (top - bottom) * plot,
             size,
             text,
         )
         for row, size, text in zip(rows, sizes, texts, strict=True)
     ]
     notes = []
-    for row, mark, (x, y, far) in zip(rows, marks, places(marks, (WIDTH, plot)), strict=True):
+    for row, mark, (x, y, far) in zip(
+        rows, marks, places(marks, (WIDTH, plot), (top - 1.0) / (top - bottom) * plot), strict=True
+    ):
         color = stroke(str(row["ranker"])).color
         note = {
-            "x": row["start"], "y": row["kept"], "ax": x, "ay": y, "text": mark.text,
+            "x": row["start"], "y": row["place"], "ax": x, "ay": y, "text": mark.text,
             "showarrow": True, "xanchor": "center", "yanchor": "middle", "align": "center",
             "arrowhead": 0, "arrowwidth": 1.2, "arrowcolor": color if far else "rgba(0,0,0,0)",
             "standoff": mark.size / 2, "borderpad": 0, "font": {"size": 12}, "name": "name",
@@ -190,7 +207,7 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
     return f"Robustness against {measure}: {'; '.join(parts)}."
 
 
-LETTER, LINE, GAP = 7.0, 15.0, 3.0
+LETTER, LINE, GAP = 7.8, 15.0, 4.0
 """Pixels of a letter, of a line of text, and between a mark and its name."""
 
 NEAR = (0.0, 14.0, 28.0, 44.0, 62.0, 82.0)
@@ -199,10 +216,12 @@ NEAR = (0.0, 14.0, 28.0, 44.0, 62.0, 82.0)
 ANGLES = tuple(pi * at / 8 for at in (0, 8, 4, 12, 2, 6, 10, 14, 1, 3, 5, 7, 9, 11, 13, 15))
 """In which directions, the plainest first."""
 
-OUTSIDE, FAR = 20.0, 5.0
+OUTSIDE, FAR = 20.0, 1.0
 """What a pixel outside the plot, or away from the mark, weighs beside a covered square pixel."""
 
 ROUNDS = 3
+THICK = 4.0
+"""Half the height that is kept free around a line."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +247,9 @@ class Mark:
         return np.array([LETTER * max(map(len, lines)), LINE * len(lines)]) / 2
 
 
-def places(marks: Sequence[Mark], room: tuple[float, float]) -> list[tuple[float, float, bool]]:
+def places(
+    marks: Sequence[Mark], room: tuple[float, float], line: float | None = None
+) -> list[tuple[float, float, bool]]:
     """Where the middle of each name stands, in pixels from its mark; and whether it is far away.
 
     Each name in turn takes the best place there is among marks and the other names, some times.
@@ -236,11 +257,16 @@ def places(marks: Sequence[Mark], room: tuple[float, float]) -> list[tuple[float
     Args:
         marks: of the picture.
         room: pixels across and down.
+        line: pixels from the top to a line across, which no name should lie on; None: no line.
 
     >>> places([Mark(50, 50, 10, "ab")], (100, 100))
-    [(15.0, 0.0, False)]
+    [(16.8, 0.0, False)]
+    >>> places([Mark(50, 50, 10, "ab")], (100, 100), 50)
+    [(0.0, -16.5, False)]
     """
     dots = [_box(np.array([mark.x, mark.y]), np.full(2, mark.size / 2)) for mark in marks]
+    if line is not None:
+        dots.append(np.array([[0.0, line - THICK], [room[0], line + THICK]]))
     boxes: dict[int, np.ndarray] = {}
     found = [(0.0, 0.0, False)] * len(marks)
     for _ in range(ROUNDS):

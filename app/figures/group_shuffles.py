@@ -51,7 +51,7 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
         tickvals=counts,
         ticktext=[str(count) for count in counts],
     )
-    yaxes(figure, title="change of score / deviation", type="log", tickvals=TICKS)
+    yaxes(figure, title="change of score, in deviations", type="log", tickvals=TICKS)
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 
 
@@ -111,8 +111,8 @@ def _due(figure: go.Figure, own: pd.DataFrame, *, named: bool) -> None:
     )
     if named:
         figure.add_annotation(
-            x=np.log10(counts[0]), y=np.log10(heights[0]), text=f"{DUE} is due", showarrow=False,
-            yshift=18, xanchor="left", font={"size": 12, "color": REFERENCE},
+            x=np.log10(counts[0]), y=np.log10(heights[0]), text=f"expected: {DUE}", showarrow=False,
+            yshift=18, xanchor="left", font={"size": 12},
         )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _names(figure: go.Figure, sampled: pd.DataFrame, rankers: Sequence[str]) -> 
         if last["error"] > 0:
             figure.add_annotation(
                 x=np.log10(last["shuffles"]), y=np.log10(last["error"]), text=text, xanchor="right",
-                yshift=-18, showarrow=False, font={"size": 12, "color": stroke(ranker).color},
+                yshift=-18, showarrow=False, font={"size": 12},
             )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def _all_pairs(figure: go.Figure, frame: pd.DataFrame) -> None:
         figure.add_annotation(
             x=0.01, y=0.02, xref="paper", yref="paper", showarrow=False, xanchor="left",
             text=f"all pairs, far below: {worst:.1g}, rounding alone",
-            font={"size": 12, "color": REFERENCE},
+            font={"size": 12},
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from shuffleproof.app.figures.style import (
     INK,
     PALE_GAIN_LOSS,
     beside,
+    end_labels,
     laid_out,
     put,
     written,
@@ -26,16 +27,11 @@ from shuffleproof.core.words import counted, signed
 ROW, FRAME = 20, 16
 """Pixels of a row, and of the margins."""
 
-SLANT, LETTER = -45, 5.2
-"""Degrees of the rankers' names, so that telephones keep them apart; pixels up of a letter."""
-
-UPRIGHT, MANY = -90, 5
-"""So many rankers are named upright: slanted names would take the room of their columns."""
+ANGLES = [0, -90]
+"""Degrees of the rankers' names: upright where lying ones would touch, as on telephones."""
 
 LOSS = list(PALE_GAIN_LOSS)
 """Loss is orange, gain is purple: both survive colour blindness."""
-
-"""How attacks on one network begin; their heading says what they are."""
 
 GIVEN = "initial ranking"
 """It has no preset."""
@@ -100,13 +96,13 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         for place, (heading, family) in enumerate(rows) if not family
     ]  # fmt: skip
     written(figure, headings)
-    names, upright = [_short(name, 24) for name in rankers], len(rankers) > MANY
-    top = 16 + round(LETTER * (1.3 if upright else 1) * max(map(len, names), default=0))
+    names = end_labels([_short(name, 24) for name in rankers])
+    top = beside(names, 7.5, 16)
     laid_out(figure, height=ROW * len(rows) + top + FRAME, hovermode="closest", showlegend=False)
     xaxes(figure,
         tickvals=list(range(len(rankers))), ticktext=names, side="top", fixedrange=True,
         range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
-        tickangle=UPRIGHT if upright else SLANT,
+        autotickangles=ANGLES,
     )  # fmt: skip
     attacks = [family for _, family in rows if attacked(family)]
     targets = display_names(map(attacked, attacks))
@@ -118,8 +114,7 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         ticktext=texts,
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
-    side = round(LETTER * len(names[-1])) if rankers and not upright else 8
-    put(figure.layout, margin={"t": top, "b": 12, "l": beside(texts, 6.5), "r": side})
+    put(figure.layout, margin={"t": top, "b": 12, "l": beside(texts, 6.5), "r": 8})
 
 
 def _dashes(

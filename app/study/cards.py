@@ -13,6 +13,8 @@ from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.core.answers.one_list import Answer, verdicts
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies.headline import of_one_list
+from shuffleproof.core.studies.sections import Headline
 from shuffleproof.core.words import number
 
 LONGEST = 200
@@ -54,7 +56,7 @@ def facts(
         "before": [*map(int, orders[0])],
         "shown": [*map(int, orders[1])],
         "words": words,
-        "verdict": verdicts([(answer.ranker, moves) for answer, moves in answers]),
+        "verdict": headline(answers).text,
         "rankers": [_ranker(*answered) for answered in answers],
     }
 
@@ -72,6 +74,13 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
         "moved": [bool(moved) for moved in moves["moved"]],
         "words": bump.alt_text(moves, answer.ranker),
     }
+
+
+def headline(answers: Sequence[Answered]) -> Headline:
+    """How many documents each ranker moved, and what becomes of the one that loses most."""
+    changed = any(bool(moves["moved"].any()) for _, moves in answers)
+    tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)
+    return Headline(verdicts([(answer.ranker, moves) for answer, moves in answers]), *tier)
 
 
 def draw(

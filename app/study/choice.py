@@ -36,6 +36,7 @@ class Top:
         answer: the place of the headline, above the picture.
         picture: the place of the picture.
         controls: the place beside it, below the choice of the study.
+        notes: the place below both: on telephones controls stand right under the picture.
     """
 
     artefact: Artefact
@@ -43,6 +44,7 @@ class Top:
     answer: DeltaGenerator
     picture: DeltaGenerator
     controls: DeltaGenerator
+    notes: DeltaGenerator
 
     def says(self, **view: Any) -> None:
         """Draw the headline; `view` is of `sections.View`: what is chosen on the page."""
@@ -82,12 +84,12 @@ def top(
     missing = state.absent("study", stored)
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
-    answer = picture.container()
+    answer, notes = picture.container(), st.container()
     with controls:
         artefact = study(stored, short, words, nouns, first)
     with notices:
         state.instead("study", missing, short(artefact))
-    return Top(artefact, notices, answer, picture, controls)
+    return Top(artefact, notices, answer, picture, controls, notes)
 
 
 def study(

@@ -5,7 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, scoring
 from shuffleproof.app.study import cards, parts
-from shuffleproof.core.answers.one_list import moves, verdicts
+from shuffleproof.core.answers.one_list import moves
 from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -50,11 +50,13 @@ def _moving(shown: str, said: DeltaGenerator) -> str:
     start = ShownOrder().arranged(listed)
     order = ShownOrder.parse(shown).arranged(listed)
     answers = scoring.answers(one, tuple(pair), "initial", shown)
-    frames = [(answer.ranker, moves(listed, start, order, answer)) for answer in answers]
+    answered = [(answer, moves(listed, start, order, answer)) for answer in answers]
     with said:
-        parts.finding(verdicts(frames) if shown != "initial" else "Shuffle: who follows?")
+        if shown == "initial":
+            st.markdown("**Press Shuffle: whose ranking changes?**")
+        else:
+            parts.headline(cards.headline(answered))
     words = ShownOrder.parse(shown).words()
-    answered = [(answer, frame) for answer, (_, frame) in zip(answers, frames, strict=True)]
     drawn = cards.facts(one.query, (start, order), words, answered, SAMPLE)
     cards.draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (

@@ -43,6 +43,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
+    notes = st.container()
     with controls:
         artefact = choice.study(stored, disturbed.short_words, disturbed.words)
         key, recipe = str(artefact.key), artefact.recipe
@@ -55,22 +56,22 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
             "things; the last step is the last level of each.",
             **address.slider("step", max(steps, 1), max(steps, 1), of=key),
         )  # fmt: skip
-    with picture:
-        sentence, drawing = st.container(), st.container()
+    with notes:
+        reading = st.container()
         measure = str(parts.measure_line(recipe, f"query {query}"))
     frame = opened.computed(key, sections.of_query, query, measure)
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))
-    with sentence:
+    with picture:
         answer, others = sections.query_in_words(cells, query, measure)
-        parts.finding(answer)
+        parts.headline(answer)
     if len(cells):
         losses = drawn(figure.losses, cells, sections.headed(cells["family"]), measure)
         alt = figure.alt_text(cells, measure)
-        chart(losses, alt, MAP, CELL, place=drawing)
+        chart(losses, alt, MAP, CELL, place=picture)
         why = "The worst query of the study: no ranker loses as much in any other. "
         levels = ", ".join(sections.levels_in_words(cells))
-        drawing.caption(
+        reading.caption(
             told(
                 f"{why if query == worst else ''}{others} Change of {measure} of this query "
                 f"alone, mean of the draws. Levels: {levels}. Click a cell for its list."

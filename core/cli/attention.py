@@ -63,7 +63,7 @@ def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> 
         before = looked(ranker, one, ListEdit.parse(NO_CHANGE))
         after = looked(ranker, one, change)
         changes = before.changes(after)
-        said = sections.verdict(name, sorted(ranker.reads), change, changes)
+        said = sections.verdict(name, sorted(ranker.reads), change, changes).text
         frame = _heads(before)
         answers.append(
             {

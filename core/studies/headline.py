@@ -4,7 +4,7 @@ Both rest on paired losses: of every ranker under every disturbance, query by qu
 together. The sentence names the ranker that loses most and the one whose worst is least.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,9 +110,13 @@ def worst_of_each(found: Sequence[Loss]) -> list[Loss]:
 def headline(found: Sequence[Loss]) -> Headline:
     """The sentence: who loses most, by what, and who loses least.
 
-    >>> headline([Loss("dlcm", "by 20 swaps", 0.137, BREAKS), Loss("gsf", "", 0.004, SURVIVES)])
-    ... # doctest: +ELLIPSIS
-    Headline(text='DLCM loses 13.7 % by 20 swaps; GSF loses least: 0.4 %.', tier='breaks', ...)
+    >>> swaps = [Loss("dlcm", "by 20", 0.137, BREAKS), Loss("gsf", "by 20", 0.004, SURVIVES)]
+    >>> headline(swaps).text
+    'DLCM loses 13.7 % by 20; GSF loses least: 0.4 %.'
+    >>> headline([Loss("dlcm", "by 20", 0.137, BREAKS), Loss("gsf", "by 5", 0.1, BREAKS)]).text
+    'DLCM loses 13.7 % by 20; GSF at worst 10.0 %.'
+    >>> headline([Loss("dlcm", "by 20", 0.0071, BENDS), Loss("gsf", "by 20", 0.0069, BENDS)]).text
+    'DLCM loses 0.7 % by 20; GSF loses as much.'
     """
     each = worst_of_each(found)
     if not each:
@@ -125,10 +129,38 @@ def headline(found: Sequence[Loss]) -> Headline:
     chance = ", which may be chance" if first.tier == UNTOLD else ""
     text = f"{_named(first)} {_loses(first.share)} {first.how}{chance}"
     if last is not first:
-        least = "nothing" if last.share == 0 else f"least: {_share(last.share)}"
-        text += f"; {_named(last)} "
-        text += f"gains {_share(-last.share)}" if last.share < 0 else f"loses {least}"
+        text += f"; {_named(last)} {_least(last, first)}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
+
+
+def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tuple[str, str]:
+    """What becomes of rankers on one list, where nothing can be tested, and what that means.
+
+    Args:
+        values: the measure before and after, a pair a ranker; NaN where it means nothing.
+        changed: whether any answer is another.
+
+    >>> of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)[0]
+    'breaks'
+    """
+    lost = any(before - after >= LARGE * before > 0 for before, after in values)
+    return BREAKS if lost else BENDS if changed else SURVIVES, ONE_LIST
+
+
+ONE_LIST = (
+    "on this list alone: survives, the answer is the same; breaks, a tenth of the measure or more "
+    "is lost; bends, what lies between"
+)
+
+
+def _least(last: Loss, first: Loss) -> str:
+    """What is said of the ranker that loses least."""
+    share = _share(last.share)
+    if last.share <= 0:
+        return "loses nothing" if last.share == 0 else f"gains {_share(-last.share)}"
+    if share == _share(first.share):
+        return "loses as much"
+    return f"loses least: {share}" if last.how == first.how else f"at worst {share}"
 
 
 def _named(loss: Loss) -> str:

@@ -557,11 +557,11 @@ def test_verdicts():
     shown, ranking = ListEdit.parse("shuffled:1"), ListEdit.parse("transpositions:5:0")
     flat, moved = [("documents", 0, 1e-8)], [("documents", 1, 0.2), ("phi", 0, 9.0)]
     reads = ("features", "neighbours", "ranks")
-    assert "plays no part" in sections.verdict("setrank-msab", (), shown, flat)
-    assert "is part of what" in sections.verdict("setrank-msab-init", reads, ranking, moved)
-    assert "0.200" in sections.verdict("setrank-msab-init", reads, ranking, moved)
-    assert "code is wrong" in sections.verdict("setrank-msab", reads, shown, moved)
-    assert "changes nothing here" in sections.verdict("dlcm", ("order",), shown, flat)
+    assert "plays no part" in sections.verdict("setrank-msab", (), shown, flat).text
+    assert "is part of what" in sections.verdict("setrank-msab-init", reads, ranking, moved).text
+    assert "0.200" in sections.verdict("setrank-msab-init", reads, ranking, moved).text
+    assert "code is wrong" in sections.verdict("setrank-msab", reads, shown, moved).text
+    assert "changes nothing here" in sections.verdict("dlcm", ("order",), shown, flat).text
 
 
 @pytest.fixture(scope="module")

@@ -80,15 +80,15 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             format_func=EFFECTS.__getitem__,
             help="Robustness: what is lost when the initial ranking is disturbed.",
         )  # fmt: skip
-    with top.picture:
-        drawing, finding = st.container(), st.container()
+    with top.notes:
+        finding = st.container()
         measure = parts.measure_line(
             artefact.recipe, counted(artefact.facts["queries"], "query"),
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
         )  # fmt: skip
     top.says()
     frame = computed(key, sections.table, str(measure))
-    effects = _picture(frame, effect or "quality", str(measure), drawing)
+    effects = _picture(frame, effect or "quality", str(measure), top.picture)
     with finding, parts.in_words():
         parts.finding(computed(key, sections.finding, str(measure)))
     title = f"Variants of {artefact.facts['ranker']} by effect on {measure}"

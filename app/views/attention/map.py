@@ -150,7 +150,7 @@ def _asked(work: str, one: List, **more: Any) -> Any:
 
 CHART = "attention map"
 LOOKS = {
-    "both": "side by side", "before": "as it is", "after": "after the change",
+    "both": "side by side", "before": "before", "after": "after",
     "difference": "difference",
 }  # fmt: skip
 MOST = 8

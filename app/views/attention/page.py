@@ -98,6 +98,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     no_ranker = state.absent("ranker", [*chain.from_iterable(map(proposals.texts, rankers))])
     notices = st.container()
     picture, controls = st.columns([8, 3], gap="medium")
+    notes = st.container()
     with controls:
         one, ranker = _list(data, labels, first)
         change = _change()
@@ -114,13 +115,13 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     weights = maps(one, ranker.key, str(change), wanted)
     zoom, cell = (pair_in_address(name, weights[0].shape) for name in ("zoom", "cell"))
     with picture:
-        words = verdict(ranker.label, seen.reads, change, seen.changes)
-        parts.finding(words)
+        answer = verdict(ranker.label, seen.reads, change, seen.changes)
+        parts.headline(answer)
         view = View(_look(change), sorting, zoom, cell)
         map_ = laid(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
-        st.caption(told(_caption(one, seen, change, wanted)))
+    notes.caption(told(_caption(one, seen, change, wanted)))
     if cell is not None:
         opened_cell(one, seen, weights, wanted, cell)
     most, beside = st.columns([5, 6], gap="medium")
@@ -130,7 +131,9 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         _contrast(one, ranker, rankers, change)
     _heads(*heads(one, ranker.key), wanted)
     study.section(data, one, ranker, seen.seconds)
-    study.row(study.Exported(one, ranker, wanted, str(change), view), seen, drawn, map_, words)
+    study.row(
+        study.Exported(one, ranker, wanted, str(change), view), seen, drawn, map_, answer.text
+    )
 
 
 def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
@@ -372,7 +375,7 @@ def _contrast(
     st.subheader(told(f"For contrast: {name}"))
     drawn = figure.heat(map_.cells).update_layout(height=CONTRAST)
     st.plotly_chart(drawn, key="contrast", config=parts.PLAIN, alt=figure.alt_text(map_.cells))
-    words = verdict(other.label, seen.reads, change, seen.changes)
+    words = verdict(other.label, seen.reads, change, seen.changes).text
     st.caption(told(f"{wanted.of.words.capitalize()}. {words}"))
     st.button(
         told(f"Show {name}"), key="show contrast", type="tertiary", on_click=_show,

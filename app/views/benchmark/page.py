@@ -90,14 +90,14 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         baseline, test = _against(labels)
     with top.notices:
         state.instead("ranker", missing, baseline)
-    with top.picture:
-        drawing, sentences = st.container(), st.container()
+    with top.notes:
+        sentences = st.container()
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
     top.says(measures=(str(measure),), test=test, baselines=beside)
     _table(chosen)  # first, since it is there at once; intervals take longer
-    picture = _picture(chosen, drawing)
+    picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():
         parts.finding(opened.computed(chosen.key, sections.finding, str(measure), test))
     queries.details(chosen)

@@ -51,8 +51,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         family = _family(recipe)
         rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
     levels = disturbed.families(recipe)[family]
-    with top.picture:
-        drawing, finding = st.container(), st.container()
+    with top.notes:
+        finding = st.container()
         measure = str(
             parts.measure_line(
                 recipe,
@@ -69,13 +69,13 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             "stands for comparison and takes no part. Click a mark for its queries."
         )
     if not rankers:
-        drawing.info("Choose at least one ranker.")
+        top.picture.info("Choose at least one ranker.")
         return
     top.says(measures=(measure,), family=family, rankers=rankers)
     frame = opened.computed(key, sections.cards, family, measure)
     cards = sections.pareto(frame[frame["ranker"].isin(rankers)])
     pareto = drawn(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
-    chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=drawing)
+    chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(cards, family, measure))
     if order := sections.of_order(cards):

@@ -65,6 +65,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.picture:
         errors = drawn(figure.equivariance, frame)
         chart(errors, figure.alt_text(frame), "error")
+    with top.notes:
         with parts.in_words():
             for label in shown:
                 parts.finding(computed(key, sections.finding, label))

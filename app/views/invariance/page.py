@@ -31,7 +31,7 @@ from shuffleproof.app.study import cards, parts, sample_result, shown_list
 from shuffleproof.app.study.picture import drawn
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
-from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, moves, verdicts
+from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, moves
 from shuffleproof.core.answers.trained import (
     CONTRAST,
     TrainedRanker,
@@ -164,16 +164,16 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
         parts.finding("Nothing is shuffled: both orders are the same.")
         st.caption(told(f"Query {query}, shown {shown.words}."))
         return
-    text = verdicts([(answer.label, answer.moves) for answer in answers])
+    parts.headline(cards.headline([(answer.answer, answer.moves) for answer in answers]))
     fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
     fallen = [(label, words) for label, words in fallen if words]
+    text = ""
     for label, words in fallen:
         who = f"{RankerName.of(label).display}: " if len(fallen) > 1 else ""
-        text += f" {who}{words}"
-    parts.finding(text)
+        text += f"{who}{words} "
     st.caption(
         told(
-            f"Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
+            f"{text}Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
             "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
             "line: the document moved."
         )

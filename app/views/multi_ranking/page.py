@@ -83,8 +83,8 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
             help="The mean, or its change from the ranker as trained.",
         )  # fmt: skip
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
-    with top.picture:
-        drawing, finding = st.container(), st.container()
+    with top.notes:
+        finding = st.container()
         line, menu = parts.convention_line()
         with menu:
             measure = measures.choice(artefact.recipe)
@@ -103,7 +103,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     elif alone:
         by_themselves = frame["ranker"].map(is_by_itself)
         rows = frame[frame["ranker"].isin(rankers) | by_themselves]
-    dots = _picture(rows, str(measure), shown or "mean", drawing)
+    dots = _picture(rows, str(measure), shown or "mean", top.picture)
     with finding, parts.in_words():
         _verdict(frame, key, str(measure))
     queries.section(artefact, frame, str(measure))

@@ -55,13 +55,13 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.controls:
         strength = _strength()
         rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
-    with top.picture:
-        drawing, finding = st.container(), st.container()
+    with top.notes:
+        finding = st.container()
         queries = f"N = {counted(artefact.facts['queries'], 'query')}"
         draws = counted(recipe["draws"], "draw")
         measure = str(parts.measure_line(recipe, queries, draws, STRENGTHS[strength]))
     if not rankers:
-        drawing.info("Choose at least one ranker.")
+        top.picture.info("Choose at least one ranker.")
         return
     top.says(measures=(measure,), rankers=rankers)
     losses = opened.computed(key, sections.losses, measure)
@@ -69,7 +69,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     cells = sections.condensed(losses, strength)
     groups = headed(cells["family"])
     cells_map = drawn(figure.losses, cells, groups, measure, _without_values(artefact))
-    chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=drawing)
+    chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.left_out(artefact.facts, disturbed.families(recipe))

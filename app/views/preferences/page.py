@@ -126,6 +126,7 @@ def _study(found: Mapping[str, Artefact]) -> None:
     picture = drawn(figure.curves, *facts)
     with top.picture:
         chart(picture, figure.alt_text(*facts), "levels")
+    with top.notes:
         with parts.in_words():
             for text in opened.computed(key, sections.findings):
                 parts.finding(text)

@@ -82,11 +82,11 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
         what = parts.drawn_as()
         family, x, from_zero = _what(recipe)
-    with top.picture:
-        drawing, finding = st.container(), st.container()
+    with top.notes:
+        finding = st.container()
         measure = str(_measure(recipe))
     if not rankers:
-        drawing.info("Choose at least one ranker.")
+        top.picture.info("Choose at least one ranker.")
         return
     top.says(measures=(measure,), family=family, rankers=rankers)
     summary = computed(key, StudyResult.summary, [measure])
@@ -96,7 +96,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         losses = computed(key, sections.losses_of, family, measure)
         shown, axis = losses[losses.ranker.isin(rankers)], loss_in(measure)
     curves = drawn(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
-    chart(curves, figure.alt_text(shown, family, axis), CHART, CLICK, place=drawing)
+    chart(curves, figure.alt_text(shown, family, axis), CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
         parts.finding(computed(key, sections.finding, family, measure, rankers))
         _claim(computed(key, sections.claim, family, measure))

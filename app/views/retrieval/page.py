@@ -252,7 +252,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.picture:
         chart(figure, alt, "picture")
     for finding in (one for one in every if isinstance(one, Finding)):
-        st.markdown(told(finding.text))
+        top.notes.markdown(told(finding.text))
     tables = [one for one in every if isinstance(one, Table) and not one.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")

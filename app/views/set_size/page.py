@@ -106,8 +106,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         what = parts.drawn_as(REGRET, LOSS, MEAN)
         home = _home(trained_on(artefact.recipe))
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
-    with top.picture:
-        drawing, finding = st.container(), st.container()
+    with top.notes:
+        finding = st.container()
         line, menu = parts.convention_line()
         with menu:
             measure = measures.choice(artefact.recipe)
@@ -125,7 +125,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
     curves = drawn(figure.curves, rows, axis, home, from_zero=from_zero)
-    chart(curves, figure.alt_text(rows, axis), CHART, queries.choose, place=drawing)
+    chart(curves, figure.alt_text(rows, axis), CHART, queries.choose, place=top.picture)
     drops = computed(key, sections.drops, name)
     claim = computed(key, sections.claim, name)
     with finding, parts.in_words():

@@ -65,6 +65,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.picture:
         damages = drawn(figure.damages, *shown)
         chart(damages, figure.alt_text(*shown), CHART, take_point)
+    with top.notes:
         with parts.in_words():
             parts.finding(finding(*shown))
         _convention(artefact, measure)

@@ -28,7 +28,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted, signed
+from shuffleproof.core.words import counted, number, signed
 
 Queries = Float64[np.ndarray, " queries"]
 LOST = "By the highest level of disturbance."
@@ -119,8 +119,11 @@ def headline(result: StudyResult, view: View) -> Headline:
     single = frame["variant"].str.startswith(f"{BASE} + ")
     whole = frame[~single].iloc[1:]
     row = (whole if len(whole) else frame[frame["variant"] == most_changed(frame)]).iloc[0]
-    name = str(row["variant"]).capitalize() if len(whole) else _label(str(row["variant"]))
-    text = f"{name} changes {MEASURE} by {signed(row['change'])} from the {BASE}"
+    name = (
+        f"The {row['variant']} recipe" if len(whole) else f"With {_label(str(row['variant']))} it"
+    )
+    side = "below" if row["change"] < 0 else "above"
+    text = f"{name} scores {number(abs(row['change']))} {MEASURE} {side} the {BASE}'s"
     if row["change_p"] <= ALPHA:
         return Headline(f"{text}, more than chance.", BENDS, OVER_VARIANTS)
     return Headline(f"{text}, which may be chance.", UNTOLD, OVER_VARIANTS)

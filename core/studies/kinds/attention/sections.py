@@ -13,6 +13,7 @@ from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.headline import BREAKS, SURVIVES
 from shuffleproof.core.studies.kinds.attention.study import WORDS, ListEdit
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
@@ -113,6 +114,8 @@ MAIN = ("documents", "through", "paths")
 
 ROUNDING = 1e-5
 """Weights lie in [0, 1]; differences below this are arithmetic in float32."""
+
+WEIGHTS = f"survives: no weight changes by more than rounding ({ROUNDING:g}); breaks: some do"
 
 ALMOST_ALWAYS = 0.95
 READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features": "features"}
@@ -221,7 +224,7 @@ def _dead(frame: pd.DataFrame) -> str:
 
 def verdict(
     ranker: str, reads: Sequence[str], change: ListEdit, changes: Sequence[tuple[str, int, float]]
-) -> str:
+) -> Headline:
     """What a change did to the weights of one list, after re-indexing, in a sentence.
 
     Args:
@@ -233,8 +236,8 @@ def verdict(
 
     >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
     ...                [("documents", 0, 3e-8)])
-    >>> said.partition(": ")[2]
-    'the order shown plays no part in SetRank MSAB.'
+    >>> said.text.partition(": ")[2], said.tier
+    ('the order shown plays no part in SetRank MSAB.', 'survives')
     """
     weights = [one for one in changes if KINDS[one[0]].distribution]
     kind, block, largest = max(weights, key=lambda one: one[2])
@@ -244,16 +247,19 @@ def verdict(
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)
     if largest < ROUNDING:
         part = "change nothing here for" if many else "changes nothing here for"
-        return f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
+        text = f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
+        return Headline(text, SURVIVES, WEIGHTS)
     several = {at for name, at, _ in changes if name == kind} != {0}
     place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
     if reads_it:
         is_part = "are part" if many else "is part"
-        return f"{said}{place}: the {what} {is_part} of what {name} reads."
-    return (
-        f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
-        f"the {what}: the declaration or the code is wrong."
-    )
+        text = f"{said}{place}: the {what} {is_part} of what {name} reads."
+    else:
+        text = (
+            f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to "
+            f"read the {what}: the declaration or the code is wrong."
+        )
+    return Headline(text, BREAKS, WEIGHTS)
 
 
 def _means(values: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     worst = sampled.loc[sampled.loc[sampled["shuffles"] == few, "tau"].idxmin()]
     name = RankerName.of(str(worst["ranker"])).display
     own = sampled[(sampled["ranker"] == worst["ranker"]) & (sampled["shuffles"] == many)]
-    text = f"Another order shown leaves {name}'s rankings at τ {worst['tau']:.2f} with "
+    text = f"{name}'s rankings of two orders agree by τ {worst['tau']:.2f} with "
     text += counted(int(few), "shuffle")
     if many > few:
         text += f", {own['tau'].iloc[0]:.2f} with {int(many)}"

@@ -63,7 +63,9 @@ def headline(result: StudyResult, view: View) -> Headline:
         if view.family in {"", row.family}
     }
     said = answers.headline(answers.losses(values))
-    return replace(said, why=f"{said.why}. {UNLIKE}") if apart else said
+    if not apart:
+        return said
+    return replace(said, text=f"Same documents: {said.text}", why=f"{said.why}. {UNLIKE}")
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -271,6 +273,8 @@ GROUPS = {
 """What a family changes, as headings, from what should not matter to what must."""
 
 ATTACKS = "The features, by an attack on"
+HEADINGS = {"set": "The set and its best value"}
+"""What a map says where GROUPS says less."""
 
 
 def group_of(family: str) -> str:
@@ -302,12 +306,14 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
     """As `grouped`, under headings; attacks on one network each have their own.
 
     >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
-    ['The set of documents', 'The features, by an attack on', 'The training labels']
+    ['The set and its best value', 'The features, by an attack on', 'The training labels']
     """
     found: dict[str, list[str]] = {}
     for name, own in grouped(families).items():
         attacks = [*filter(attacked, own)]
-        found[GROUPS[name]] = [family for family in own if family not in attacks]
+        found[HEADINGS.get(name, GROUPS[name])] = [
+            family for family in own if family not in attacks
+        ]
         found |= {ATTACKS: attacks} if attacks else {}
     return {heading: own for heading, own in found.items() if own}
 
@@ -500,8 +506,10 @@ def levels_in_words(cells: pd.DataFrame) -> list[str]:
     return [f"{family} {level:g}" for family, level in levels.items()]
 
 
-def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, str]:
+def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headline, str]:
     """Who loses most in one query and who nothing, then what is lost where the set changes.
+
+    The first with what becomes of the ranker that loses most.
 
     Args:
         cells: rows of `of_query`, one a ranker and family.
@@ -510,23 +518,26 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, 
     """
     own = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
     if own.empty:
-        return f"Query {query}: no value of {measure} is known here.", ""
+        return Headline(f"Query {query}: no value of {measure} is known here.", answers.UNTOLD), ""
     same = _of_same_documents(own["family"])
     kept = own[same]
     worst: Any = kept.iloc[int(kept["loss"].argmax())]
     others = _with_others(own[~same], measure)
     others = f"{others.removeprefix('. ')}." if others else ""
+    values = [(worst["as_is"], worst["value"])]
+    tier = answers.of_one_list(values, changed=bool((kept["loss"] != 0).any()))
     if worst["loss"] <= 0:
-        return f"Query {query}: no ranker loses {measure}.", others
+        return Headline(f"Query {query}: no ranker loses {measure}.", *tier), others
     lost = kept.groupby("ranker", sort=False)["loss"].max()
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
-        f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} {measure} under "
-        f"{worst['family']} at {worst['level']:g} ({change}){nothing if unharmed else ''}."
+        f"Query {query}, same documents: {worst['ranker']} loses most, {number(worst['loss'])} "
+        f"{measure} under {worst['family']} at {worst['level']:g} ({change})"
+        f"{nothing if unharmed else ''}."
     )
-    return answer, others
+    return Headline(answer, *tier), others
 
 
 def most_changed(result: StudyResult) -> str:

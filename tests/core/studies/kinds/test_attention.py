@@ -88,10 +88,10 @@ def test_points_are_dead_from_95_percent_on(dead, said):
 
 def test_the_block_of_the_largest_change_is_told_where_there_are_several():
     change = ListEdit.parse("-initial")
-    said = sections.verdict("dlcm", ("order",), change, [("paths", 0, 0.1), ("paths", 1, 0.2)])
+    said = sections.verdict("dlcm", ("order",), change, [("paths", 0, 0.1), ("paths", 1, 0.2)]).text
     assert said.startswith("After re-indexing the largest change of a weight is 0.200 (")
     assert ", block 2)" in said
-    said = sections.verdict("dlcm", ("order",), change, [("paths", 0, 0.1)])
+    said = sections.verdict("dlcm", ("order",), change, [("paths", 0, 0.1)]).text
     assert "block" not in said
 
 
