@@ -357,6 +357,7 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
     budget: float | None = None,
     seed: int = 0,
     name: str | None = None,
+    at_once: int = 1,
     lists: Lists = None,
     preset: str | None = None,
     pinned: str | None = None,
@@ -372,13 +373,14 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
         budget: seconds after which no trial begins.
         seed: of the search.
         name: of the preset that is made; by default after the data set.
+        at_once: trials proposed at a time, for as many workers.
         lists: fields of ListRecipe that differ from its default.
         preset: preset of rankers named without one.
         pinned: the data set's keys, which `submit` finds from its name.
     """
     from shuffleproof.core.studies import tuning  # noqa: PLC0415 (only who works pays for it)
 
-    asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name)
+    asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name, at_once)
     made, cached = yield from tuning.tuned(asked, Scope(store, data, lists, preset, pinned))
     best = store.resolve(made.best["rankers"][0], "ranker")
     told = {"preset": str(made), "trials": made.trials, "cached": cached}
@@ -476,6 +478,10 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
 """Every kind of job; nothing else can be handed in or run."""
 
 
+LATER: Mapping[str, Mapping[str, Any]] = {"tune": {"at_once": 1}}
+"""Parameters that a kind took later, and what it did before: that value is no part of an id."""
+
+
 SHORT = frozenset(
     {
         "ingest", "examine", "bring", "runs", "library-export", "library-import",
@@ -505,6 +511,9 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
         raise ParameterError(f"the parameters of {kind}", str(error), "as `KINDS` has it") from None
     bound.apply_defaults()
     complete = {name: value for name, value in bound.arguments.items() if name != "store"}
+    for name, before in LATER.get(kind, {}).items():
+        if complete[name] == before:
+            del complete[name]
     if "data" in complete:
         complete["pinned"] = _pinned(store, kind, complete["data"])
         if kind not in LISTLESS:
@@ -542,7 +551,8 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     if kind == "tune":
         from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
 
-        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
+        fields = ("ranker", "trials", "budget", "seed", "name", "at_once")
+        of_search = {one: parameters[one] for one in fields if one in parameters}
         search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
         tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
     if isinstance(job, StudyJob):

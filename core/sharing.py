@@ -89,7 +89,7 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
         UsageError: no such executor, or it is not installed.
     """
     board = board_of(store)
-    count = workers or _workers(where)
+    count = workers_of(where, workers)
     place = executor(where, count, store.root / FOLDER / "slurm")
     name = _hand_out(board, kind, parameters, modules)
     item = {"store": address_of(store), "assignment": name}
@@ -193,7 +193,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     for module in asked.modules:
         imported(module)
-    held.told = lambda: board.count(name)
+    held.told, held.since = lambda: board.count(name), time.monotonic()
     token = claims.SHARING.set(held)
     try:
         while True:
@@ -230,7 +230,14 @@ def _hand_out(
     return board.post(json.dumps(asdict(asked)))
 
 
-def _workers(where: str) -> int:
+def workers_of(where: str, workers: int | None = None) -> int:
+    """How many workers an executor has where nobody says how many.
+
+    >>> workers_of("processes:3"), workers_of("ray"), workers_of("ray", 2)
+    (3, 8, 2)
+    """
+    if workers is not None:
+        return workers
     name, _, more = where.partition(":")
     if name == "processes":
         return int(more) if more.isdecimal() and int(more) else cores()
