@@ -2,9 +2,7 @@
 
 A page hands work in with `submit`, calls `ensure_running`, and looks at `jobs_of(store)`. Nothing
 here loads torch or LightGBM: they load in the process that does one job and ends with it.
-
-This module is also the program of those processes:
-`python -m shuffleproof.core.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
+The program of those processes is `core.job_process`.
 """
 
 import inspect
@@ -13,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +22,14 @@ from shuffleproof.core.errors import (
     ShuffleproofError,
     UnknownNameError,
 )
-from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_worker
+from shuffleproof.core.execution import jobs_only_one
 from shuffleproof.core.execution.jobs import Job, Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import archive
 from shuffleproof.core.store import names as names_of_store
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope, preset_of
@@ -237,7 +234,7 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
 IDLE_SECONDS = 600.0
 """A supervisor that the app started ends after so long without work; the next job starts one."""
 
-PROGRAM = (sys.executable, "-m", "shuffleproof.core.jobs")
+PROGRAM = (sys.executable, "-m", "shuffleproof.core.job_process")
 WORKER = (*PROGRAM, "work")
 
 
@@ -603,23 +600,3 @@ def _is_there(store: Store, job: Job) -> bool:
         return store.find(ArtefactKey(kind, digest)) is not None
     except ArtefactError:
         return False
-
-
-def _run(
-    work: Callable[..., Reports], root: Path, parameters: Mapping[str, Any]
-) -> jobs_worker.Work:
-    return work(Store(root, default_store().bundled), **parameters)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Be a worker or a supervisor; returns the exit code."""
-    role, root, *rest = arguments
-    if role == "work":
-        kinds = {name: partial(_run, work) for name, work in KINDS.items()}
-        jobs_worker.leave(jobs_worker.work(Path(root), rest[0], rest[1], kinds))
-    jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]), short=SHORT)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

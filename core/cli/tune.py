@@ -3,7 +3,7 @@
 import argparse
 import re
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
@@ -33,6 +33,7 @@ def seconds(text: str) -> float:
 
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
+    from shuffleproof.core.sharing import afterwards  # noqa: PLC0415 (who has work to do)
     from shuffleproof.core.studies.tuning import Tuning, refuse, tuned  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
@@ -50,9 +51,7 @@ def tune(arguments: argparse.Namespace) -> Answer:
     if arguments.executor:
         refuse(asked, scope)
         share("tune", asdict(asked), scope, arguments)
-        if asked.budget is not None:  # the workers had it
-            spent = time.monotonic() - start
-            asked = replace(asked, budget=max(0.0, asked.budget - spent))
+        asked = Tuning(**afterwards(asdict(asked), time.monotonic() - start))
     preset, cached = done(f"tune {arguments.ranker}", tuned(asked, scope))
     return Answer(plain(preset, cached=cached), said(preset))
 

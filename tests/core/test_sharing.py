@@ -272,6 +272,12 @@ def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
 def test_a_store_that_is_not_shared_is_told(tmp_path):
     with pytest.raises(UsageError, match="a disk that all workers share"):
         sharing.work({"store": str(tmp_path / "elsewhere"), "assignment": "1.json"})
+    here, there = (board_of(Store(tmp_path / name)) for name in ("here", "there"))
+    assert here.mark() == here.mark() != there.mark()
+    item = {"assignment": "1.json", "mark": here.mark()}
+    with pytest.raises(UsageError, match="a disk that all workers share"):
+        sharing.work(item | {"store": str(tmp_path / "there")})  # the same path on another machine
+    assert sharing.work(item | {"store": str(tmp_path / "here")})["failure"] == ""
 
 
 def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
