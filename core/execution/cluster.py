@@ -1,6 +1,7 @@
 """Items worked by a Ray cluster; Ray is imported only here and only when chosen."""
 
 import json
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Event
@@ -11,6 +12,7 @@ from shuffleproof.core.execution.jobs_slots import THREADS
 from shuffleproof.core.execution.work import Failure, answered, outcome
 
 RETRIES = 1
+PATIENCE = 5.0
 LOOK = 0.2
 """Seconds between two looks at whether to stop."""
 
@@ -65,8 +67,9 @@ class Ray:
 
     def _join(self, ray: Any) -> None:
         try:
+            _knock(self.address or "")
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             where = f"at {self.address}" if self.address else "here"
             raise UsageError(
                 f"executor ray: no cluster answers {where} ({_first_line(error)}); start one with "
@@ -87,6 +90,17 @@ class Ray:
 
 
 KINDS = ("CPU", "GPU")
+
+
+def _knock(address: str) -> None:
+    """Try whether anybody listens at HOST:PORT: Ray itself tries for minutes, then aborts.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
 
 
 def _first_line(error: Exception) -> str:
