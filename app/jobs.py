@@ -24,6 +24,7 @@ from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.jobs import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.sharing import ASKED
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.words import counted, duration
@@ -214,6 +215,8 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
     >>> far(Job("0", "train", {}, state="running", progress=told))
     Far(share=0.1, words='3 of at most 30 epochs', seconds=None)
+    >>> far(Job("0", "train", {}, state="running", progress=told | {"unit": "units by ray"})).words
+    'waiting for workers of ray'
     >>> far(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
     'attempt 2 · 3 of at most 30 epochs'
     """
@@ -225,6 +228,9 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     if job.progress is None:
         return Far(0.0, " · ".join(["starting", *again]))
     progress = job.progress
+    if str(progress["unit"]).startswith(ASKED):
+        where = str(progress["unit"]).removeprefix(ASKED)
+        return Far(0.0, " · ".join([*again, f"waiting for workers of {where}"]))
     words = [*again, f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):

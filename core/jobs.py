@@ -2,9 +2,7 @@
 
 A page hands work in with `submit`, calls `ensure_running`, and looks at `jobs_of(store)`. Nothing
 here loads torch or LightGBM: they load in the process that does one job and ends with it.
-
-This module is also the program of those processes:
-`python -m shuffleproof.core.jobs work ROOT JOB TOKEN` and `… supervise ROOT IDLE_SECONDS`.
+The program of those processes is `core.job_process`.
 """
 
 import inspect
@@ -13,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +22,14 @@ from shuffleproof.core.errors import (
     ShuffleproofError,
     UnknownNameError,
 )
-from shuffleproof.core.execution import jobs_only_one, jobs_supervisor, jobs_worker
+from shuffleproof.core.execution import jobs_only_one
 from shuffleproof.core.execution.jobs import Job, Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import archive
 from shuffleproof.core.store import names as names_of_store
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope, preset_of
@@ -237,7 +234,7 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
 IDLE_SECONDS = 600.0
 """A supervisor that the app started ends after so long without work; the next job starts one."""
 
-PROGRAM = (sys.executable, "-m", "shuffleproof.core.jobs")
+PROGRAM = (sys.executable, "-m", "shuffleproof.core.job_process")
 WORKER = (*PROGRAM, "work")
 
 
@@ -357,6 +354,7 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
     budget: float | None = None,
     seed: int = 0,
     name: str | None = None,
+    at_once: int = 1,
     lists: Lists = None,
     preset: str | None = None,
     pinned: str | None = None,
@@ -372,13 +370,14 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
         budget: seconds after which no trial begins.
         seed: of the search.
         name: of the preset that is made; by default after the data set.
+        at_once: trials proposed at a time, for as many workers.
         lists: fields of ListRecipe that differ from its default.
         preset: preset of rankers named without one.
         pinned: the data set's keys, which `submit` finds from its name.
     """
     from shuffleproof.core.studies import tuning  # noqa: PLC0415 (only who works pays for it)
 
-    asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name)
+    asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name, at_once)
     made, cached = yield from tuning.tuned(asked, Scope(store, data, lists, preset, pinned))
     best = store.resolve(made.best["rankers"][0], "ranker")
     told = {"preset": str(made), "trials": made.trials, "cached": cached}
@@ -476,6 +475,10 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
 """Every kind of job; nothing else can be handed in or run."""
 
 
+LATER: Mapping[str, Mapping[str, Any]] = {"tune": {"at_once": 1}}
+"""Parameters that a kind took later, and what it did before: that value is no part of an id."""
+
+
 SHORT = frozenset(
     {
         "ingest", "examine", "bring", "runs", "library-export", "library-import",
@@ -505,6 +508,9 @@ def submit(store: Store, kind: str, parameters: Mapping[str, Any], priority: int
         raise ParameterError(f"the parameters of {kind}", str(error), "as `KINDS` has it") from None
     bound.apply_defaults()
     complete = {name: value for name, value in bound.arguments.items() if name != "store"}
+    for name, before in LATER.get(kind, {}).items():
+        if complete[name] == before:
+            del complete[name]
     if "data" in complete:
         complete["pinned"] = _pinned(store, kind, complete["data"])
         if kind not in LISTLESS:
@@ -542,7 +548,8 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     if kind == "tune":
         from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
 
-        of_search = {one: parameters[one] for one in ("ranker", "trials", "budget", "seed", "name")}
+        fields = ("ranker", "trials", "budget", "seed", "name", "at_once")
+        of_search = {one: parameters[one] for one in fields if one in parameters}
         search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
         tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
     if isinstance(job, StudyJob):
@@ -593,23 +600,3 @@ def _is_there(store: Store, job: Job) -> bool:
         return store.find(ArtefactKey(kind, digest)) is not None
     except ArtefactError:
         return False
-
-
-def _run(
-    work: Callable[..., Reports], root: Path, parameters: Mapping[str, Any]
-) -> jobs_worker.Work:
-    return work(Store(root, default_store().bundled), **parameters)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Be a worker or a supervisor; returns the exit code."""
-    role, root, *rest = arguments
-    if role == "work":
-        kinds = {name: partial(_run, work) for name, work in KINDS.items()}
-        jobs_worker.leave(jobs_worker.work(Path(root), rest[0], rest[1], kinds))
-    jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]), short=SHORT)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

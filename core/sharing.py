@@ -4,27 +4,31 @@ Who asks puts the question up in the store (`core.store.board`); each worker run
 else and passes over what another worker is at (`core.execution.claims`). What is made lies in the
 store under its content key, and who asked then makes the result of it: no scheduler is asked what
 is done, a worker that dies leaves nothing but a claim that others take over, and what was made
-twice is the same. Workers stop at the next report when the question was taken back.
+twice is the same. Workers tell how far they are, and stop at the next report when the question was
+taken back.
 """
 
 import hashlib
 import json
+import logging
 import platform
 import queue
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError, UsageError
 from shuffleproof.core.execution import claims
-from shuffleproof.core.execution.executor import executor
+from shuffleproof.core.execution.executor import configured, executor
 from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.execution.work import Failure
 from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.progress import Progress
@@ -38,6 +42,20 @@ WORKERS = 8
 
 POLL = 0.2
 """Seconds between two looks at what others are at."""
+
+TOLD = 0.5
+"""Seconds between two reports of a worker from within an epoch, a tree or the like."""
+
+GRACE = 10.0
+"""Seconds in which workers end by themselves when everything is there."""
+
+STOPPING = 1.0
+"""Seconds in which they do when the question was taken back."""
+
+ASKED = "units by "
+"""What is counted, by an executor's name, until its workers tell more."""
+
+LOG = logging.getLogger("shuffleproof.jobs")
 
 
 @dataclass(frozen=True)
@@ -72,7 +90,7 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
     workers: int | None = None,
     modules: Sequence[str] = (),
 ) -> Generator[Progress, None, tuple[str, ...]]:
-    """Let workers make what a question needs; yields how many units there are so far.
+    """Let workers make what a question needs; yields how far they are.
 
     Args:
         store: on a disk that all workers see, or in an object store.
@@ -86,27 +104,28 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
         Why workers ended early, where any did; who asks then does the rest and meets it itself.
 
     Raises:
-        UsageError: no such executor, or it is not installed.
+        UsageError: no such executor, it is not installed, or no cluster answers.
     """
     board = board_of(store)
-    count = workers or _workers(where)
+    count = workers_of(where, workers)
     place = executor(where, count, store.root / FOLDER / "slurm")
-    name = _hand_out(board, kind, parameters, modules)
-    item = {"store": address_of(store), "assignment": name}
+    item = {"store": address_of(store), "mark": board.mark()}
+    item["assignment"] = name = _hand_out(board, kind, parameters, modules)
     found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    stop = threading.Event()
 
     def watch() -> None:
         try:
-            for _, outcome in place.map("shuffleproof.core.sharing:work", [item] * count):
+            for _, outcome in place.map("shuffleproof.core.sharing:work", [item] * count, stop):
                 found.put(outcome)
         except BaseException as error:  # noqa: BLE001 (raised again where the reports are read)
             found.put(error)
 
     watcher, failures = threading.Thread(target=watch, daemon=True), list[str]()
-    ended = done = 0
+    ear, ended, over = _Ear(board, name, where), 0, float("inf")
     watcher.start()
     try:
-        while ended < count:
+        while ended < count and time.monotonic() < over:
             with suppress(queue.Empty):
                 outcome = found.get(timeout=POLL)
                 if isinstance(outcome, BaseException):
@@ -114,24 +133,98 @@ def shared(  # noqa: PLR0913 (what, where, and by whom)
                 ended += 1
                 told = outcome.message if isinstance(outcome, Failure) else outcome["failure"]
                 failures += [told] if told else []
-            done = max(done, board.units(name))
-            yield Progress(done, done + 1, f"units by {where}")
+            yield from ear.reports()
+            if over == float("inf") and board.read(name) is None:  # all of it is there
+                over = time.monotonic() + GRACE
+        yield from ear.reports()
     finally:
         board.take_back(name)
+        watcher.join(STOPPING)
+        stop.set()  # who waits in a queue, or does not look
+        watcher.join(STOPPING)
+        board.take_back(name)  # what was told meanwhile
     return tuple(failures)
+
+
+class _Ear:
+    """What workers tell who asked: reports as their own work has them, and lines for the log."""
+
+    def __init__(self, board: Board, name: str, where: str) -> None:
+        board.listen(name)
+        self.board, self.name = board, name
+        self.heard: dict[str, int] = {}
+        self.furthest: dict[str, float] = {}
+        self.last = Progress(0, 1, f"{ASKED}{where}")
+
+    def reports(self) -> Generator[Progress, None, None]:
+        """Those that lead further in what they count; at least the last one again."""
+        for line in self.board.hear(self.name, self.heard):
+            try:
+                told = json.loads(line)
+                if "log" in told:
+                    LOG.info("%s", told["log"])
+                    continue
+                report = Progress(**told)
+            except (ValueError, TypeError):  # cut short by a full disk
+                continue
+            done = report.done + report.part
+            if done > self.furthest.get(report.unit, -1.0):
+                self.furthest[report.unit], self.last = done, report
+                yield report
+        yield replace(self.last, values={})
+
+
+class _Voice(logging.Handler):
+    """What a worker tells who asked; where it cannot, the work itself goes on."""
+
+    def __init__(self, board: Board, name: str) -> None:
+        super().__init__(logging.INFO)
+        self.board, self.assignment, self.worker = board, name, uuid.uuid4().hex
+        self.at = 0.0
+
+    def report(self, progress: Progress) -> None:
+        """Tell a report: each that ends a unit with its values, of the others some."""
+        now = time.monotonic()
+        ends = progress.values and not progress.part
+        if ends or now - self.at > TOLD:
+            self.at = now
+            values = {name: float(value) for name, value in progress.values.items()}
+            self._tell(asdict(replace(progress, values=values)))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell a line of the log; who asks in this very process has what it heard there already."""
+        if record.name == LOG.name:
+            return
+        self._tell({"log": f"[{platform.node()} {record.process}] {record.getMessage()}"})
+
+    def _tell(self, what: dict[str, Any]) -> None:
+        with suppress(ShuffleproofError, OSError):  # a full disk: what it makes meets that itself
+            self.board.tell(self.assignment, self.worker, json.dumps(what))
+
+
+def afterwards(parameters: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """What is left to ask after workers had so long: of a `budget` what they did not use.
+
+    >>> afterwards({"ranker": "mart", "budget": 60.0}, 70.0)
+    {'ranker': 'mart', 'budget': 0.0}
+    """
+    if parameters.get("budget") is None:
+        return dict(parameters)
+    return {**parameters, "budget": max(0.0, parameters["budget"] - seconds)}
 
 
 def work(item: Mapping[str, Any]) -> dict[str, Any]:
     """Be one worker: the function that executors call; `units` it did, and why it ended early.
 
     Args:
-        item: `store`, its folder or address; `assignment`, a name, or none for all of them;
-            `take`, units at most; `until_empty`, whether to end when nothing is left to do.
+        item: `store`, its folder or address; `mark`, what tells it from others; `assignment`, a
+            name, or none for all of them; `take`, units at most; `until_empty`, whether to end
+            when nothing is left to do.
     """
     store, only = store_at(item["store"]), item.get("assignment")
     board, held = board_of(store), claims.Claims(_claims_of(store), item.get("take"))
     failure, finished, refused = "", 0, set[str]()
-    if only and not store.remote and not (store.root / FOLDER).is_dir():
+    if only and not _is_shared(store, board, item):
         raise UsageError(
             f"{store.root} is not the store of who asked, as this machine ({platform.node()}) sees "
             "it: name a folder on a disk that all workers share (--store)"
@@ -154,6 +247,12 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
     finally:
         held.close()
     return {"units": held.done, "assignments": finished, "failure": failure}
+
+
+def _is_shared(store: Store, board: Board, item: Mapping[str, Any]) -> bool:
+    """Whether this is the very store of who asked, which may lie elsewhere under the same path."""
+    there = store.remote is not None or (store.root / FOLDER).is_dir()
+    return there and board.mark() == item.get("mark", board.mark())
 
 
 def address_of(store: Store) -> str:
@@ -193,32 +292,36 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     for module in asked.modules:
         imported(module)
-    held.told = lambda: board.count(name)
-    token = claims.SHARING.set(held)
+    held.told, held.since = lambda: board.count(name), time.monotonic()
+    token, voice = claims.SHARING.set(held), _Voice(board, name)
+    logging.getLogger().addHandler(voice)
     try:
         while True:
             try:
-                return _run(store, board, name, asked)
+                return _run(store, (board, name, voice), asked)
             except claims.Taken as other:
                 while board.read(name) is not None and not held.is_free(other.name):
                     time.sleep(POLL)
     except TakenBack:
         return 0
     finally:
+        logging.getLogger().removeHandler(voice)
         claims.SHARING.reset(token)
 
 
-def _run(store: Store, board: Board, name: str, asked: Assignment) -> int:
+def _run(store: Store, told: tuple[Board, str, _Voice], asked: Assignment) -> int:
+    board, name, voice = told
     looked = time.monotonic()
     with closing(KINDS[asked.kind](store, **asked.parameters)) as reports, suppress(claims.Shared):
-        for _ in reports:
+        for report in reports:
+            voice.report(report)
             if time.monotonic() - looked > POLL:
                 looked = time.monotonic()
                 if board.read(name) is None:
                     raise TakenBack
     if board.read(name) is None:
         raise TakenBack
-    board.take_back(name)  # for whoever looks for work; who asked waits for its workers
+    board.finish(name)  # for whoever looks for work; who asked hears the last that was told
     return 1
 
 
@@ -227,14 +330,31 @@ def _hand_out(
 ) -> str:
     """Put an assignment up and return its name."""
     asked = Assignment(kind, dict(parameters), code(), tuple(modules), str(Path.cwd()))
-    return board.post(json.dumps(asdict(asked)))
+    return board.post(json.dumps(asdict(asked)), THIS_JOB.get())
 
 
-def _workers(where: str) -> int:
+def workers_of(where: str, workers: int | None = None) -> int:
+    """How many workers an executor has where nobody says how many.
+
+    >>> workers_of("processes:3"), workers_of("ray"), workers_of("ray", 2)
+    (3, 8, 2)
+    """
+    if workers is not None:
+        return workers
     name, _, more = where.partition(":")
     if name == "processes":
         return int(more) if more.isdecimal() and int(more) else cores()
     return 1 if name == "serial" else WORKERS
+
+
+def jobs_workers() -> int:
+    """How many workers the jobs of a store have: 1 where no executor is configured.
+
+    Raises:
+        UsageError: what is configured is none.
+    """
+    place = configured()
+    return 1 if place is None else workers_of(place.where, place.workers)
 
 
 @cache

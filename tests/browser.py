@@ -18,7 +18,7 @@ FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PROGRAM = "shuffleproof.core.jobs"
+PROGRAM = "shuffleproof.core.job_process"
 CUT = (
     "ERR_CONNECTION_REFUSED",
     "ERR_CONNECTION_RESET",

@@ -12,6 +12,8 @@ from shuffleproof.app import jobs, opened, services, state, uploads
 from shuffleproof.app.plain import refusal, told
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
+from shuffleproof.core import sharing
+from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.execution.jobs import STATES, Job
 from shuffleproof.core.words import counted
 
@@ -51,8 +53,20 @@ def page() -> None:
         help="Else those of the data set in use; what runs or waits, and what belongs to no data "
         "set that is here, is shown in any case.",
     )  # fmt: skip
+    _where()
     data = None if every else state.data()
     st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
+
+
+def _where() -> None:
+    """Who makes what trainings, searches and studies need, where that is not this machine alone."""
+    with parts.errors_shown():
+        place = configured()
+        if place is not None:
+            workers = counted(sharing.jobs_workers(), "worker")
+            st.caption(
+                told(f"Trainings, searches and studies are made by {workers} of {place.where}.")
+            )
 
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:

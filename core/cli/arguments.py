@@ -482,6 +482,12 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     )
     tune.add_argument("--name", help="of the preset (default tuned_ and the data's name)")
     tune.add_argument("--seed", type=whole, default=0, help="of the search (default 0)")
+    tune.add_argument(
+        "--at-once", type=_count,
+        help="trials that are proposed before any of them is known; part of what is searched "
+        "(default 1, with --executor as many as workers)",
+    )  # fmt: skip
+    flags_studies.shared(tune, _count)
     _workbench(tune)
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"

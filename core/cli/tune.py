@@ -2,10 +2,12 @@
 
 import argparse
 import re
+import time
+from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import done, recipe_of, scope_of, use_device
+from shuffleproof.core.cli.open import done, recipe_of, scope_of, share, use_device
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.words import counted
@@ -31,10 +33,12 @@ def seconds(text: str) -> float:
 
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
-    from shuffleproof.core.studies.tuning import Tuning, tuned  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.sharing import afterwards  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.studies.tuning import Tuning, refuse, tuned  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
     recipe_of(arguments)  # which refuses names that nothing has
+    scope, start = scope_of(arguments), time.monotonic()
     asked = Tuning(
         arguments.ranker,
         tuple(arguments.search),
@@ -42,9 +46,21 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.budget,
         arguments.seed,
         arguments.name,
+        arguments.at_once or (at_a_time(arguments) if arguments.executor else 1),
     )
-    preset, cached = done(f"tune {arguments.ranker}", tuned(asked, scope_of(arguments)))
+    if arguments.executor:
+        refuse(asked, scope)
+        share("tune", asdict(asked), scope, arguments)
+        asked = Tuning(**afterwards(asdict(asked), time.monotonic() - start))
+    preset, cached = done(f"tune {arguments.ranker}", tuned(asked, scope))
     return Answer(plain(preset, cached=cached), said(preset))
+
+
+def at_a_time(arguments: argparse.Namespace) -> int:
+    """As many trials as there are workers."""
+    from shuffleproof.core.sharing import workers_of  # noqa: PLC0415 (who has work to do)
+
+    return workers_of(arguments.executor, arguments.workers)
 
 
 def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:

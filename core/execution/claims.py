@@ -87,6 +87,7 @@ class Claims:
         lease: seconds until a claim that nobody touches is abandoned.
         beat: seconds between two touches.
         done: units that it did.
+        since: when it began, by the monotonic clock.
     """
 
     at: Place
@@ -95,6 +96,7 @@ class Claims:
     lease: float = LEASE
     beat: float = BEAT
     done: int = 0
+    since: float = field(default_factory=time.monotonic)
     _held: dict[str, str] = field(default_factory=dict)
     _seen: dict[str, tuple[Seen, float]] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -188,6 +190,23 @@ def working(name: str) -> Iterator[None]:
         return
     with claims.working(name):
         yield
+
+
+def wait_for(name: str) -> None:
+    """Nothing, unless another worker is at a unit.
+
+    Raises:
+        Taken: another worker is.
+    """
+    claims = SHARING.get()
+    if claims is not None and not claims.is_free(name):
+        raise Taken(name)
+
+
+def began() -> float:
+    """When this worker began, by the monotonic clock; where nothing is shared, now."""
+    claims = SHARING.get()
+    return time.monotonic() if claims is None else claims.since
 
 
 def each(works: Iterable[Generator[Progress, None, Any]]) -> Generator[Progress, None, list[Any]]:

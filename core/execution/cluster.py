@@ -1,14 +1,20 @@
 """Items worked by a Ray cluster; Ray is imported only here and only when chosen."""
 
 import json
+import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
+from shuffleproof.core.execution.jobs_slots import THREADS
 from shuffleproof.core.execution.work import Failure, answered, outcome
 
 RETRIES = 1
+PATIENCE = 5.0
+LOOK = 0.2
+"""Seconds between two looks at whether to stop."""
 
 
 @dataclass(frozen=True)
@@ -20,34 +26,85 @@ class Ray:
     Attributes:
         workers: tasks at a time; None takes as many as the cluster has CPUs.
         address: of a running cluster; None joins the one Ray finds, or starts one here.
+        cpus: cores of a task, which are its numeric threads.
+        gpus: of a task; a part of one lets several tasks share it.
     """
 
     workers: int | None = None
     address: str | None = None
+    cpus: int = 1
+    gpus: float = 0.0
 
-    def map(self, function: str, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def map(
+        self, function: str, items: Sequence[Any], stop: Event | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Work the items as tasks, yielding as they finish; see Executor.
 
         Raises:
-            UsageError: Ray is not installed.
+            UsageError: Ray is not installed, no cluster answers, or none of its nodes has what a
+                task needs.
         """
         ray = _imported()
         if not ray.is_initialized():
-            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
-        task = ray.remote(max_retries=RETRIES, num_cpus=1)(answered)
-        most = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            self._join(ray)
+        self._check(ray)
+        task = ray.remote(max_retries=RETRIES, num_cpus=self.cpus, num_gpus=self.gpus)(answered)
+        threads = dict.fromkeys(THREADS, str(self.cpus))
+        every = int(ray.cluster_resources().get("CPU", 1))
+        most = self.workers or max(1, every // self.cpus)
         waiting = list(enumerate(items))[::-1]
         running: dict[Any, int] = {}
         try:
-            while waiting or running:
+            while (waiting or running) and not (stop and stop.is_set()):
                 while waiting and len(running) < most:
                     index, item = waiting.pop()
-                    running[task.remote(function, json.dumps(item))] = index
-                for reference in ray.wait(list(running), num_returns=1)[0]:
+                    running[task.remote(function, json.dumps(item), threads)] = index
+                for reference in ray.wait(list(running), num_returns=1, timeout=LOOK)[0]:
                     yield running.pop(reference), _fetched(ray, reference)
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
+
+    def _join(self, ray: Any) -> None:
+        try:
+            _knock(self.address or "")
+            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            where = f"at {self.address}" if self.address else "here"
+            raise UsageError(
+                f"executor ray: no cluster answers {where} ({_first_line(error)}); start one with "
+                "`ray start --head`, or name another address"
+            ) from error
+
+    def _check(self, ray: Any) -> None:
+        """Refuse what no node can ever run: Ray would wait for ever."""
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        if not any(
+            node.get("CPU", 0) >= self.cpus and node.get("GPU", 0) >= self.gpus for node in nodes
+        ):
+            most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in KINDS}
+            raise UsageError(
+                f"executor ray: a task of {self.cpus} CPUs and {self.gpus:g} GPUs fits on no node "
+                f"(the largest: {most['CPU']:g} CPUs, {most['GPU']:g} GPUs); ask for less"
+            )
+
+
+KINDS = ("CPU", "GPU")
+
+
+def _knock(address: str) -> None:
+    """Try whether anybody listens at HOST:PORT: Ray itself tries for minutes, then aborts.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def _imported() -> Any:

@@ -2,14 +2,16 @@
 
 import importlib
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol, runtime_checkable
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.work import answered, outcome
-from shuffleproof.core.numerals import is_count
+from shuffleproof.core.numerals import is_count, number
 
 EXECUTORS: dict[str, str] = {
     "serial": "one after the other in this process",
@@ -19,21 +21,26 @@ EXECUTORS: dict[str, str] = {
 }
 """Every executor's name and what it is."""
 
+MOST_GPUS = 64
+
 
 @runtime_checkable
 class Executor(Protocol):
     """Works items that do not depend on each other."""
 
-    def map(self, function: str, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def map(
+        self, function: str, items: Sequence[Any], stop: Event | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Apply a function to every item, yielding (index, result) as they finish.
 
         An item whose function raised, or that killed its worker twice, yields a
         `core.execution.work.Failure` in place of its result; the others go on. Closing the
-        iterator ends the work.
+        iterator ends the work, and so does `stop`, by another thread.
 
         Args:
             function: `module:function`, importable wherever the work is done.
             items: plain JSON values; results are plain JSON values as well.
+            stop: once it is set, items that wait or are under way are given up.
         """
 
 
@@ -45,9 +52,13 @@ class Serial:
     [(0, 2.0), (1, 3.0)]
     """
 
-    def map(self, function: str, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def map(
+        self, function: str, items: Sequence[Any], stop: Event | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Work the items in order; see Executor."""
         for index, item in enumerate(items):
+            if stop and stop.is_set():
+                return
             yield index, outcome(answered(function, json.dumps(item)))
 
 
@@ -55,26 +66,82 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
     """The executor that a text names.
 
     Args:
-        text: a key of EXECUTORS; `processes:4`, `ray:ADDRESS` and `slurm:PARTITION` say more.
+        text: a key of EXECUTORS; `processes:4`, `ray:ADDRESS` and `slurm:PARTITION` say more, and
+            behind a comma what each task of a cluster has: `ray:auto,cpus=4,gpus=0.5`.
         workers: processes, or tasks at a time on a cluster; None takes what the place offers.
         folder: where a cluster's jobs write, on a disk that they share.
 
     Raises:
         UnknownNameError: no executor has the name.
-        ParameterError: a number of processes that is none.
+        ParameterError: a number of processes, cores or GPUs that is none.
     """
-    name, colon, more = text.partition(":")
+    place, *of_task = text.split(",")
+    name, colon, more = place.partition(":")
     if name not in EXECUTORS or (colon and not more):
         raise UnknownNameError("executor", text, EXECUTORS)
+    if name in {"serial", "processes"} and of_task:
+        raise ParameterError("--executor", text, "ray or slurm, whose tasks have cpus and gpus")
     if name == "serial":
         return Serial()
     if name == "processes":
         if colon and not (is_count(more) and int(more)):
             raise ParameterError("--executor", text, "processes:N with a whole number from 1 on")
         return _made("processes", "Processes")(int(more) if colon else workers)
+    cores, gpus = _of_task(text, of_task)
     if name == "slurm":
-        return _made("slurm", "Slurm")(folder, more or None)
-    return _made("cluster", "Ray")(workers, more or None)
+        if gpus != int(gpus):
+            raise ParameterError("--executor", text, "slurm with whole GPUs; ray shares them")
+        return _made("slurm", "Slurm")(folder, more or None, cpus=cores, gpus=int(gpus))
+    return _made("cluster", "Ray")(workers, more or None, cpus=cores or 1, gpus=gpus)
+
+
+def _of_task(text: str, given: Sequence[str]) -> tuple[int | None, float]:
+    """Cores and GPUs of each task; None: nothing is said of the cores."""
+    values = dict(one.split("=", 1) for one in given if "=" in one)
+    cores, gpus = values.pop("cpus", None), values.pop("gpus", "0")
+    try:
+        wrong = values or len(given) > 2 or (cores is not None and int(cores) < 1)
+        share = number(gpus)
+        wrong = wrong or any("=" not in one for one in given) or not 0 <= share <= MOST_GPUS
+    except ValueError:
+        wrong = True
+    if wrong:
+        allowed = "ray[:ADDRESS] or slurm[:PARTITION], with ,cpus=WHOLE and ,gpus=NUMBER behind it"
+        raise ParameterError("--executor", text, allowed)
+    return (None if cores is None else int(cores)), share
+
+
+EXECUTOR, WORKERS = "SHUFFLEPROOF_EXECUTOR", "SHUFFLEPROOF_WORKERS"
+"""What says where the jobs of a store are worked (see `executor`), and by how many workers."""
+
+
+@dataclass(frozen=True)
+class Configured:
+    """Where jobs are worked.
+
+    Attributes:
+        where: an executor's text.
+        workers: how many; None: as many as it has.
+    """
+
+    where: str
+    workers: int | None = None
+
+
+def configured() -> Configured | None:
+    """Where the environment says that jobs are worked; None: in their own processes.
+
+    Raises:
+        UnknownNameError: no executor has the name.
+        ParameterError: a number that is none.
+    """
+    where, workers = os.environ.get(EXECUTOR, "").strip(), os.environ.get(WORKERS, "").strip()
+    if not where:
+        return None
+    if workers and not (is_count(workers) and int(workers)):
+        raise ParameterError(WORKERS, workers, "a whole number from 1 on")
+    executor(where)
+    return Configured(where, int(workers) if workers else None)
 
 
 def _made(module: str, kind: str) -> Any:

@@ -15,6 +15,9 @@ from shuffleproof.core.execution.worker_process import WorkerProcess, worker_env
 ATTEMPTS = 2
 """How many workers an item may cost before it counts as failed."""
 
+LOOK = 0.2
+"""Seconds between two looks at whether to stop."""
+
 Waiting: TypeAlias = queue.SimpleQueue[tuple[int, str]]
 Finished: TypeAlias = queue.SimpleQueue[tuple[int, Any] | BaseException]
 
@@ -35,7 +38,9 @@ class Processes:
     threads: int | None = None
     paths: tuple[Path, ...] = ()
 
-    def map(self, function: str, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def map(
+        self, function: str, items: Sequence[Any], stop: threading.Event | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Work the items on all workers, yielding as they finish; see Executor."""
         waiting: Waiting = queue.SimpleQueue()
         for index, item in enumerate(items):
@@ -48,10 +53,15 @@ class Processes:
         try:
             for lane in lanes:
                 lane.thread.start()
-            for _ in items:
-                done = finished.get()
+            left = len(items)
+            while left and not (stop and stop.is_set()):
+                try:
+                    done = finished.get(timeout=LOOK)
+                except queue.Empty:
+                    continue
                 if isinstance(done, BaseException):
                     raise done
+                left -= 1
                 yield done
         finally:
             for lane in lanes:

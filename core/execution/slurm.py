@@ -2,19 +2,23 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.execution.jobs_slots import threads_allowed
+from shuffleproof.core.execution.jobs_slots import THREADS, threads_allowed
 from shuffleproof.core.execution.work import Failure, answered, outcome
 
 ARRAY = 500
 """Jobs of an array at most; clusters refuse larger ones."""
 
 ATTEMPTS = 2
+ENDING = 5.0
+"""Seconds in which a local job ends that was cancelled."""
+
 WITHOUT_SLURM = frozenset({"local", "debug"})
 """Partitions that are none: submitit runs the jobs as processes here, or within this process."""
 
@@ -29,27 +33,35 @@ class Slurm:
         folder: for logs and results of jobs; on a disk that all nodes share.
         partition: of the cluster, `local` or `debug` (WITHOUT_SLURM); None: the usual one.
         minutes: that a job may take.
+        cpus: cores of a job, which are its numeric threads; None: as many as this process has.
+        gpus: of a job.
     """
 
     folder: Path
     partition: str | None = None
     minutes: int = 24 * 60
+    cpus: int | None = None
+    gpus: int = 0
 
-    def map(self, function: str, items: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    def map(
+        self, function: str, items: Sequence[Any], stop: Event | None = None
+    ) -> Iterator[tuple[int, Any]]:
         """Work the items as arrays of jobs, yielding as they finish; see Executor.
 
         Raises:
-            UsageError: submitit is not installed, or there is no Slurm here.
+            UsageError: submitit is not installed, there is no Slurm here, or it refuses the jobs.
         """
         executor = self._executor()
         texts = [json.dumps(item) for item in items]
+        threads = {} if self.partition == "debug" else dict.fromkeys(THREADS, str(self._cpus))
         running: dict[int, tuple[Any, int]] = {}
-        for start in range(0, len(texts), ARRAY):
-            part = texts[start : start + ARRAY]
-            jobs = executor.map_array(answered, [function] * len(part), part)
-            running |= {start + at: (job, 1) for at, job in enumerate(jobs)}
         try:
-            while running:
+            for start in range(0, len(texts), ARRAY):
+                part = texts[start : start + ARRAY]
+                more = [[each] * len(part) for each in (function, threads)]
+                jobs = _handed_in(executor.map_array, answered, more[0], part, more[1])
+                running |= {start + at: (job, 1) for at, job in enumerate(jobs)}
+            while running and not (stop and stop.is_set()):
                 for index, (job, attempts) in list(running.items()):
                     if not job.done():
                         continue
@@ -58,15 +70,30 @@ class Slurm:
                         del running[index]
                         yield index, outcome(job.result())
                     elif attempts < ATTEMPTS:
-                        again = executor.submit(answered, function, texts[index])
+                        again = _handed_in(
+                            executor.submit, answered, function, texts[index], threads
+                        )
                         running[index] = (again, attempts + 1)
                     else:
                         del running[index]
                         yield index, Failure(f"its job died, {ATTEMPTS} times", str(error))
                 time.sleep(0.1)
         finally:
-            for job, _ in running.values():
-                job.cancel(check=False)
+            self._cancel([job for job, _ in running.values()])
+
+    def _cancel(self, jobs: Sequence[Any]) -> None:
+        """Cancel jobs; local ones are processes of this one, which sees to their end."""
+        for job in jobs:
+            job.cancel(check=False)
+        limit = time.monotonic() + (ENDING if self.partition == "local" else 0.0)
+        while time.monotonic() < limit and any(
+            job.get_info()["jobState"] == "RUNNING" for job in jobs
+        ):
+            time.sleep(0.05)
+
+    @property
+    def _cpus(self) -> int:
+        return self.cpus or threads_allowed()
 
     def _executor(self) -> Any:
         try:
@@ -83,9 +110,25 @@ class Slurm:
         settings: dict[str, Any] = {
             "name": "shuffleproof",
             "timeout_min": self.minutes,
-            "cpus_per_task": threads_allowed(),
+            "cpus_per_task": self._cpus,
         }
+        if self.gpus:
+            settings["gpus_per_node"] = self.gpus
         if cluster == "slurm" and self.partition:
             settings["slurm_partition"] = self.partition
         executor.update_parameters(**settings)
         return executor
+
+
+def _handed_in(hand_in: Callable[..., Any], *given: Any) -> Any:
+    """What a cluster gives for work; its refusal as a sentence."""
+    from submitit.core.utils import FailedJobError  # noqa: PLC0415 (as submitit itself)
+
+    try:
+        return hand_in(*given)
+    except (FailedJobError, OSError) as error:
+        said = (str(error).strip().splitlines() or [""])[-1]
+        raise UsageError(
+            f"executor slurm: the cluster does not take the jobs ({said}); `sinfo` names its "
+            "partitions"
+        ) from error

@@ -2,8 +2,9 @@
 
 import importlib
 import json
+import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,13 +47,15 @@ def named(function: str) -> Callable[[Any], Any]:
     return found
 
 
-def answered(function: str, item: str) -> str:
+def answered(function: str, item: str, environment: Mapping[str, str] | None = None) -> str:
     """Do one item: the JSON text of its answer, whatever happens short of dying.
 
     Args:
         function: `module:function`.
         item: the function's argument as JSON text.
+        environment: variables that are set first, such as how many threads its slot has.
     """
+    os.environ.update(environment or {})
     try:
         return json.dumps({"result": named(function)(json.loads(item))})
     except ShuffleproofError as error:

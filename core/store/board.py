@@ -1,8 +1,11 @@
-"""What workers tell each other: assignments, and how many units of each were done."""
+"""What workers tell each other: assignments, how many units of each were done, and how far."""
 
 import os
+import shutil
 import time
 import uuid
+from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -13,14 +16,25 @@ from shuffleproof.core.store.remote import Remote
 
 FOLDER = "shared"
 UNITS = ".units"
+LINES = ".lines"
+EAR = "ear"
+MARK = "mark"
+
+Heard = MutableMapping[str, int]
+"""How much of what each worker told was heard before."""
 
 
 @runtime_checkable
 class Board(Protocol):
     """Assignments, each a text under a name; names are in the order of time."""
 
-    def post(self, text: str) -> str:
-        """Put an assignment up, whole, and return its name."""
+    def post(self, text: str, whose: str = "") -> str:
+        """Put an assignment up, whole, and return its name.
+
+        Args:
+            text: what it says.
+            whose: who asks: earlier assignments of theirs, which nobody takes back, go.
+        """
 
     def names(self) -> list[str]:
         """Those that are up, the oldest first."""
@@ -28,14 +42,29 @@ class Board(Protocol):
     def read(self, name: str) -> str | None:
         """What one says; None: it was taken back."""
 
+    def finish(self, name: str) -> None:
+        """Take an assignment away with its count: all of it is done; nothing where it is gone."""
+
     def take_back(self, name: str) -> None:
-        """Take an assignment away with its count; nothing where it is gone."""
+        """Take it away with all that was told of it."""
 
     def count(self, name: str) -> None:
         """One unit more was done of an assignment that is still there."""
 
     def units(self, name: str) -> int:
         """How many were done."""
+
+    def listen(self, name: str) -> None:
+        """Who asked hears, from now on, what workers tell."""
+
+    def tell(self, name: str, worker: str, line: str) -> None:
+        """A worker tells who asked something, in one line; nothing where nobody hears it."""
+
+    def hear(self, name: str, heard: Heard) -> list[str]:
+        """The lines that were told since, by worker in the order in which they were."""
+
+    def mark(self) -> str:
+        """What tells this store from any other: who works for another says so."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +77,12 @@ class FolderBoard:
 
     path: Path
 
-    def post(self, text: str) -> str:
+    def post(self, text: str, whose: str = "") -> str:
         """Write a file and rename it."""
-        name = _name()
+        name = _name(whose)
+        for old in self.names():
+            if _is_of(old, whose):
+                self.take_back(old)
         with manifest.explained(name, self.path.parent):
             private.make(self.path.parent)
             self.path.mkdir(exist_ok=True)
@@ -70,18 +102,21 @@ class FolderBoard:
         except FileNotFoundError:
             return None
 
-    def take_back(self, name: str) -> None:
+    def finish(self, name: str) -> None:
         """Remove the file and its counter."""
         for file in (name, f"{name}{UNITS}"):
             (self.path / file).unlink(missing_ok=True)
 
+    def take_back(self, name: str) -> None:
+        """Remove the file and all beside it."""
+        self.finish(name)
+        shutil.rmtree(self.path / f"{name}{LINES}", ignore_errors=True)
+
     def count(self, name: str) -> None:
         """Write a byte at the end of the counter, which is written whole."""
         if (self.path / name).exists():
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-            counter = os.open(self.path / f"{name}{UNITS}", flags, 0o600)
-            os.write(counter, b".")
-            os.close(counter)
+            with manifest.explained(name, self.path):
+                _append(self.path / f"{name}{UNITS}", b".")
 
     def units(self, name: str) -> int:
         """The bytes of the counter."""
@@ -89,6 +124,45 @@ class FolderBoard:
             return (self.path / f"{name}{UNITS}").stat().st_size
         except FileNotFoundError:
             return 0
+
+    def listen(self, name: str) -> None:
+        """Make a folder for their files."""
+        with manifest.explained(name, self.path):
+            (self.path / f"{name}{LINES}").mkdir(exist_ok=True)
+
+    def tell(self, name: str, worker: str, line: str) -> None:
+        """Write the line at the end of the worker's own file."""
+        with suppress(FileNotFoundError), manifest.explained(name, self.path):
+            _append(self.path / f"{name}{LINES}" / worker, f"{line}\n".encode())
+
+    def hear(self, name: str, heard: Heard) -> list[str]:
+        """What the files have more than before, as far as it is whole lines."""
+        found = list[str]()
+        for path in sorted((self.path / f"{name}{LINES}").glob("*")):
+            with path.open("rb") as file:
+                file.seek(heard.get(path.name, 0))
+                fresh = file.read()
+            end = fresh.rfind(b"\n") + 1
+            heard[path.name] = heard.get(path.name, 0) + end
+            found += fresh[:end].decode(errors="replace").splitlines()
+        return found
+
+    def mark(self) -> str:
+        """What a file says that the first who asks writes."""
+        path = self.path / MARK
+        with manifest.explained(MARK, self.path.parent):
+            private.make(self.path.parent)
+            self.path.mkdir(exist_ok=True)
+            fresh = self.path / f"{MARK}.{uuid.uuid4().hex}"
+            if not path.exists():
+                fresh.write_text(uuid.uuid4().hex, encoding="ascii")
+                try:
+                    os.link(fresh, path)
+                except FileExistsError:
+                    pass  # another was quicker
+                finally:
+                    fresh.unlink()
+        return path.read_text(encoding="ascii")
 
 
 @dataclass(frozen=True)
@@ -101,9 +175,12 @@ class ObjectBoard:
 
     remote: Remote
 
-    def post(self, text: str) -> str:
+    def post(self, text: str, whose: str = "") -> str:
         """Write an object."""
-        name = _name()
+        name = _name(whose)
+        for old in self.names():
+            if _is_of(old, whose):
+                self.take_back(old)
         self.remote.write(f"{FOLDER}/{name}", text.encode())
         return name
 
@@ -116,10 +193,15 @@ class ObjectBoard:
         content = self.remote.read(f"{FOLDER}/{name}")
         return None if content is None else content.decode()
 
-    def take_back(self, name: str) -> None:
+    def finish(self, name: str) -> None:
         """Remove the object, and those of its units."""
         self.remote.remove(f"{FOLDER}/{name}")
         self.remote.remove(f"{FOLDER}/{name}{UNITS}")
+
+    def take_back(self, name: str) -> None:
+        """Remove all objects of it."""
+        self.finish(name)
+        self.remote.remove(f"{FOLDER}/{name}{LINES}")
 
     def count(self, name: str) -> None:
         """Write an object."""
@@ -130,11 +212,46 @@ class ObjectBoard:
         """The number of its objects."""
         return len(self.remote.names(f"{FOLDER}/{name}{UNITS}"))
 
+    def listen(self, name: str) -> None:
+        """Write an object that says so."""
+        self.remote.write(f"{FOLDER}/{name}{LINES}/{EAR}", b".")
+
+    def tell(self, name: str, worker: str, line: str) -> None:
+        """Write an object."""
+        place = f"{FOLDER}/{name}{LINES}"
+        if self.remote.read(f"{place}/{EAR}") is not None:
+            self.remote.write(f"{place}/{worker}/{time.time_ns():020d}", line.encode())
+
+    def hear(self, name: str, heard: Heard) -> list[str]:
+        """The objects that were not read before."""
+        place = f"{FOLDER}/{name}{LINES}"
+        fresh = [one for one in self.remote.names(place) if one not in heard and one != EAR]
+        heard.update(dict.fromkeys(fresh, 1))
+        read = (self.remote.read(f"{place}/{one}") for one in fresh)
+        return [content.decode(errors="replace") for content in read if content is not None]
+
+    def mark(self) -> str:
+        """Its address, which is the same everywhere."""
+        return self.remote.url
+
 
 def board_of(store: Store) -> Board:
     """Where the assignments of a store are put up."""
     return ObjectBoard(store.remote) if store.remote else FolderBoard(store.root / FOLDER)
 
 
-def _name() -> str:
-    return f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
+def _name(whose: str) -> str:
+    return f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}{f'-{whose}' if whose else ''}.json"
+
+
+def _is_of(name: str, whose: str) -> bool:
+    """Whether it is an earlier assignment of somebody who asks again."""
+    return bool(whose) and name.endswith(f"-{whose}.json")
+
+
+def _append(path: Path, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(file, content)
+    finally:
+        os.close(file)

@@ -5,14 +5,18 @@ result is never worse than these on validation. Then Optuna's TPE (Bergstra et a
 proposes, and trials that fall below the median of the others at the same epoch are stopped. Only
 training and validation parts are read until the search is over; the test part is then looked at
 once. Every trial is a training of the store, and its outcome a record: a search that was killed
-takes the same steps again, and those that were done cost nothing.
+takes the same steps again, and those that were done cost nothing. Several workers do the trials of
+a round, which are proposed before any of them is known, so that the search is the same whoever
+works it, and in what order.
 """
 
+import json
 import re
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, fsum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,6 +29,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     UsageError,
 )
+from shuffleproof.core.execution import claims
 from shuffleproof.core.parameters import (
     Parameter,
     check,
@@ -41,6 +46,7 @@ from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.store import manifest
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies.question import Scope
@@ -86,6 +92,7 @@ class Tuning:
     )
     seed: int = parameter(0, "seed of the search", low=0)
     name: str | None = None
+    at_once: int = parameter(1, "trials proposed at a time, for as many workers", low=1)
 
     def __post_init__(self) -> None:
         """Check the numbers and the name."""
@@ -122,6 +129,7 @@ class Search:
             "ranker": spec.recipe(),
             "search": {name: list(ends) for name, ends in self.space.items()},
             "seed": self.asked.seed,
+            **({"at_once": self.asked.at_once} if self.asked.at_once > 1 else {}),
             "lists": {} if spec.fits_documents else first.recipe.learnt(),
             "folds": [
                 [part.fingerprint for part in (one.fold.train, one.fold.valid)]
@@ -129,40 +137,51 @@ class Search:
             ],
         }
 
-    def trial(
-        self, name: RankerName, fields: Mapping[str, Any], asked: "Trial | None" = None
-    ) -> Generator[Progress, None, dict[str, Any]]:
+    def stored(self, one: "Proposal") -> dict[str, Any] | None:
+        """The row of a trial that was made before; None: it is to be made."""
+        found = self._records.get(self.digest(one))
+        return None if found is None else dict(found[0])
+
+    def digest(self, one: "Proposal") -> str:
+        """What a trial's row is filed under, and claimed."""
+        facts = {"kind": "tune", "asked": self.identity, "pruned": one.asked is not None}
+        recipe = registry.spec(one.name, **one.texts).recipe()
+        return key_of("trial", facts | {"ranker": recipe}).digest
+
+    @property
+    def _records(self) -> Records:
+        return Records(self.scope.store.root / RECORDS, self.scope.store.remote)
+
+    def trial(self, one: "Proposal") -> Generator[Progress, None, dict[str, Any]]:
         """One trial: trained on every fold, or found; its row of the history.
 
-        Args:
-            name: of the ranker at a preset.
-            fields: of its recipe that differ.
-            asked: Optuna's, which may stop it; None: it is never stopped.
+        Raises:
+            Taken: work is shared, and another worker is at it.
         """
-        texts = {field: written(value) for field, value in fields.items()}
-        facts = {"kind": "tune", "asked": self.identity, "pruned": asked is not None}
-        recipe = registry.spec(name, **texts).recipe()
-        digest = key_of("trial", facts | {"ranker": recipe}).digest
-        records = Records(self.scope.store.root / RECORDS, self.scope.store.remote)
-        if (stored := records.get(digest)) is not None:
-            row = dict(stored[0])
+        row = self.stored(one)
+        if row is None:
+            digest = self.digest(one)
+            with claims.working(claim_of(digest)):
+                row = self.stored(one)  # who had the claim before may be done
+                if row is None:
+                    row = yield from self._worked(one, Curve(self._begun / f"{digest}.json"))
+                    self._records.put(digest, row, {})
+        elif one.asked is not None:
             for step, value in row["curve"]:
-                if asked is not None:
-                    asked.report(value, step)
-        else:
-            row = yield from self._worked(name, texts, asked)
-            records.put(digest, row, {})
-        return row | {"fields": dict(fields)}
+                one.asked.report(value, step)
+        return row | {"of": one.of, "fields": dict(one.fields)}
 
-    def _worked(
-        self, name: RankerName, texts: Mapping[str, str], asked: "Trial | None"
-    ) -> Generator[Progress, None, dict[str, Any]]:
-        start, values, keys, curve = time.perf_counter(), [], [], list[tuple[int, float]]()
+    @property
+    def _begun(self) -> Path:
+        return self.scope.store.root / RECORDS / "begun"
+
+    def _worked(self, one: "Proposal", curve: "Curve") -> Generator[Progress, None, dict[str, Any]]:
+        start, values, keys = time.perf_counter(), [], []
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
-            watched = asked if at == 0 else None
+            work = workbench.trained(str(one.name), one.texts)
             try:
-                kept = yield from _watched(workbench.trained(str(name), texts), curve, watched)
+                kept = yield from _watched(work, curve, one.asked if at == 0 else None)
             except (DivergedError, DataError) as error:
                 state, why = FAILED, str(error)
                 break
@@ -173,22 +192,81 @@ class Search:
             keys.append(str(kept.artefact.key))
         value = fsum(values) / len(values) if state == DONE else None
         seconds = time.perf_counter() - start
+        points = curve.ended()
         return {
             "state": state, "value": value, "seconds": seconds, "why": why,
-            "curve": [list(point) for point in curve], "rankers": keys,
+            "curve": [list(point) for point in points], "rankers": keys,
         }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """A trial that is to be made.
+
+    Attributes:
+        of: a preset, or SEARCH.
+        name: of the ranker at a preset.
+        fields: of its recipe that differ.
+        asked: Optuna's, which may stop it; None: it is never stopped.
+    """
+
+    of: str
+    name: RankerName
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    asked: "Trial | None" = None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The fields as recipes take them."""
+        return {field: written(value) for field, value in self.fields.items()}
+
+
+def claim_of(digest: str) -> str:
+    """The claim of a trial."""
+    return f"trial-{digest}"
+
+
+class Curve:
+    """What a trial measures on its way, kept beside its checkpoint: a killed one has it whole."""
+
+    def __init__(self, path: Path) -> None:
+        """Read what was measured before a kill, if there was any."""
+        self.path = path
+        self.points: list[tuple[int, float]] = []
+        try:
+            found = json.loads(path.read_text(encoding="ascii"))
+            self.points = [(int(step), float(value)) for step, value in found]
+        except FileNotFoundError:
+            pass  # it begins
+        except (ValueError, TypeError):  # cut short: the pruner does without what was lost
+            self.points = []
+
+    def add(self, step: int, value: float) -> None:
+        """Keep a point; one that takes a step again takes all after it again."""
+        self.points = [point for point in self.points if point[0] < step] + [(step, value)]
+        with manifest.explained(self.path.name, self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self.path.with_suffix(".new")
+            fresh.write_text(json.dumps(self.points), encoding="ascii")
+            fresh.replace(self.path)
+
+    def ended(self) -> list[tuple[int, float]]:
+        """All points, which the trial's row keeps from now on."""
+        self.path.unlink(missing_ok=True)
+        return self.points
+
+
 def _watched(
-    work: Generator[Progress, None, CachedRanker],
-    curve: list[tuple[int, float]],
-    asked: "Trial | None",
+    work: Generator[Progress, None, CachedRanker], curve: Curve, asked: "Trial | None"
 ) -> Generator[Progress, None, CachedRanker | None]:
     """A training whose validation is told to Optuna on its way; None where that stops it."""
+    told = False
     while True:
         try:
             progress = next(work)
         except StopIteration as stop:
+            if asked and not told:
+                _tell_before(curve, asked, None)
             return stop.value
         apart = max(1, ceil(progress.total / CURVE))
         if (
@@ -197,12 +275,22 @@ def _watched(
             and not progress.part
             and progress.done % apart == 0
         ):
-            curve.append((progress.done, float(progress.values["valid"])))
-            asked.report(curve[-1][1], progress.done)
+            if not told:
+                _tell_before(curve, asked, progress.done)
+                told = True
+            curve.add(progress.done, float(progress.values["valid"]))
+            asked.report(curve.points[-1][1], progress.done)
             if asked.should_prune():
                 work.close()
                 return None
         yield progress
+
+
+def _tell_before(curve: Curve, asked: "Trial", first: int | None) -> None:
+    """Let Optuna know what a training measured before it was killed and resumed."""
+    for step, value in curve.points:
+        if first is None or step < first:
+            asked.report(value, step)
 
 
 def space_of(name: RankerName, chosen: Sequence[str] = ()) -> dict[str, Range]:
@@ -306,16 +394,20 @@ def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     base = _named(asked.ranker, scope.usual)
     space, name = space_of(base, asked.search), asked.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
-    folds: list[Workbench] = []
     names = folds_of(scope.data, scope.store)
     keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
-    for fold, key in zip(names, keys, strict=True):
-        folds += [(yield from replace(scope, data=fold, pinned=key).opened())]
+    scopes = [replace(scope, data=fold, pinned=key) for fold, key in zip(names, keys, strict=True)]
+    folds = yield from claims.each(one.opened() for one in scopes)
     search = Search(asked, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
-        raise UsageError(f"{before} was tuned for something else: choose another --name")
+        raise UsageError(
+            f"{before} was tuned for something else ({_other(before.asked, search.identity)}): "
+            "choose another --name, or ask as then"
+        )
     wanted = asked.trials or (TRIALS if asked.budget is None else None)
     yield from _searched(search, wanted)
+    if claims.SHARING.get():  # a worker does its share; who asked makes the preset of the store
+        raise claims.Shared
     best = max((row for row in search.history if row["state"] == DONE), key=_value, default=None)
     if best is None:
         why = next(row["why"] for row in search.history)
@@ -341,30 +433,77 @@ SEARCH = "search"
 
 
 def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, None]:
-    """The presets, then what Optuna proposes, until all are made or the time is up."""
+    """The presets, then rounds of what Optuna proposes, until all are made or the time is up.
+
+    A trial begins while there is time; those that were made before take none.
+
+    Raises:
+        Taken: work is shared, and another worker is at a trial that the next round waits for.
+    """
     declared = _declared(registry.spec(search.base))
     drawn = {name: _distribution(declared[name][0], ends) for name, ends in search.space.items()}
-    study, start = _study(search.asked.seed), time.monotonic()
+    asked = search.asked
+    study, start = _study(asked.seed, asked.at_once), claims.began()
     entry = registry.entry(search.base.base)
     first = [one for one in (*FIRST, search.base.preset) if one in entry.presets]
-    for preset in dict.fromkeys(first):
-        name = replace(search.base, preset=preset)
-        row = yield from _counted(search, wanted, search.trial(name, {}))
-        search.history.append({"trial": len(search.history) + 1, "of": preset, **row})
-        yield _reported(search, wanted)
-        _tell(study, row, declared_of=_declared(registry.spec(name)), drawn=drawn)
+    presets = [Proposal(one, replace(search.base, preset=one)) for one in dict.fromkeys(first)]
+    rows = yield from _round(search, wanted, presets, None)
+    for one, row in zip(presets, rows, strict=True):
+        _tell(study, row, declared_of=_declared(registry.spec(one.name)), drawn=drawn)
+    end = None if asked.budget is None else start + asked.budget
     while wanted is None or len(search.history) < wanted:
-        if search.asked.budget is not None and time.monotonic() - start >= search.asked.budget:
+        room = asked.at_once if wanted is None else wanted - len(search.history)
+        trials = [study.ask(drawn) for _ in range(min(asked.at_once, room))]
+        proposals = [
+            Proposal(
+                SEARCH, search.base,
+                {name: _short(value) for name, value in trial.params.items()}, trial,
+            )
+            for trial in trials
+        ]  # fmt: skip
+        rows = yield from _round(search, wanted, proposals, end)
+        for trial, row in zip(trials, rows, strict=False):
+            _finish(study, trial, row)
+        if len(rows) < len(trials):
             return
-        trial = study.ask(drawn)
-        fields = {name: _short(value) for name, value in trial.params.items()}
-        row = yield from _counted(search, wanted, search.trial(search.base, fields, trial))
-        search.history.append({"trial": len(search.history) + 1, "of": SEARCH, **row})
-        yield _reported(search, wanted)
-        _finish(study, trial, row)
 
 
-def _study(seed: int) -> "Study":
+def _round(
+    search: Search, wanted: int | None, proposals: Sequence[Proposal], end: float | None
+) -> Generator[Progress, None, list[dict[str, Any]]]:
+    """The rows of trials that do not need each other, up to the first for which no time is left.
+
+    Args:
+        search: whose history they enter.
+        wanted: trials in all.
+        proposals: in order.
+        end: by the monotonic clock; None: there is time.
+
+    Raises:
+        Taken: another worker is at one of them; the others are done.
+    """
+    rows, taken, late = list[dict[str, Any]](), None, False
+    for one in proposals:
+        over = end is not None and time.monotonic() >= end and search.stored(one) is None
+        try:
+            if over:
+                claims.wait_for(claim_of(search.digest(one)))
+                late = True
+                continue
+            row = yield from _counted(search, wanted, search.trial(one))
+        except claims.Taken as other:
+            taken = other
+            continue
+        if not late:
+            rows.append(row)
+            search.history.append({"trial": len(search.history) + 1, **row})
+            yield _reported(search, wanted)
+    if taken is not None:
+        raise taken
+    return rows
+
+
+def _study(seed: int, at_once: int) -> "Study":
     try:
         import optuna  # noqa: PLC0415 (only who tunes pays for it)
     except ImportError as error:
@@ -374,7 +513,7 @@ def _study(seed: int) -> "Study":
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna.create_study(
         direction="maximize",
-        sampler=optuna.samplers.TPESampler(seed=seed),
+        sampler=optuna.samplers.TPESampler(seed=seed, constant_liar=at_once > 1),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=3),
     )
 
@@ -499,6 +638,16 @@ def name_for(data: str) -> str:
     """
     last = data.rstrip("/").rpartition("/")[2].casefold()
     return f"tuned_{re.sub(r'[^a-z0-9]+', '_', last).strip('_')}"[:60]
+
+
+def _other(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between two searches, in a few words.
+
+    >>> _other({"seed": 0, "at_once": 4}, {"seed": 0})
+    'at_once'
+    """
+    names = dict.fromkeys((*before, *now))
+    return ", ".join(one for one in names if _plain(before.get(one)) != _plain(now.get(one)))
 
 
 def _plain(value: Any) -> Any:

@@ -56,6 +56,16 @@ def test_running_waiting_and_ended_jobs_are_told_apart(table):
     assert waits.id
 
 
+def test_where_jobs_go_is_told_by_the_page_that_shows_them(table, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "ray:auto,gpus=0.5")
+    said = words(opened(jobs_script))
+    assert "Trainings, searches and studies are made by 8 workers of ray:auto,gpus=0.5." in said
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "cloud")
+    assert "known: processes" in words(opened(jobs_script))
+    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR")
+    assert "are made by" not in words(opened(jobs_script))
+
+
 def test_only_the_chosen_states_are_listed(table):
     table.end(table.run(table.train("dlcm")), "failed", reason="gone")
     table.train("mart")

@@ -48,6 +48,15 @@ def test_the_form_hands_in_what_the_command_says(table):
     assert "No trial has ended yet." in app_pages.words(page)
 
 
+def test_a_search_that_workers_make_proposes_a_trial_for_each(table, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
+    page = opened()
+    assert any(one.value.endswith("--at-once 3") for one in page.code)
+    click(page, "tune now")
+    (job,) = table.jobs.list()
+    assert job.parameters["at_once"] == 3
+
+
 def test_minutes_end_a_search_and_without_fields_there_is_none(table):
     page = opened()
     page.button_group(key="stop").set_value("minutes").run()

@@ -16,6 +16,7 @@ from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
 from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.store.board import board_of
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
@@ -271,6 +272,12 @@ def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
 def test_a_store_that_is_not_shared_is_told(tmp_path):
     with pytest.raises(UsageError, match="a disk that all workers share"):
         sharing.work({"store": str(tmp_path / "elsewhere"), "assignment": "1.json"})
+    here, there = (board_of(Store(tmp_path / name)) for name in ("here", "there"))
+    assert here.mark() == here.mark() != there.mark()
+    item = {"assignment": "1.json", "mark": here.mark()}
+    with pytest.raises(UsageError, match="a disk that all workers share"):
+        sharing.work(item | {"store": str(tmp_path / "there")})  # the same path on another machine
+    assert sharing.work(item | {"store": str(tmp_path / "here")})["failure"] == ""
 
 
 def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
@@ -281,6 +288,19 @@ def test_train_with_workers_and_what_cannot_be(tmp_path, capsys):
     study = ["study", "benchmark", "--rankers", "mart", "--executor", "serial"]
     assert main([*study, *words, "--max-seconds", "5"]) == 2
     assert "leave --max-seconds out" in capsys.readouterr().err
+
+
+def test_tune_with_workers_proposes_a_trial_for_each(tmp_path, capsys):
+    words = ["--store", str(tmp_path), "--initial", "feature:3", "--trials", "5", "--json"]
+    command = ["tune", "ranksvm", *words, "--executor", "serial", "--workers", "2"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["trials"] == 5
+    preset = named_presets.find(Store(tmp_path), "ranksvm", "tuned_sample")
+    assert preset.asked["at_once"] == 2
+    assert untouched(Store(tmp_path))
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["cached"]
 
 
 MOUNTS = """\

@@ -63,9 +63,9 @@ def wanted(arguments, seed):
 
 def strike(store, victim):
     if victim != "worker":
-        kill(processes(store.root, "shuffleproof.core.jobs", "supervise"))
+        kill(processes(store.root, "shuffleproof.core.job_process", "supervise"))
     if victim != "supervisor":
-        kill(processes(store.root, "shuffleproof.core.jobs", "work"))
+        kill(processes(store.root, "shuffleproof.core.job_process", "work"))
 
 
 def suffer(store, arguments, dice):

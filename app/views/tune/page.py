@@ -13,6 +13,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.tuning import best_alt_text, best_so_far, parallel, parallel_alt_text
 from shuffleproof.app.plain import told
 from shuffleproof.app.study import job_panel, parts
+from shuffleproof.core import sharing
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
@@ -215,6 +216,7 @@ def _asked(data: str, names: Sequence[str]) -> None:
         "data": on, "ranker": str(ranker), "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": name.strip() or None,
+        "at_once": sharing.jobs_workers(),
     }  # fmt: skip
     if st.button("Tune", type="primary", key="tune now", disabled=bool(lacking)):
         _handed_in(asked)
@@ -277,6 +279,7 @@ def _command(asked: dict[str, Any], limit: str, most: int) -> str:
     words += [f"--search={field}" for field in asked["search"]]
     words += ["--trials", str(most)] if limit == TRIALS else ["--budget", f"{most}m"]
     words += ["--name", asked["name"]] if asked["name"] else []
+    words += ["--at-once", str(asked["at_once"])] if asked["at_once"] > 1 else []
     return shlex.join(words)
 
 

@@ -74,6 +74,8 @@ MISTAKES = """
 2 | tune mart --name paper | 'paper' | none of paper
 2 | train ranksvm --executor cloud | 'cloud' | known: processes
 2 | train ranksvm --executor processes:none | 'processes:none' | processes:N
+2 | tune ranksvm --executor cloud | 'cloud' | known: processes
+2 | tune ranksvm --at-once 0 | '0' | from 1 on
 2 | train ranksvm --workers 0 --executor serial | '0' | from 1 on
 2 | worker --take none | 'none' | whole number
 2 | train mart@tuned_nothing | 'tuned_nothing' | known: paper

@@ -6,9 +6,11 @@ import math
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from shuffleproof.core.execution.processes import Processes
 from shuffleproof.core.execution.slurm import Slurm
 from shuffleproof.core.execution.work import Failure, named
 from tests import places
+from tests.job_watch import until
 
 ROOT = places.ROOT
 HERE = Path(__file__).resolve().parent
@@ -201,10 +204,82 @@ def test_a_job_of_a_cluster_that_dies_is_handed_in_once_more_then_reported(tmp_p
     assert "died, 2 times" in results[1].message
 
 
+@pytest.mark.parametrize("name", ["processes", "slurm:local", "ray"])
+def test_what_is_stopped_by_another_thread_ends_with_what_waits(tmp_path, monkeypatch, name):
+    """Of four items two are under way; the other two never begin."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
+    if name.startswith("slurm"):
+        pytest.importorskip("submitit")
+    place = Slurm(tmp_path / "logs", "local") if name.startswith("slurm") else made(name)
+    stop, marks = threading.Event(), [str(tmp_path / str(index)) for index in range(4)]
+    items = marks if name != "slurm:local" else marks[:2]
+    thread = threading.Thread(target=lambda: list(place.map(f"{ME}:slow", items, stop)))
+    thread.start()
+    until(lambda: any(Path(mark).exists() for mark in marks), 60)
+    stop.set()
+    thread.join(15)
+    assert not thread.is_alive()
+    assert sum(Path(mark).exists() for mark in marks) <= 2
+
+
+def test_a_slots_cores_are_the_threads_of_its_work(tmp_path, monkeypatch):
+    """Also of LightGBM, which is never left to take the whole machine."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
+    pytest.importorskip("submitit")
+    ((_, result),) = Slurm(tmp_path, "local", cpus=3).map(f"{ME}:environment", [0])
+    assert result["OMP_NUM_THREADS"] == result["NUMBA_NUM_THREADS"] == "3"
+
+
+def test_a_task_of_ray_has_the_cores_it_was_given_and_a_share_of_a_gpu(monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), str(ROOT / ".types")]))
+    made("ray")
+    ((_, result),) = Ray(1, cpus=1).map(f"{ME}:environment", [0])
+    assert result["NUMBA_NUM_THREADS"] == "1"
+    with pytest.raises(UsageError, match=r"1 CPUs and 0\.5 GPUs fits on no node"):
+        list(Ray(1, cpus=1, gpus=0.5).map("math:sqrt", [4]))
+    with pytest.raises(UsageError, match="4096 CPUs"):
+        list(Ray(1, cpus=4096).map("math:sqrt", [4]))
+
+
+def test_no_such_cluster_is_told_with_its_address(monkeypatch):
+    ray = pytest.importorskip("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    start = time.monotonic()
+    with pytest.raises(UsageError, match=rf"no cluster answers at {address} .*ray start"):
+        list(Ray(1, address).map("math:sqrt", [4]))
+    assert time.monotonic() - start < 10
+
+
+SBATCH = """#!/bin/sh
+echo 'sbatch: error: invalid partition specified: nosuch' >&2
+exit 1
+"""
+
+
+def test_what_a_cluster_refuses_is_told_in_its_own_words(tmp_path, monkeypatch):
+    pytest.importorskip("submitit")
+    for name in ("sbatch", "srun"):
+        (tmp_path / name).write_text(SBATCH)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with pytest.raises(UsageError, match=r"invalid partition specified: nosuch.*sinfo"):
+        list(Slurm(tmp_path / "logs", "nosuch").map("math:sqrt", [4]))
+
+
 def test_what_follows_an_executors_name_is_read():
     assert executor("processes:3") == Processes(3)
     assert executor("ray:auto", 5) == Ray(5, "auto")
     assert executor("slurm:gpu", folder=HERE) == Slurm(HERE, "gpu")
+    assert executor("ray:auto,cpus=4,gpus=0.25", 5) == Ray(5, "auto", 4, 0.25)
+    assert executor("slurm,cpus=8,gpus=1", folder=HERE) == Slurm(HERE, cpus=8, gpus=1)
+    of_ray = ("ray,cpus=0", "ray,gpus=-1", "ray,cores=2", "ray,4", "ray,gpus=nan")
+    for text in (*of_ray, "slurm,gpus=0.5", "processes:2,cpus=1"):
+        with pytest.raises(ParameterError, match="executor"):
+            executor(text)
     for text in ("processes:0", "processes:x"):
         with pytest.raises(ParameterError, match="processes:N"):
             executor(text)

@@ -1,9 +1,10 @@
 """A search for a recipe: presets first, validation alone, one look at the test part, resumable."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
+from shuffleproof.core import sharing
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.jobs import KINDS, jobs_of, submit
 from shuffleproof.core.progress import Progress, finished
@@ -101,6 +102,67 @@ def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_tr
     assert other == registry.spec(f"ranksvm@{preset.base}", cost=3.5).recipe()
 
 
+ROUNDS = Tuning("mart", ("leaves", "learning_rate"), trials=8, at_once=3)
+
+
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory):
+    """Presets, a round of three, and two of the next, by nobody but this process."""
+    preset, _ = finished(tuned(ROUNDS, scope(tmp_path_factory.mktemp("rounds"))))
+    return without_times(preset.history)
+
+
+def test_a_search_is_the_same_whoever_works_it_and_whoever_dies(rounds, tmp_path, monkeypatch):
+    """Each of two workers makes some of its trials, one is cut off in the middle of one."""
+    store, asked = Store(tmp_path), {**asdict(ROUNDS), "data": "sample", "lists": LISTS}
+    work, begun = sharing.shared(store, "tune", asked, "processes:2"), tmp_path / "claims"
+    assert finished(work) == ()
+    assert not [*begun.iterdir()]
+    assert len([*(tmp_path / "tunings").glob("*/*.safetensors")]) == 8
+    monkeypatch.setattr(tuning.Search, "_worked", None)  # whoever asked makes none anew
+    shared, _ = finished(tuned(ROUNDS, scope(tmp_path)))
+    assert without_times(shared.history) == rounds
+
+
+def test_workers_of_one_search_pass_over_what_others_are_at(tmp_path, rounds):
+    asked = {**asdict(ROUNDS), "data": "sample", "lists": LISTS}
+    name = sharing._hand_out(sharing.board_of(Store(tmp_path)), "tune", asked, ())
+    item = {"store": str(tmp_path), "assignment": name}
+    assert sharing.work(item | {"take": 4})["units"] == 4
+    made = len([*(tmp_path / "tunings").glob("*/*.safetensors")])
+    assert 1 <= made <= 4
+    other = sharing.work(item)
+    assert (other["failure"], other["assignments"]) == ("", 1)
+    again, _ = finished(tuned(ROUNDS, scope(tmp_path)))
+    assert without_times(again.history) == rounds
+
+
+def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monkeypatch):
+    seconds = [0.0]
+    monkeypatch.setattr(tuning.time, "monotonic", lambda: seconds[0])
+    real = tuning.Search._worked
+
+    def slow(self, one, curve):
+        row = yield from real(self, one, curve)
+        seconds[0] += 10.0
+        return row
+
+    monkeypatch.setattr(tuning.Search, "_worked", slow)
+    asked = replace(ASKED, trials=None, budget=45.0)
+    some, _ = finished(tuned(asked, scope(tmp_path)))  # three presets, 30 s, then two more
+    assert some.trials == 5
+    same, cached = finished(tuned(replace(asked, budget=0.0), scope(tmp_path)))
+    assert (cached, same.trials) == (True, 5)
+    more, _ = finished(tuned(replace(asked, budget=5.0), scope(tmp_path)))
+    assert more.trials == 6
+
+
+def test_rounds_are_part_of_what_is_searched(whole):
+    root, _ = whole
+    with pytest.raises(UsageError, match=r"something else \(at_once\)"):
+        finished(tuned(replace(ASKED, at_once=2), scope(root)))
+
+
 def test_a_name_is_one_searchs_own(whole):
     root, _ = whole
     with pytest.raises(UsageError, match="choose another --name"):
@@ -143,14 +205,33 @@ def training(epochs, ended):
     return "a ranker"
 
 
-def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to():
+def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to(tmp_path):
     for at, result, last in ((3, None, 3), (99, "a ranker", 6)):
-        ended, curve, trial = [], [], Stops(at)
+        ended, trial = [], Stops(at)
+        curve = tuning.Curve(tmp_path / "begun" / "one.json")
         assert finished(tuning._watched(training(6, ended), curve, trial)) == result
         assert ended == [last]
-        assert curve == trial.told == [(epoch, epoch / 100) for epoch in range(1, last + 1)]
-    assert finished(tuning._watched(training(2, []), curve := [], None)) == "a ranker"
-    assert curve == []
+        points = [(epoch, epoch / 100) for epoch in range(1, last + 1)]
+        assert trial.told == points
+        assert curve.ended() == points
+    assert finished(tuning._watched(training(2, []), tuning.Curve(curve.path), None)) == "a ranker"
+    assert not curve.path.exists()
+
+
+def test_a_training_that_was_killed_and_resumed_has_its_whole_curve(tmp_path):
+    """The pruner compares with what trials measured at each epoch: none may be missing."""
+    path = tmp_path / "begun" / "one.json"
+    work = tuning._watched(training(6, []), tuning.Curve(path), Stops(99))
+    for progress in work:
+        if progress.done == 4 and not progress.part:
+            work.close()  # epochs 1 to 4 were measured
+    resumed = (one for one in training(6, []) if one.done + one.part > 3)  # of a checkpoint of 3
+    curve, trial = tuning.Curve(path), Stops(99)
+    finished(tuning._watched(resumed, curve, trial))
+    assert trial.told == [(epoch, epoch / 100) for epoch in range(1, 7)]
+    assert curve.ended() == trial.told
+    path.write_text("[[1, 0.1], [2")
+    assert tuning.Curve(path).points == []
 
 
 def test_trials_that_diverge_are_kept_as_failed_and_the_search_goes_on(tmp_path, monkeypatch):

@@ -1,0 +1,179 @@
+"""Jobs on an executor: as their own process would do them, with progress, cancel, retries, logs."""
+
+import os
+import signal
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from shuffleproof.core import job_process, sharing
+from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
+from shuffleproof.core.execution.executor import Configured, configured
+from shuffleproof.core.execution.jobs_only_one import HOME
+from shuffleproof.core.jobs import KINDS, PROGRAM, jobs_of, submit
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.board import board_of
+from tests.job_watch import kill, processes, send, until
+
+LISTS = {"initial": ["feature:1"]}
+SHORT = {"data": "sample", "ranker": "dlcm", "changes": {"epochs": "4"}, "lists": LISTS}
+LONG = {"data": "sample", "ranker": "dlcm", "changes": {"epochs": "400"}, "lists": LISTS}
+WORKERS = ("shuffleproof.core.execution.worker",)
+
+
+@pytest.fixture
+def store(tmp_path):
+    yield Store(tmp_path / "store")
+    kill(processes(tmp_path))
+
+
+def supervised(store, where, **more):
+    """A supervisor whose jobs go to an executor; it ends when there is nothing to do."""
+    given = {"SHUFFLEPROOF_EXECUTOR": where, "SHUFFLEPROOF_WORKERS": "1", **more}
+    command = [*PROGRAM, "supervise", str(store.root), "0.5"]
+    return subprocess.Popen(command, cwd=HOME, env=os.environ | given)
+
+
+def ended(store, job):
+    until(lambda: jobs_of(store).get(job.id).ended, 90)
+    return jobs_of(store).get(job.id)
+
+
+def files_of(store, result):
+    place = store.resolve(result["artefact"]).path
+    return {one.name: one.read_bytes() for one in place.iterdir() if one.name != "manifest.json"}
+
+
+def left(store):
+    """Assignments, what was told of them, and claims that are still there."""
+    return [*(store.root / "shared").glob("*.*"), *(store.root / "claims").glob("*")]
+
+
+@pytest.mark.parametrize("where", ["processes:1", "slurm:local"])
+def test_a_training_by_a_worker_is_told_as_one_that_is_made_here(store, tmp_path, where):
+    if where.startswith("slurm"):
+        pytest.importorskip("submitit")
+    job = submit(store, "train", SHORT)
+    assert supervised(store, where).wait(90) == 0
+    done = ended(store, job)
+    assert (done.state, done.attempts) == ("done", 1), done.reason
+    assert done.result["cached"], "the worker made it, this process found it"
+    epochs = [one for one in jobs_of(store).history(job.id) if one.unit == "epochs"]
+    assert [one.done for one in epochs] == [1, 2, 3, 4]
+    assert {"loss", "valid"} <= set(epochs[0].values)
+    assert f"asking {where} for what is missing" in jobs_of(store).log(job.id)
+    assert left(store) == []
+    alone = Store(tmp_path / "alone")
+    own = finished(KINDS["train"](alone, **SHORT))
+    assert files_of(alone, own) == files_of(store, done.result)
+
+
+def test_a_cancelled_job_stops_its_workers_and_goes_on_when_it_is_tried_again(store):
+    job = submit(store, "train", LONG)
+    supervisor = supervised(store, "processes:1")
+    until(lambda: (jobs_of(store).get(job.id).progress or {}).get("done", 0) > 1, 60)
+    jobs_of(store).cancel(job.id)
+    assert ended(store, job).state == "cancelled"
+    assert jobs_of(store).get(job.id).reason == ""
+    until(lambda: not left(store))
+    assert supervisor.wait(30) == 0
+    before = jobs_of(store).history(job.id)[-1].done
+    jobs_of(store).retry(job.id)
+    again = supervised(store, "processes:1")
+    until(lambda: jobs_of(store).history(job.id)[-1].done > before, 60)
+    steps = [one.done for one in jobs_of(store).history(job.id) if one.unit == "epochs"]
+    assert steps == list(range(1, steps[-1] + 1)), "it went on from its checkpoint"
+    again.terminate()
+    assert again.wait(30) == 0
+
+
+def test_a_job_whose_process_dies_is_tried_again_and_leaves_no_question_behind(store):
+    job = submit(store, "train", LONG | {"changes": {"epochs": "12"}})
+    supervisor = supervised(store, "processes:1")
+    until(lambda: (jobs_of(store).get(job.id).progress or {}).get("done", 0) > 1, 60)
+    (asked,) = (store.root / "shared").glob("*.json")
+    send(signal.SIGKILL, processes(store.root, "work"))
+    assert ended(store, job).state == "done"
+    assert jobs_of(store).get(job.id).attempts == 2
+    assert not asked.exists()
+    assert supervisor.wait(30) == 0
+    assert left(store) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [("cloud", "'cloud'"), ("processes:none", "processes:N"),
+     ("slurm:local,gpus=0.5", "whole GPUs"), ("ray,cores=2", "cpus=WHOLE")],
+)  # fmt: skip
+def test_an_executor_that_is_none_fails_the_job_in_a_sentence(store, monkeypatch, where, reason):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", where)
+    with pytest.raises((UnknownNameError, ParameterError), match=reason):
+        finished(job_process.done("train", store, SHORT))
+    with pytest.raises(ArtefactError, match="7777"):  # the job's own refusal: it is done here
+        finished(job_process.done("examine", store, {"artefact": "data-7777"}))
+    assert left(store) == []
+
+
+def test_where_jobs_go_stands_in_the_environment(monkeypatch):
+    monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR", raising=False)
+    assert configured() is None
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
+    assert configured() == Configured("processes:3")
+    monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "2")
+    assert configured() == Configured("processes:3", 2)
+    monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "none")
+    with pytest.raises(ParameterError, match="from 1 on"):
+        configured()
+
+
+def test_why_a_worker_ended_early_stands_in_the_log_and_the_job_is_done_all_the_same(
+    store, monkeypatch, caplog
+):
+    monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "serial")
+    real = sharing._hand_out
+
+    def of_another_version(board, *given):
+        name = real(board, *given)
+        path = store.root / "shared" / name
+        path.write_text(path.read_text().replace(sharing.code(), "0" * 12))
+        return name
+
+    monkeypatch.setattr(sharing, "_hand_out", of_another_version)
+    result = finished(job_process.done("train", store, SHORT))
+    assert not result["cached"]
+    assert "install the same version on every machine" in caplog.text
+    assert left(store) == []
+
+
+def test_what_workers_tell_is_heard_once_and_only_what_leads_further(store):
+    board = board_of(store)
+    name = board.post("{}", "mine")
+    ear = sharing._Ear(board, name, "ray")
+    (first,) = ear.reports()
+    assert (first.done, first.total, first.unit) == (0, 1, "units by ray")
+    one, two = (sharing._Voice(board, name) for _ in range(2))
+    progress = replace(first, done=3, total=9, unit="epochs", values={"loss": 0.5})
+    one.report(progress)
+    two.report(replace(progress, done=2))
+    heard = list(ear.reports())
+    assert [found.done for found in heard if found.values] in ([3], [2, 3])
+    assert (heard[-1].done, heard[-1].values) == (3, {})
+    one.report(replace(progress, done=4))
+    with (store.root / "shared" / f"{name}.lines" / one.worker).open("a") as file:
+        file.write('{"done": 5, "total"')  # a full disk
+    assert [found.done for found in ear.reports()] == [4, 4]
+    other = board.post("{}", "mine")
+    assert board.names() == [other], "what nobody took back went when they asked again"
+    one.report(replace(progress, done=6))
+    assert list(board.hear(name, {})) == []
+    two._tell({"done": 1})
+    assert list(board.hear(name, {})) == []
+    voice = sharing._Voice(board, other)
+    voice.report(progress)
+    assert board.hear(other, {}) == [], "nobody hears"
+    board.listen(other)
+    voice.report(progress)
+    board.finish(other)
+    assert len(board.hear(other, {})) == 1, "who asked hears the last of it"
