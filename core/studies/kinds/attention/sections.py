@@ -36,13 +36,15 @@ def headline(result: StudyResult, view: View) -> Headline:
     """At how many documents the rankers look, the one that looks at fewest and at most."""
     frame = table(result)
     main = frame[frame["map"].isin(MAIN) & frame["ranker"].isin(view.compared(frame["ranker"]))]
-    looked = main.groupby("ranker", sort=False)["neighbours"].mean().dropna().sort_values()
-    if looked.empty:
+    neighbours = main.groupby("ranker", sort=False)["neighbours"].mean().dropna().sort_values()
+    if neighbours.empty:
         return Headline("No ranker has weights to look at.")
-    names = [RankerName.of(str(name)).display for name in looked.index]
-    text = f"{names[0]} draws on {looked.iloc[0]:.1f} of {result.facts['set_size']:.0f} documents"
-    if len(looked) > 1:
-        text += f", {names[-1]} on {looked.iloc[-1]:.1f}"
+    names = [RankerName.of(str(name)).display for name in neighbours.index]
+    text = (
+        f"{names[0]} draws on {neighbours.iloc[0]:.1f} of {result.facts['set_size']:.0f} documents"
+    )
+    if len(neighbours) > 1:
+        text += f", {names[-1]} on {neighbours.iloc[-1]:.1f}"
     return Headline(f"{text}.")
 
 
@@ -52,7 +54,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     for name in map(str, frame["ranker"].unique()):
         heads = frame[frame["ranker"] == name].reset_index(drop=True)
         main = heads[heads["map"].isin(MAIN)]
-        column = next((one for one in DRAWN if main[one].notna().any()), None)
+        column = next((key for key in DRAWN if main[key].notna().any()), None)
         yield Heading(name)
         if len(main) > 1 and column:
             yield Picture("attention", (main, name, column, DRAWN[column]))
@@ -137,9 +139,9 @@ def points(result: StudyResult, ranker: str) -> pd.DataFrame:
 
     The dead share is that of queries and heads in which next to nothing is received.
     """
-    chosen = ((result.trials["ranker"] == ranker) & (result.trials["map"] == POINT)).to_numpy()
-    means = pd.DataFrame(_means(result.values[chosen]), columns=list(MEASURES))
-    frame = result.trials[chosen].reset_index(drop=True)
+    mask = ((result.trials["ranker"] == ranker) & (result.trials["map"] == POINT)).to_numpy()
+    means = pd.DataFrame(_means(result.values[mask]), columns=list(MEASURES))
+    frame = result.trials[mask].reset_index(drop=True)
     places = pd.DataFrame({"block": frame["block"] + 1, "point": frame["head"] + 1})
     return places.join(means[["received", "dead"]])
 
@@ -147,13 +149,13 @@ def points(result: StudyResult, ranker: str) -> pd.DataFrame:
 def finding(result: StudyResult, ranker: str) -> str:
     """What a ranker's heads look at, in sentences with interval and number of queries."""
     frame = table(result)
-    own = frame[frame["ranker"] == ranker]
-    main = own[own["map"].isin(MAIN)]
+    ranker_rows = frame[frame["ranker"] == ranker]
+    main = ranker_rows[ranker_rows["map"].isin(MAIN)]
     name, size = RankerName.of(ranker).display, float(result.facts["set_size"])
-    who = "the state at a document" if "paths" in set(main["map"]) else "a document"
+    reader = "the state at a document" if "paths" in set(main["map"]) else "a document"
     heads = f", mean over {counted(len(main), 'head')}" if len(main) > 1 else ""
     words = (
-        f"{name}: {who} draws on {main['neighbours'].mean():.1f} of {size:.0f} documents "
+        f"{name}: {reader} draws on {main['neighbours'].mean():.1f} of {size:.0f} documents "
         f"(effective neighbours{heads})."
     )
     words += _relevance(result, ranker, main)
@@ -163,47 +165,47 @@ def finding(result: StudyResult, ranker: str) -> str:
             f" A head shares {redundancy.mean():.2f} of its mass with the most similar head of "
             "its block."
         )
-    return words + _dead(points(result, ranker))
+    return words + _dead_points(points(result, ranker))
 
 
 def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
-    apart = {
-        name: own
+    excesses = {
+        name: excess
         for name in dict.fromkeys(result.trials["ranker"])
-        if len(own := _apart(result, str(name)))
+        if len(excess := _excess_mass(result, str(name)))
     }
-    if ranker not in apart:
+    if ranker not in excesses:
         return " No query has a relevant document, so nothing can be said of those."
-    p, low, high = adjusted(np.stack(list(apart.values())))
-    at, mean = list(apart).index(ranker), float(np.nanmean(apart[ranker]))
-    told = "not told apart from what"
+    p, low, high = adjusted(np.stack(list(excesses.values())))
+    at, mean = list(excesses).index(ranker), float(np.nanmean(excesses[ranker]))
+    comparison = "not told apart from what"
     if p[at] <= ALPHA:
-        told = "more than" if mean > 0 else "less than"
-    several = f", by Holm for {len(apart)} rankers" if len(apart) > 1 else ""
-    count = int((~np.isnan(apart[ranker])).sum())
-    most = ""
+        comparison = "more than" if mean > 0 else "less than"
+    several = f", by Holm for {len(excesses)} rankers" if len(excesses) > 1 else ""
+    count = int((~np.isnan(excesses[ranker])).sum())
+    where_most = ""
     if len(main) > 1:
         best = main.iloc[int(np.nanargmax(main["lift"].to_numpy()))]
-        most = (
+        where_most = (
             f", most in block {best['block']:.0f} head {best['head']:.0f} "
             f"({best['lift']:.2f} times chance)"
         )
     return (
-        f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {told} chance "
+        f" Relevant documents get {main['relevant'].mean():.3f} of the mass, {comparison} chance "
         f"gives them ({main['chance'].mean():.3f}; difference {signed(mean, 4)}, 95 % "
-        f"interval {interval(low[at], high[at], '+.4f')}{several}, n = {count}){most}."
+        f"interval {interval(low[at], high[at], '+.4f')}{several}, n = {count}){where_most}."
     )
 
 
-def _apart(result: StudyResult, ranker: str) -> Float64[np.ndarray, " queries"]:
+def _excess_mass(result: StudyResult, ranker: str) -> Float64[np.ndarray, " queries"]:
     """Relevant mass − chance, query by query; empty where no query can be counted."""
     rows = result.trials["ranker"].eq(ranker) & result.trials["map"].isin(MAIN)
     cube = result.values[np.flatnonzero(rows)].astype(np.float64)
-    apart = cube[:, MEASURES.index("relevant")] - cube[:, MEASURES.index("chance")]
-    return apart.mean(axis=0) if len(apart) and not np.isnan(apart).all() else np.empty(0)
+    excess = cube[:, MEASURES.index("relevant")] - cube[:, MEASURES.index("chance")]
+    return excess.mean(axis=0) if len(excess) and not np.isnan(excess).all() else np.empty(0)
 
 
-def _dead(frame: pd.DataFrame) -> str:
+def _dead_points(frame: pd.DataFrame) -> str:
     if not len(frame):
         return ""
     dead = int((frame["dead"] >= ALMOST_ALWAYS).sum())
@@ -236,23 +238,23 @@ def verdict(
     >>> said.partition(": ")[2]
     'the order shown plays no part in SetRank MSAB.'
     """
-    weights = [one for one in changes if KINDS[one[0]].distribution]
-    kind, block, largest = max(weights, key=lambda one: one[2])
-    name, what = RankerName.of(ranker).display, change.what
-    said = f"After re-indexing the largest change of a weight is {amount(largest)}"
-    many = what == WORDS["features"]
+    weights = [weight for weight in changes if KINDS[weight[0]].distribution]
+    kind, block, largest_change = max(weights, key=lambda weight: weight[2])
+    name, subject = RankerName.of(ranker).display, change.what
+    lead = f"After re-indexing the largest change of a weight is {amount(largest_change)}"
+    plural = subject == WORDS["features"]
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)
-    if largest < ROUNDING:
-        part = "change nothing here for" if many else "changes nothing here for"
-        return f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
+    if largest_change < ROUNDING:
+        part = "change nothing here for" if plural else "changes nothing here for"
+        return f"{lead}: the {subject} {part if reads_it else 'plays no part in'} {name}."
     several = {at for name, at, _ in changes if name == kind} != {0}
     place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
     if reads_it:
-        is_part = "are part" if many else "is part"
-        return f"{said}{place}: the {what} {is_part} of what {name} reads."
+        is_part = "are part" if plural else "is part"
+        return f"{lead}{place}: the {subject} {is_part} of what {name} reads."
     return (
-        f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
-        f"the {what}: the declaration or the code is wrong."
+        f"{lead}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to read "
+        f"the {subject}: the declaration or the code is wrong."
     )
 
 

@@ -42,14 +42,16 @@ def headline(result: StudyResult, view: View) -> Headline:
     sampled = sampled[sampled["ranker"].isin(view.compared(dict.fromkeys(frame["ranker"])))]
     if sampled.empty:
         return Headline("No list has scores that differ.", UNTOLD)
-    few, many = (sampled["shuffles"].agg(end) for end in ("min", "max"))
-    worst = sampled.loc[sampled.loc[sampled["shuffles"] == few, "tau"].idxmin()]
+    smallest, greatest = (sampled["shuffles"].agg(end) for end in ("min", "max"))
+    worst = sampled.loc[sampled.loc[sampled["shuffles"] == smallest, "tau"].idxmin()]
     name = RankerName.of(str(worst["ranker"])).display
-    own = sampled[(sampled["ranker"] == worst["ranker"]) & (sampled["shuffles"] == many)]
+    at_greatest = sampled[
+        (sampled["ranker"] == worst["ranker"]) & (sampled["shuffles"] == greatest)
+    ]
     text = f"Another order shown leaves {name}'s rankings at τ {worst['tau']:.2f} with "
-    text += counted(int(few), "shuffle")
-    if many > few:
-        text += f", {own['tau'].iloc[0]:.2f} with {int(many)}"
+    text += counted(int(smallest), "shuffle")
+    if greatest > smallest:
+        text += f", {at_greatest['tau'].iloc[0]:.2f} with {int(greatest)}"
     return Headline(f"{text}.", BENDS if worst["tau"] >= ALIKE else BREAKS, TIER)
 
 
@@ -195,9 +197,9 @@ def fitted(
     """
     if len(errors) < LEAST_POINTS or not (errors > 0).all():
         return Slope(float("nan"), float("nan"), float("nan"))
-    spread_x, together, _, spread_y = np.cov(np.log(shuffles), np.log(errors), bias=True).flat
-    slope, freedom = float(together / spread_x), len(errors) - 2
-    agreement = np.clip(together / np.sqrt(spread_x * spread_y), -1, 1) if spread_y else 0.0
+    spread_x, covariance, _, spread_y = np.cov(np.log(shuffles), np.log(errors), bias=True).flat
+    slope, freedom = float(covariance / spread_x), len(errors) - 2
+    agreement = np.clip(covariance / np.sqrt(spread_x * spread_y), -1, 1) if spread_y else 0.0
     error = np.sqrt((1 - agreement**2) * spread_y / spread_x / freedom)
     return Slope(slope, *student(slope, float(error), freedom))
 
@@ -205,17 +207,17 @@ def fitted(
 def finding(result: StudyResult, ranker: str) -> str:
     """What the numbers of a ranker amount to, in words."""
     frame = table(result)
-    own = frame[frame["ranker"] == ranker]
-    sampled = own[own["grouping"] == SAMPLED].sort_values("shuffles")
+    ranker_rows = frame[frame["ranker"] == ranker]
+    sampled = ranker_rows[ranker_rows["grouping"] == SAMPLED].sort_values("shuffles")
     if sampled.empty or not int(sampled["lists"].iloc[0]):
         return f"{ranker}: no list has scores that differ, so there is nothing to measure."
     first, last = sampled.iloc[0], sampled.iloc[-1]
-    few = counted(int(first["shuffles"]), "shuffle")
-    more = f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else ""
+    shuffles = counted(int(first["shuffles"]), "shuffle")
+    at_last = f", with {int(last['shuffles'])} by {last['error']:.3g}" if len(sampled) > 1 else ""
     text = (
-        f"{ranker}: with groups of {few} another order shown changes a score by "
+        f"{ranker}: with groups of {shuffles} another order shown changes a score by "
         f"{first['error']:.3g} of its list's deviation (that under "
-        f"{counted(reference(result), 'shuffle')}){more}."
+        f"{counted(reference(result), 'shuffle')}){at_last}."
     )
     exponent = slope(result, ranker)
     if not np.isnan(exponent.value):
@@ -223,18 +225,18 @@ def finding(result: StudyResult, ranker: str) -> str:
             f" The fitted slope is {number(exponent.value)} (95 % interval "
             f"{interval(exponent.low, exponent.high, '.3f')}), where 1/√S gives {number(DUE)}."
         )
-    text += f" {_as_trained(result, own, ranker)}"
-    pairs = own.loc[own["grouping"] == PAIRS, "error"]
+    text += f" {_as_trained(result, ranker_rows, ranker)}"
+    pairs = ranker_rows.loc[ranker_rows["grouping"] == PAIRS, "error"]
     if len(pairs):
         text += f" With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."
     return text
 
 
-def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> str:
+def _as_trained(result: StudyResult, ranker_rows: pd.DataFrame, ranker: str) -> str:
     grouping, count = result.facts["own"][ranker]
     if grouping == PAIRS:
         return "It was trained on all pairs."
-    row = own[(own["grouping"] == grouping) & (own["shuffles"] == count)]
+    row = ranker_rows[(ranker_rows["grouping"] == grouping) & (ranker_rows["shuffles"] == count)]
     way = f"As trained ({counted(count, 'shuffle')})"
     if row.empty:
         return f"{way} it was not measured."
@@ -252,5 +254,5 @@ def _errors(
     levels = np.where((trials.family == SAMPLED).to_numpy(), trials.level.to_numpy(), -1.0)
     change, deviation, tau = (block[:, MEASURES.index(name)] for name in MEASURES)
     spread = deviation[int(levels.argmax())]  # of all ways alike, but in studies of old
-    kept = spread > 0
-    return change[:, kept] / spread[kept], tau[:, kept]
+    differing = spread > 0
+    return change[:, differing] / spread[differing], tau[:, differing]

@@ -51,8 +51,8 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = view.measure(result)
     last = condensed(losses(result, measure), LAST).dropna(subset=["loss"])
     last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
-    same = _of_same_documents(last["family"])
-    apart, last = not same.all(), last[same]
+    same_documents = _of_same_documents(last["family"])
+    apart, last = not same_documents.all(), last[same_documents]
     rows: list[Any] = list(last.itertuples())
     values = {
         (row.ranker, f"under {row.family} at {row.level:g}"): (
@@ -62,8 +62,8 @@ def headline(result: StudyResult, view: View) -> Headline:
         for row in rows
         if view.family in {"", row.family}
     }
-    said = answers.headline(answers.losses(values))
-    return replace(said, why=f"{said.why}. {UNLIKE}") if apart else said
+    summary = answers.headline(answers.losses(values))
+    return replace(summary, why=f"{summary.why}. {UNLIKE}") if apart else summary
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -92,8 +92,8 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     wide = transfer(frame).to_dict("index")
     return {
         "transfer": {
-            str(row): {str(ranker): float(loss) for ranker, loss in own.items()}
-            for row, own in wide.items()
+            str(row): {str(ranker): float(loss) for ranker, loss in by_ranker.items()}
+            for row, by_ranker in wide.items()
         },
         "left_out": facts.get("left_out", {}),
         "lists_that_reach": facts.get("reached", {}),
@@ -124,8 +124,8 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
     summary = result.summarised(view.measures)
     for (family, measure), group in summary.groupby(["family", "measure"], sort=False):
         entry = entry_of(str(family))
-        told = OWN[:1] if entry.of_input else (OWN[0], OWN[-1])
-        if measure in OWN and measure not in told:
+        answer_facts = OWN[:1] if entry.of_input else (OWN[0], OWN[-1])
+        if measure in OWN and measure not in answer_facts:
             continue
         spec = tables.SHORT if measure in OWN else tables.VALUE
         yield tables.levels(group, f"{measure} under {family} ({entry.unit})", spec,
@@ -148,8 +148,8 @@ def transfer(frame: pd.DataFrame) -> pd.DataFrame:
     """
     attacks = frame[frame["family"].map(attacked).astype(bool) & (frame["ranker"] != INITIAL)]
     last = attacks.groupby(["ranker", "family"], sort=False).tail(1)
-    named = last.assign(attacked=last["family"].map(attacked))
-    wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
+    with_network = last.assign(attacked=last["family"].map(attacked))
+    wide = with_network.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
     return wide.rename_axis(index=None, columns=None)
 
 
@@ -158,8 +158,8 @@ def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
     wide = transfer(losses)
     columns = [tables.Column(str(name), str(name), tables.CHANGE) for name in wide]
     title = f"{measure} lost by attacks at the last level: made on a row, felt by a column"
-    named = wide.rename_axis("attacked").reset_index()
-    return tables.Table(named, [tables.Column("attacked", "Made on", tables.NAME), *columns], title)
+    frame = wide.rename_axis("attacked").reset_index()
+    return tables.Table(frame, [tables.Column("attacked", "Made on", tables.NAME), *columns], title)
 
 
 def transferred(wide: pd.DataFrame, measure: str) -> str:
@@ -169,13 +169,13 @@ def transferred(wide: pd.DataFrame, measure: str) -> str:
     >>> print(transferred(frame, "RR"))
     Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
     """
-    known = [name for name in wide.index if name in wide.columns]
-    own = [float(wide.loc[name, name]) for name in known]
-    others = wide.to_numpy(float)[wide.index.to_numpy()[:, None] != wide.columns.to_numpy()]
-    others = others[~np.isnan(others)]
-    if not own or not len(others):
+    networks = [name for name in wide.index if name in wide.columns]
+    direct = [float(wide.loc[name, name]) for name in networks]
+    elsewhere = wide.to_numpy(float)[wide.index.to_numpy()[:, None] != wide.columns.to_numpy()]
+    elsewhere = elsewhere[~np.isnan(elsewhere)]
+    if not direct or not len(elsewhere):
         return ""
-    hit, passed = float(np.mean(own)), float(others.mean())
+    hit, passed = float(np.mean(direct)), float(elsewhere.mean())
     share = f": {100 * passed / hit:.0f} %" if hit > 0 and passed > 0 else ""
     text = f"Attacks cost the network that they are made on {hit:.3f} {measure} on average and "
     return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
@@ -205,8 +205,10 @@ def skipped(names: Sequence[str], families: Sequence[str]) -> str:
     'label-noise means nothing for initial ranking (given, not trained again); feature:2 \
 (learns from no label).'
     """
-    known = [family for family in families if family != ATTACK]
-    return left_out({"left_out": applicability.left_out(known, [INITIAL, *names])}, known)
+    without_attacks = [family for family in families if family != ATTACK]
+    return left_out(
+        {"left_out": applicability.left_out(without_attacks, [INITIAL, *names])}, without_attacks
+    )
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
@@ -220,10 +222,10 @@ def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
         if family not in families:
             continue
         parts = [f"{count or 'none'} level {level}" for level, count in levels.items()]
-        first, _, rest = parts[0].partition(" ")
+        head, _, tail = parts[0].partition(" ")
         verb = "reach" if next(iter(levels.values())) > 1 else "reaches"
         lists = f"list{'' if facts['queries'] == 1 else 's'}"
-        parts[0] = f"{first} of {facts['queries']} {lists} {verb} {rest}"
+        parts[0] = f"{head} of {facts['queries']} {lists} {verb} {tail}"
         sentences.append(f"{family}: {', '.join(parts)}; the others change as far as they go.")
     return " ".join(sentences)
 
@@ -232,10 +234,10 @@ def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
     nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
     if nothing:
         yield f"{family} means nothing for {in_words(nothing)}."
-    others: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for name in reasons.keys() - nothing.keys():
-        others.setdefault(reasons[name], []).append(name)
-    for reason, names in sorted(others.items()):
+        by_reason.setdefault(reasons[name], []).append(name)
+    for reason, names in sorted(by_reason.items()):
         verb, _, why = reason.partition(", ")
         yield f"{family}: {', '.join(sorted(names))} {verb} ({why})."
 
@@ -292,10 +294,10 @@ def grouped(families: Iterable[str]) -> dict[str, list[str]]:
     >>> grouped(["cut", "shuffle-shown", "sample"])
     {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
     """
-    found: dict[str, list[str]] = {name: [] for name in GROUPS}
+    groups: dict[str, list[str]] = {name: [] for name in GROUPS}
     for family in dict.fromkeys(families):
-        found[group_of(family)].append(family)
-    return {name: own for name, own in found.items() if own}
+        groups[group_of(family)].append(family)
+    return {name: members for name, members in groups.items() if members}
 
 
 def headed(families: Iterable[str]) -> dict[str, list[str]]:
@@ -304,30 +306,30 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
     >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
     ['The set of documents', 'The features, by an attack on', 'The training labels']
     """
-    found: dict[str, list[str]] = {}
-    for name, own in grouped(families).items():
-        attacks = [*filter(attacked, own)]
-        found[GROUPS[name]] = [family for family in own if family not in attacks]
-        found |= {ATTACKS: attacks} if attacks else {}
-    return {heading: own for heading, own in found.items() if own}
+    headings: dict[str, list[str]] = {}
+    for name, members in grouped(families).items():
+        attacks = [*filter(attacked, members)]
+        headings[GROUPS[name]] = [family for family in members if family not in attacks]
+        headings |= {ATTACKS: attacks} if attacks else {}
+    return {heading: members for heading, members in headings.items() if members}
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     """What every family at every level costs each ranker: COLUMNS, unchanged levels among them."""
-    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
-    cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
+    parsed, stored_facts = Measure.parse(measure), [name for name in OWN if name in result.stored]
+    cube = {name: derived(name, result.stored, result.values) for name in (measure, *stored_facts)}
     start: dict[str, float] = {}
     rows = []
     points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
     taus = result.trials["tau"].to_numpy(float)
-    for (ranker, family, level), at in sorted(points.items(), key=lambda one: int(one[1][0])):
+    for (ranker, family, level), at in sorted(points.items(), key=lambda item: int(item[1][0])):
         if ranker not in start:
             start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
         mean = mean_of(parsed, _over_draws(cube[measure][at]))
         facts = {"ranker": ranker, "family": family, "level": float(level)}
         facts["tau"] = float(taus[at].mean())
         numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
-        answer = {name: _mean(_over_draws(cube[name][at])) for name in own}
+        answer = {name: _mean(_over_draws(cube[name][at])) for name in stored_facts}
         rows.append(facts | numbers | answer)
     return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
@@ -348,10 +350,10 @@ def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
     rows = frame.loc[(points.cumcount() > 0) | (points.transform("size") == 1), names]
     by = [rows["ranker"], rows["family"]]
     if strength == "worst":
-        chosen = rows["loss"].fillna(-np.inf).groupby(by, sort=False).idxmax()
+        index = rows["loss"].fillna(-np.inf).groupby(by, sort=False).idxmax()
     else:
-        chosen = rows.index.to_series().groupby(by, sort=False).max()
-    return rows.loc[chosen].reset_index(drop=True)
+        index = rows.index.to_series().groupby(by, sort=False).max()
+    return rows.loc[index].reset_index(drop=True)
 
 
 def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -407,10 +409,12 @@ def regrets_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.D
     Returns:
         The rows with p: 1 minus the measure whose ideal is the documents shown.
     """
-    frame, shown = summary.reset_index(drop=True), _within_reach(measure)
+    frame, reachable = summary.reset_index(drop=True), _within_reach(measure)
     points = zip(frame["ranker"], frame["family"], frame["level"], strict=True)
-    values = [result.per_query(*point, shown) for point in points]
-    pairs = {row: (np.ones_like(own), own) for row, own in enumerate(values)}
+    values = [result.per_query(*point, reachable) for point in points]
+    pairs = {
+        row: (np.ones_like(query_values), query_values) for row, query_values in enumerate(values)
+    }
     return paired(frame, pairs).assign(measure=below(measure))
 
 
@@ -482,12 +486,12 @@ def at_step(frame: pd.DataFrame, share: float) -> pd.DataFrame:
     >>> at_step(frame, 0.5)["level"].tolist()
     [2.0, 1.0]
     """
-    chosen = set()
+    points = set()
     for family, of in frame.groupby("family", sort=False):
         levels = list(dict.fromkeys(of["level"]))
-        chosen.add((family, levels[ceil(share * (len(levels) - 1) - EXACT)]))
+        points.add((family, levels[ceil(share * (len(levels) - 1) - EXACT)]))
     pairs = zip(frame["family"], frame["level"], strict=True)
-    return frame[[pair in chosen for pair in pairs]].reset_index(drop=True)
+    return frame[[pair in points for pair in pairs]].reset_index(drop=True)
 
 
 def levels_in_words(cells: pd.DataFrame) -> list[str]:
@@ -508,17 +512,17 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, 
         query: its id.
         measure: that is lost.
     """
-    own = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
-    if own.empty:
+    losses = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
+    if losses.empty:
         return f"Query {query}: no value of {measure} is known here.", ""
-    same = _of_same_documents(own["family"])
-    kept = own[same]
-    worst: Any = kept.iloc[int(kept["loss"].argmax())]
-    others = _with_others(own[~same], measure)
-    others = f"{others.removeprefix('. ')}." if others else ""
+    same_documents = _of_same_documents(losses["family"])
+    of_same = losses[same_documents]
+    worst: Any = of_same.iloc[int(of_same["loss"].argmax())]
+    elsewhere = _loss_elsewhere(losses[~same_documents], measure)
+    elsewhere = f"{elsewhere.removeprefix('. ')}." if elsewhere else ""
     if worst["loss"] <= 0:
-        return f"Query {query}: no ranker loses {measure}.", others
-    lost = kept.groupby("ranker", sort=False)["loss"].max()
+        return f"Query {query}: no ranker loses {measure}.", elsewhere
+    lost = of_same.groupby("ranker", sort=False)["loss"].max()
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
@@ -526,7 +530,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, 
         f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} {measure} under "
         f"{worst['family']} at {worst['level']:g} ({change}){nothing if unharmed else ''}."
     )
-    return answer, others
+    return answer, elsewhere
 
 
 def most_changed(result: StudyResult) -> str:
@@ -543,52 +547,52 @@ def most_changed(result: StudyResult) -> str:
 
 def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
     """Which rows are of families that keep the set of documents; all where none is."""
-    kept = np.array(["set" not in entry_of(str(one)).changes for one in families], bool)
-    return kept if kept.any() else np.ones(len(kept), bool)
+    mask = np.array(["set" not in entry_of(str(family)).changes for family in families], bool)
+    return mask if mask.any() else np.ones(len(mask), bool)
 
 
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
     """What the losses amount to, in words: as the headline has it, then where the set changes."""
-    own = [name for name in rankers if name != INITIAL] or list(rankers)
-    found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
-    if found.empty:
+    compared = [name for name in rankers if name != INITIAL] or list(rankers)
+    points = condensed(frame[frame["ranker"].isin(compared)], strength).dropna(subset=["loss"])
+    if points.empty:
         return ""
-    same = _of_same_documents(found["family"])
-    count = found.loc[same, "family"].nunique()
+    same_documents = _of_same_documents(points["family"])
+    count = points.loc[same_documents, "family"].nunique()
     families = counted(count, "family", "families")
     leave = "leave" if count > 1 else "leaves"
-    alike = "" if same.all() else f" that {leave} the documents as they are"
+    alike = "" if same_documents.all() else f" that {leave} the documents as they are"
     words = f"At {STRENGTHS[strength]}, over {families}{alike}: "
-    words += _largest(found[same], measure)
-    return f"{words}{_with_others(found[~same], measure)}."
+    words += _largest_loss(points[same_documents], measure)
+    return f"{words}{_loss_elsewhere(points[~same_documents], measure)}."
 
 
-def _largest(found: pd.DataFrame, measure: str) -> str:
+def _largest_loss(points: pd.DataFrame, measure: str) -> str:
     """The largest loss, whose largest is least, and whom nothing harms."""
-    worst: Any = found.iloc[int(found["loss"].argmax())]
+    worst: Any = points.iloc[int(points["loss"].argmax())]
     if worst["loss"] <= 0:
         return f"no ranker loses {measure} under any of them"
-    words = f"the largest loss is {worst['ranker']}'s {_where(worst)} "
+    words = f"the largest loss is {worst['ranker']}'s {_under_in_words(worst)} "
     words += f"({signed(-worst['loss'])} {measure})"
-    lost = found.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
+    lost = points.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
     if len(lost) > 1 and lost.iloc[0] > 0:
         words += f"; {lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     return f"{words}; nothing here harms {', '.join(unharmed)}" if unharmed else words
 
 
-def _with_others(found: pd.DataFrame, measure: str) -> str:
+def _loss_elsewhere(points: pd.DataFrame, measure: str) -> str:
     """The largest loss where the set of documents changes, and why it stands apart."""
-    if found.empty or found["loss"].max() <= 0:
+    if points.empty or points["loss"].max() <= 0:
         return ""
-    worst: Any = found.iloc[int(found["loss"].argmax())]
+    worst: Any = points.iloc[int(points["loss"].argmax())]
     return (
-        f". {UNLIKE} There the largest loss is {worst['ranker']}'s {_where(worst)} "
+        f". {UNLIKE} There the largest loss is {worst['ranker']}'s {_under_in_words(worst)} "
         f"({signed(-worst['loss'])} {measure})"
     )
 
 
-def _where(point: Any) -> str:
+def _under_in_words(point: Any) -> str:
     at = "" if np.isnan(point["level"]) else f" at {point['level']:g}"
     return f"under {point['family']}{at}"
 
