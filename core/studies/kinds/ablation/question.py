@@ -19,16 +19,16 @@ class Sizes:
     def value(self, field: Parameter, given: Given, preset: str) -> str | None:
         """The preset; none: each variant's own."""
         del field
-        sizes = given.get("sizes", _usual(preset))
+        sizes = given.get("sizes", _default_sizes(preset))
         return None if sizes in {None, "own"} else str(sizes)
 
     def words(self, field: Parameter, value: str | None, preset: str) -> list[str]:
         """The flag, unless it says what is usual."""
         del field
-        return [] if value == _usual(preset) else ["--sizes", value or "own"]
+        return [] if value == _default_sizes(preset) else ["--sizes", value or "own"]
 
 
-def _usual(preset: str) -> str | None:
+def _default_sizes(preset: str) -> str | None:
     return "small" if preset == "small" else None
 
 

@@ -67,8 +67,8 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "variant": [*ends],
-            "mean": _defined(measure, starts),
-            "loss": _defined(measure, losses),
+            "mean": _means(measure, starts),
+            "loss": _means(measure, losses),
             "seconds": [seconds.get(label, float("nan")) for label in ends],
             "parameters": [facts["parameters"][label] for label in ends],
             "source": [facts["sources"][label] for label in ends],
@@ -104,7 +104,7 @@ def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict
     return {change: means, f"{name}_low": low, f"{name}_high": high, f"{name}_p": p}
 
 
-def _defined(measure: str, values: Float64[np.ndarray, "variants queries"]) -> list[float]:
+def _means(measure: str, values: Float64[np.ndarray, "variants queries"]) -> list[float]:
     """Means under the measure's own convention: NaN where a query has no value and counts."""
     skips = Measure.parse(measure).empty == "skip"
     return [known_mean(row) if skips else float(row.mean()) for row in values]
@@ -143,10 +143,10 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
         f"lost: by {counted(level, 'transposition')} of the initial ranking",
         "paired t, Holm over the variants",
     )
-    shown = Table(frame, COLUMNS, f"Variants of {result.facts['ranker']}")
-    yield shown.without("source")
-    others = set(tables.keys(COLUMNS)) - {"variant", "source"}
-    sources = shown.without(*others)
+    variants = Table(frame, COLUMNS, f"Variants of {result.facts['ranker']}")
+    yield variants.without("source")
+    hidden = set(tables.keys(COLUMNS)) - {"variant", "source"}
+    sources = variants.without(*hidden)
     yield replace(sources, title="Where each difference comes from", folded=True)
 
 
@@ -170,45 +170,46 @@ def finding(result: StudyResult, measure: str = MEASURE) -> str:
     short = parsed.name if parsed.cutoff is None else f"{parsed.name}@{parsed.cutoff}"
     level = result.trials.level.max()
     exchanges = "1 transposition" if level == 1 else f"{level:g} transpositions"
-    first = frame.iloc[0]
+    base = frame.iloc[0]
     text = (
-        f"As the {first['variant']} says, {short} is {first['mean']:.3f} and "
-        f"{abs(first['loss']):.3f} is {'lost' if first['loss'] >= 0 else 'gained'} by "
+        f"As the {base['variant']} says, {short} is {base['mean']:.3f} and "
+        f"{abs(base['loss']):.3f} is {'lost' if base['loss'] >= 0 else 'gained'} by "
         f"{exchanges} of the initial ranking."
     )
     single = frame["variant"].str.startswith(f"{BASE} + ")
     for row in frame[~single].iloc[1:].to_dict("records"):
         text += f" {row['variant'].capitalize()} as a whole: {signed(row['change'])}"
         text += f"{_verdict(row['change_p'])}."
-    alone = frame[single]
-    if not len(alone):
+    differences = frame[single]
+    if not len(differences):
         return text
-    moved = _moved(alone, "change", short)
-    return f"{text} {moved} {_moved(alone, 'loss_change', 'what is lost')}"
+    quality = _significant_changes(differences, "change", short)
+    return f"{text} {quality} {_significant_changes(differences, 'loss_change', 'what is lost')}"
 
 
 def _verdict(p: float) -> str:
     return " (more than chance)" if p <= ALPHA else " (may be chance)"
 
 
-def _moved(frame: pd.DataFrame, column: str, what: str) -> str:
+def _significant_changes(frame: pd.DataFrame, column: str, quantity: str) -> str:
     """Which differences move a column by more than chance, the largest first."""
     p = frame["change_p" if column == "change" else "loss_p"]
     counted = frame[p <= ALPHA]
     if len(frame) == 1:
-        alone = f"The single difference, {_label(frame['variant'].iloc[0])},"
+        subject = f"The single difference, {_label(frame['variant'].iloc[0])},"
         value = f" ({signed(frame[column].iloc[0])})"
-        return f"{alone} {'changes' if len(counted) else 'is not shown to change'} {what}{value}."
+        verb = "changes" if len(counted) else "is not shown to change"
+        return f"{subject} {verb} {quantity}{value}."
     of = f"{len(frame)} single differences"
     if not len(counted):
-        return f"None of {of} is shown to change {what}."
+        return f"None of {of} is shown to change {quantity}."
     ordered = counted.iloc[counted[column].abs().argsort(kind="stable")[::-1]]
     steps = [
         f"{_label(row['variant'])} ({signed(row[column])})" for row in ordered.to_dict("records")
     ]
-    more = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
+    remainder = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
     verb = "changes" if len(steps) == 1 else "change"
-    return f"{len(steps)} of {of} {verb} {what}: {', '.join(steps[:NAMED])}{more}."
+    return f"{len(steps)} of {of} {verb} {quantity}: {', '.join(steps[:NAMED])}{remainder}."
 
 
 def _label(variant: str) -> str:
@@ -260,5 +261,5 @@ def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
 
 def query_finding(frame: pd.DataFrame, variant: str, effect: Effect, measure: str) -> str:
     """How many queries gain and lose, and the one that loses most."""
-    what = measure if effect == "quality" else f"what disturbance leaves of {measure}"
-    return in_words(frame, f"{variant} against {BASE}", what, ("base", "variant"), "difference")
+    quantity = measure if effect == "quality" else f"what disturbance leaves of {measure}"
+    return in_words(frame, f"{variant} against {BASE}", quantity, ("base", "variant"), "difference")

@@ -279,10 +279,10 @@ def check(ranker: str, towards: Sequence[str]) -> None:
     """
     base = NeuralSpec.preset(ranker)
     if PAPER in towards and not claimed(base):
-        known = ", ".join(rankers_with_claims())
+        rankers = ", ".join(rankers_with_claims())
         raise UsageError(
             f"{ranker}'s paper compares nothing beside its own recipe: name released or tuned, "
-            f"or a ranker with {PAPER}, {known}"
+            f"or a ranker with {PAPER}, {rankers}"
         )
     if not set(towards) - {BASE}:
         raise UsageError("nothing to compare with paper: name released, tuned or claims")

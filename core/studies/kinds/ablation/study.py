@@ -67,21 +67,23 @@ def variants(asked: Ablation) -> list[Variant]:
     ranker, sizes, towards = asked.ranker, asked.sizes, asked.towards
     check(ranker, towards)
     presets = (BASE, *(name for name in towards if name not in {PAPER, BASE}))
-    made = {name: _sized(NeuralSpec.preset(ranker, name), sizes, asked.seed) for name in presets}
-    found = [Variant(name, spec, "", sizes=sizes) for name, spec in made.items()]
+    specs = {
+        name: _with_sizes(NeuralSpec.preset(ranker, name), sizes, asked.seed) for name in presets
+    }
+    distinct = [Variant(name, spec, "", sizes=sizes) for name, spec in specs.items()]
     for name in towards:
-        steps = claimed(made[BASE]) if name == PAPER else differences(made[BASE], made[name])
+        steps = claimed(specs[BASE]) if name == PAPER else differences(specs[BASE], specs[name])
         for difference in steps:
-            spec = made[BASE].changed(difference.values)
+            spec = specs[BASE].changed(difference.values)
             label, source = f"{BASE} + {difference.label}", difference.source
             if name == "tuned" and "ours: " not in source:
                 source = f"{source}; this value is ours"
-            same = next((at for at, variant in enumerate(found) if variant.spec == spec), None)
-            if same is None:
-                found.append(Variant(label, spec, source, name, sizes))
-            elif not found[same].source:  # a preset that is this single step away
-                found[same] = replace(found[same], source=f"{label}: {source}")
-    return found
+            place = next((at for at, variant in enumerate(distinct) if variant.spec == spec), None)
+            if place is None:
+                distinct.append(Variant(label, spec, source, name, sizes))
+            elif not distinct[place].source:  # a preset that is this single step away
+                distinct[place] = replace(distinct[place], source=f"{label}: {source}")
+    return distinct
 
 
 def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact]:
@@ -92,13 +94,16 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
     Raises:
         MissingRankingError: a variant reads more initial rankings than the lists have.
     """
-    made = variants(asked)
+    compared = variants(asked)
     base: JudgedLists = workbench.prepared.test
     lists = workbench.recipe.learnt()
-    seen = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
+    fingerprints = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     study = Study(
         kind=asked.kind,
-        rankers=tuple((each.label, ranker_key(each.spec, lists, *seen).digest) for each in made),
+        rankers=tuple(
+            (variant.label, ranker_key(variant.spec, lists, *fingerprints).digest)
+            for variant in compared
+        ),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         perturbations=tuple(
@@ -114,41 +119,47 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
         """Train, measure and disturb every variant."""
         step = measured_by([Measure.parse(text) for text in study.measured])
         rankers, trained = {}, {}
-        for variant, pair in zip(made, study.rankers, strict=True):
-            one = yield from _trained(workbench, variant)
-            rankers[variant.label] = one.ranker
-            trained[variant.label] = float(one.artefact.facts["seconds"])
-            alone = replace(study, rankers=(pair,))
-            yield from run_study(alone, base, rankers, workbench.store.records, step)
+        for variant, pair in zip(compared, study.rankers, strict=True):
+            model = yield from _train(workbench, variant)
+            rankers[variant.label] = model.ranker
+            trained[variant.label] = float(model.artefact.facts["seconds"])
+            single = replace(study, rankers=(pair,))
+            yield from run_study(single, base, rankers, workbench.store.records, step)
         facts |= {"training_seconds": trained}
         whole = run_study(study, base, rankers, workbench.store.records, step, facts=facts)
         return (yield from whole)
 
-    ids, facts = query_ids_of(base), partial(_facts, workbench, made)
-    trains = (_trained(workbench, variant) for variant in made)
+    ids, facts = query_ids_of(base), partial(_facts, workbench, compared)
+    trains = (_train(workbench, variant) for variant in compared)
     return (yield from workbench.run(study, ids, facts, work, trains=trains))
 
 
-def _trained(workbench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
+def _train(workbench: Workbench, variant: Variant) -> Generator[Progress, None, CachedRanker]:
     have = workbench.prepared.test.lists.rankings
     if variant.spec.rankings > have:
         raise MissingRankingError(variant.label, variant.spec.rankings, have)
     return (yield from saying(workbench.fitted(variant.spec), f"of {variant.label}"))
 
 
-def _facts(workbench: Workbench, made: Sequence[Variant]) -> dict[str, Any]:
+def _facts(workbench: Workbench, compared: Sequence[Variant]) -> dict[str, Any]:
     features = len(workbench.fold.train.feature_ids)
-    return workbench.facts(workbench.prepared.test, {one.label: one.spec for one in made}) | {
-        "ranker": made[0].spec.name,
-        "sizes": made[0].sizes,
-        "towards": [one.label for one in made if not one.towards and one.label != BASE],
-        "of": {one.label: one.towards for one in made},
-        "sources": {one.label: one.source for one in made},
-        "parameters": {one.label: size.parameters(one.spec.model, features) for one in made},
+    return workbench.facts(
+        workbench.prepared.test, {variant.label: variant.spec for variant in compared}
+    ) | {
+        "ranker": compared[0].spec.name,
+        "sizes": compared[0].sizes,
+        "towards": [
+            variant.label for variant in compared if not variant.towards and variant.label != BASE
+        ],
+        "of": {variant.label: variant.towards for variant in compared},
+        "sources": {variant.label: variant.source for variant in compared},
+        "parameters": {
+            variant.label: size.parameters(variant.spec.model, features) for variant in compared
+        },
     }
 
 
-def _sized(spec: NeuralSpec, sizes: str | None, seed: int) -> NeuralSpec:
+def _with_sizes(spec: NeuralSpec, sizes: str | None, seed: int) -> NeuralSpec:
     changes: dict[str, Any] = {"seed": seed}
     if sizes is not None:
         small = NeuralSpec.preset(spec.name, sizes)

@@ -46,7 +46,7 @@ def overview(item: Mapping[str, Any]) -> dict[str, Any]:
         that the change took out has rank −1 and score NaN after it, and is shown last.
     """
     began = time.perf_counter()
-    judged, (before, after) = scoring.list_for(item), _both(item)
+    judged, (before, after) = scoring.list_for(item), _looks(item)
     lists, record = judged.lists, before.record
     return {
         "kinds": [[name, record.blocks(name), record.heads(name)] for name in record.kinds],
@@ -72,11 +72,11 @@ def heads(item: Mapping[str, Any]) -> dict[str, Any]:
         `numbers` (kind, block, head and then MEASURES, null where they mean nothing) and `small`
         (a picture of each head of the first kind, by block).
     """
-    seen = _seen(item, NO_CHANGE)
-    rows = zip(seen.numbers.rows, seen.numbers.values.tolist(), strict=True)
+    look = _look(item, NO_CHANGE)
+    rows = zip(look.numbers.rows, look.numbers.values.tolist(), strict=True)
     return {
         "numbers": [[*row, *finite(values)] for row, values in rows],
-        "small": [packed(picture) for picture in seen.small],
+        "small": [packed(picture) for picture in look.small],
     }
 
 
@@ -86,9 +86,9 @@ def chosen_map(item: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         item: as for `overview`, and `kind`, `block`, `head` (null: the mean over the heads).
     """
-    wanted = item["kind"], item["block"], item["head"]
-    sides = zip(("before", "after"), _both(item), strict=True)
-    return {side: packed(look.record.map_of(*wanted)) for side, look in sides}
+    place = item["kind"], item["block"], item["head"]
+    sides = zip(("before", "after"), _looks(item), strict=True)
+    return {side: packed(look.record.map_of(*place)) for side, look in sides}
 
 
 def pair(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,14 +105,19 @@ def pair(item: Mapping[str, Any]) -> dict[str, Any]:
     judged = scoring.list_for(item)
     values = judged.dataset.features[judged.lists.rows].astype(np.float64)
     first, second = item["documents"]
-    left, right = values[first], values.mean(axis=0) if first == second else values[second]
+    former, latter = values[first], values.mean(axis=0) if first == second else values[second]
     spread = values.std(axis=0)
-    apart = np.divide(left - right, spread, out=np.zeros_like(spread), where=spread > 0)
-    most = np.argsort(-np.abs(apart), kind="stable")[:MOST_FEATURES]
+    differences = np.divide(former - latter, spread, out=np.zeros_like(spread), where=spread > 0)
+    largest_first = np.argsort(-np.abs(differences), kind="stable")[:MOST_FEATURES]
     return {
         "features": [
-            [judged.dataset.feature_ids[at], float(left[at]), float(right[at]), float(apart[at])]
-            for at in most
+            [
+                judged.dataset.feature_ids[at],
+                float(former[at]),
+                float(latter[at]),
+                float(differences[at]),
+            ]
+            for at in largest_first
         ]
     }
 
@@ -132,20 +137,20 @@ def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
     return np.frombuffer(base64.b64decode(item["data"]), "<f4").reshape(item["shape"])
 
 
-def _both(item: Mapping[str, Any]) -> tuple[Look, Look]:
+def _looks(item: Mapping[str, Any]) -> tuple[Look, Look]:
     """What is seen of a list before and after the change."""
-    return _seen(item, NO_CHANGE), _seen(item, str(ListEdit.parse(item["change"])))
+    return _look(item, NO_CHANGE), _look(item, str(ListEdit.parse(item["change"])))
 
 
-def _seen(item: Mapping[str, Any], change: str) -> Look:
+def _look(item: Mapping[str, Any], change: str) -> Look:
     names = ("store", "data", "recipe", "query", "ranker")
     question = json.dumps({name: item[name] for name in names}, sort_keys=True)
-    return _looked(question, scoring.digest_of_name(item), change)
+    return _cached_look(question, scoring.digest_of_name(item), change)
 
 
 @lru_cache(maxsize=3)
-def _looked(question: str, named: str, change: str) -> Look:
-    del named  # part of the memory's key alone
+def _cached_look(question: str, digest: str, change: str) -> Look:
+    del digest  # part of the memory's key alone
     item = json.loads(question)
     return looked(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))
 

@@ -90,21 +90,21 @@ class ListEdit:
             ParameterError: the text has another form, or means labels or an attack.
         """
         before, plus, last = text.rpartition("+")
-        name, _, rest = last.partition(":")
+        name, _, parameters = last.partition(":")
         family = before + plus + name
         if name not in PERTURBATIONS:
             order = ShownOrder.parse(text)
             if order.kind not in ORDERS:
                 raise ParameterError("change", text, ALLOWED)
             return cls(order)
-        level, _, seed = rest.partition(":")
+        level, _, seed = parameters.partition(":")
         try:
-            found = cls(None, family, number(level), whole(seed or "0"))
+            edit = cls(None, family, number(level), whole(seed or "0"))
         except ValueError:
             raise ParameterError("change", text, ALLOWED) from None
-        if not found.touches <= set(WORDS) or ATTACK in family:
+        if not edit.touches <= set(WORDS) or ATTACK in family:
             raise ParameterError("change", text, ALLOWED)
-        return found
+        return edit
 
     @property
     def touches(self) -> frozenset[Touched]:
@@ -132,21 +132,21 @@ class ListEdit:
         """
         if self.order is not None:
             return f"shown {self.order.words()}"
-        own = f"({self.family}, level {self.level:g})"
+        detail = f"({self.family}, level {self.level:g})"
         if "set" in self.touches:
-            more = " and features" if "features" in self.touches else ""
-            return f"with another {WORDS['set']}{more} {own}"
+            and_features = " and features" if "features" in self.touches else ""
+            return f"with another {WORDS['set']}{and_features} {detail}"
         if "features" in self.touches:
-            return f"with other {WORDS['features']} {own}"
-        return f"under another {self.what} {own}"
+            return f"with other {WORDS['features']} {detail}"
+        return f"under another {self.what} {detail}"
 
     def of(self, judged: JudgedLists) -> JudgedLists:
         """The changed list, with the data set that it is of."""
         dataset, lists = judged.dataset, judged.lists
         query = dataset.query_ids[int(lists.queries[0])]
         if self.order is None:
-            drawn = generator(self.seed, "attention", query, self.family)
-            return disturbed(perturbation(self.family, self.level), judged, drawn)
+            randomness = generator(self.seed, "attention", query, self.family)
+            return disturbed(perturbation(self.family, self.level), judged, randomness)
         names = tuple(document_names(dataset.doc_ids, lists.rows))
         labels = tuple(map(float, dataset.labels[lists.rows]))
         order = self.order.arranged(Documents(query, names, labels, (), {}))
@@ -159,13 +159,13 @@ def offered() -> tuple[str, ...]:
     >>> [text for text in offered() if "noise" in text]
     ['score-noise:0.5:0', 'feature-noise:0.25:0']
     """
-    found = []
+    changes = []
     for family, entry in PERTURBATIONS.items():
         levels = [level for level in entry.default_levels if level]
         text = f"{family}:{levels[len(levels) // 2 - (len(levels) % 2 == 0)]:g}:0"
         if entry.at(levels[0]).changes <= set(WORDS) and family != ATTACK:
-            found.append(text)
-    return tuple(found)
+            changes.append(text)
+    return tuple(changes)
 
 
 CHUNK = 64
@@ -256,11 +256,11 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
     for name in asked.rankers:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-    named = yield from workbench.identified_all(asked.rankers)
-    rankers = Opened(named)
+    identified = yield from workbench.identified_all(asked.rankers)
+    rankers = Opened(identified)
     base = workbench.test_lists(asked.queries)
     plan = Plan(
-        rankers=digests_of(named),
+        rankers=digests_of(identified),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         queries=len(base.lists),
@@ -271,7 +271,7 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
         plan,
         workbench.store.records,
         ids,
-        lambda cell: _worked(plan, cell, rankers[cell.row.ranker], base),
+        lambda cell: _compute(plan, cell, rankers[cell.row.ranker], base),
         unit=f"parts of {CHUNK} lists",
     )
 
@@ -292,28 +292,30 @@ def summarised(result: StudyResult) -> pd.DataFrame:
     rows = []
     for trial, cube in zip(result.trials.to_dict("records"), result.values, strict=True):
         for measure, values in zip(MEASURES, cube, strict=True):
-            known = values[~np.isnan(values)].astype(np.float64)
-            if len(known):
-                mean = float(known.mean())
-                low, high = t_interval(known) if len(known) > 1 else (mean, mean)
+            defined = values[~np.isnan(values)].astype(np.float64)
+            if len(defined):
+                mean = float(defined.mean())
+                low, high = t_interval(defined) if len(defined) > 1 else (mean, mean)
                 estimate = {"mean": mean, "low": low, "high": high}
-                rows.append(trial | {"measure": measure, "n": len(known)} | estimate)
+                rows.append(trial | {"measure": measure, "n": len(defined)} | estimate)
     return pd.DataFrame(rows, columns=[*tables.keys(SUMMARY), "map", "block", "head"])
 
 
-def _worked(
+def _compute(
     plan: Plan, cell: Cell, ranker: Ranker, base: JudgedLists
 ) -> Generator[Progress, None, Found]:
     from shuffleproof.core.rankers.attention.maps import recorded  # noqa: PLC0415 (torch, for who looks)
 
-    found = []
+    summaries = []
     for at in range(*plan.lists_of(cell.part)):
         lists = base.lists.select(np.array([at]))
         record = recorded(ranker, JudgedLists(base.dataset, lists))
-        found.append(summary(record, base.dataset.labels[lists.rows], plan.dead_below))
-    values = np.stack([one.values for one in found], axis=-1).astype(np.float32)
+        summaries.append(summary(record, base.dataset.labels[lists.rows], plan.dead_below))
+    values = np.stack([list_summary.values for list_summary in summaries], axis=-1).astype(
+        np.float32
+    )
     yield from ()
-    return {"rows": [list(row) for row in found[0].rows]}, {"values": values}
+    return {"rows": [list(row) for row in summaries[0].rows]}, {"values": values}
 
 
 def _trials(label: str, rows: Sequence[Row], seconds: float, size: float) -> pd.DataFrame:
@@ -370,10 +372,10 @@ class Look:
         """A picture of each head of the first kind, by block."""
         kind = self.record.kinds[0]
         if kind != "through":
-            return [_small(one) for one in self.record.weights[kind]]
+            return [_thumbnails(weights) for weights in self.record.weights[kind]]
         spread, gather = (self.record.weights[step] for step in ("spread", "gather"))
         return [  # the mean of a product is the product of the means
-            measures.through(_small(to, of_points=-1), _small(whence, of_points=-2))
+            measures.through(_thumbnails(to, of_points=-1), _thumbnails(whence, of_points=-2))
             for to, whence in zip(spread, gather, strict=True)
         ]
 
@@ -397,19 +399,19 @@ def looked(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
 
     changed = change.of(judged)
     places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
-    known, docs = places[places >= 0], len(judged.lists.rows)
+    remaining, docs = places[places >= 0], len(judged.lists.rows)
     ranks = np.full(docs, -1, dtype=np.int64)
-    ranks[known] = changed.lists.ranks[places >= 0, 0]
+    ranks[remaining] = changed.lists.ranks[places >= 0, 0]
     return Look(
         by_document(recorded(ranker, changed), places, docs),
         ranks,
         judged.dataset.labels[judged.lists.rows],
-        np.concatenate([known, np.flatnonzero(ranks < 0)]),
-        len(places) - len(known),
+        np.concatenate([remaining, np.flatnonzero(ranks < 0)]),
+        len(places) - len(remaining),
     )
 
 
-def _small(
+def _thumbnails(
     weights: Float32[np.ndarray, "heads rows columns"], of_points: int | None = None
 ) -> Float32[np.ndarray, "heads _rows _columns"]:
     """Means of cells; an axis of induced points stays as it is."""

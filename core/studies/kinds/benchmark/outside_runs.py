@@ -84,10 +84,14 @@ def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> J
     )
     lists, scores = {}, {}
     for label, run in runs.items():
-        found = {topic: run.scores.get(topic, {}) for topic in topics}
-        own = [rows[topic][name] for topic in topics for name in found[topic]]
-        lists[label] = lists_of(np.array(own, dtype=np.int64), _offsets(found.values()))
-        scores[label] = np.array([score for one in found.values() for score in one.values()], float)
+        retrieved = {topic: run.scores.get(topic, {}) for topic in topics}
+        retrieved_rows = [rows[topic][name] for topic in topics for name in retrieved[topic]]
+        lists[label] = lists_of(
+            np.array(retrieved_rows, dtype=np.int64), _offsets(retrieved.values())
+        )
+        scores[label] = np.array(
+            [score for of_topic in retrieved.values() for score in of_topic.values()], float
+        )
     return Judged(dataset, lists, scores)
 
 
@@ -113,25 +117,27 @@ def comparing(
     texts, steps = tuple(str(Measure.parse(text)) for text in measures), len(runs) + 2
     grades = trec.read_qrels(qrels)
     yield Progress(1, steps, "files")
-    read: list[tuple[Path, Run]] = []
+    parsed: list[tuple[Path, Run]] = []
     for path in runs:
-        read.append((path, trec.read_run(path)))
-        _check_judged(*read[-1], qrels, grades)
-        yield Progress(len(read) + 1, steps, "files")
-    labels = _labels(read)
-    named = {label: run for label, (_, run) in zip(labels, read, strict=True)}
-    result = _measured(judged(grades, named), named, texts, qrels.name)
+        parsed.append((path, trec.read_run(path)))
+        _check_judged(*parsed[-1], qrels, grades)
+        yield Progress(len(parsed) + 1, steps, "files")
+    labels = _labels(parsed)
+    by_label = {label: run for label, (_, run) in zip(labels, parsed, strict=True)}
+    result = _study_result(judged(grades, by_label), by_label, texts, qrels.name)
     facts = dict(result.facts) | {
-        "files": {label: path.name for label, (path, _) in zip(labels, read, strict=True)},
-        "unjudged": {name: len(run.scores.keys() - grades.keys()) for name, run in named.items()},
-        "merged": {name: run.merged for name, run in named.items()},
+        "files": {label: path.name for label, (path, _) in zip(labels, parsed, strict=True)},
+        "unjudged": {
+            name: len(run.scores.keys() - grades.keys()) for name, run in by_label.items()
+        },
+        "merged": {name: run.merged for name, run in by_label.items()},
     }
     yield Progress(steps, steps, "files")
     return replace(result, facts=facts)
 
 
-def _measured(
-    whole: Judged, named: Mapping[str, Run], texts: Sequence[str], data: str
+def _study_result(
+    whole: Judged, runs: Mapping[str, Run], texts: Sequence[str], data: str
 ) -> StudyResult:
     stored = conventions.stored_measures(texts)
     parsed = [Measure.parse(text) for text in stored]
@@ -141,14 +147,14 @@ def _measured(
     ]
     trials = pd.DataFrame(
         {
-            "ranker": list(named), "family": KIND, "level": 0.0, "draw": 0, "tau": 1.0,
-            "set_size": [float(whole.lists[label].lengths.mean()) for label in named],
+            "ranker": list(runs), "family": KIND, "level": 0.0, "draw": 0, "tau": 1.0,
+            "set_size": [float(whole.lists[label].lengths.mean()) for label in runs],
             "seconds": 0.0,
         }
     )  # fmt: skip
     recipe = {
         "kind": KIND,
-        "runs": {label: _digest(run) for label, run in named.items()},
+        "runs": {label: _run_digest(run) for label, run in runs.items()},
         "qrels": whole.dataset.fingerprint,
         "measures": list(texts),
         "stored": list(stored),
@@ -159,10 +165,10 @@ def _measured(
         "folds": [{"name": data, "start": 0, "stop": topics}],
         "fingerprints": [],
         "queries": topics,
-        "groups": dict.fromkeys(named, GROUPS[-1]),
-        "missing": {label: int((whole.lists[label].lengths == 0).sum()) for label in named},
+        "groups": dict.fromkeys(runs, GROUPS[-1]),
+        "missing": {label: int((whole.lists[label].lengths == 0).sum()) for label in runs},
         "tied": {
-            label: tied_share(whole.lists[label].offsets, whole.scores[label]) for label in named
+            label: tied_share(whole.lists[label].offsets, whole.scores[label]) for label in runs
         },
     }
     files = {FILE: arrays_of(whole.dataset, whole.lists, whole.scores)}
@@ -189,19 +195,19 @@ def uncovered(facts: Mapping[str, Any]) -> list[str]:
     []
     """
     judged_topics = counted(facts["queries"], "judged topic")
-    found = [
+    sentences = [
         f"{run} answers {facts['queries'] - count:,} of the {judged_topics}: the other {count:,} "
         f"{'counts' if count == 1 else 'count'} as nothing retrieved."
         for run, count in facts["missing"].items()
         if count
     ]
-    found += [
+    sentences += [
         f"{counted(count, 'topic')} of {run} {'is' if count == 1 else 'are'} not judged: "
         f"{'it is' if count == 1 else 'they are'} left out."
         for run, count in facts.get("unjudged", {}).items()
         if count
     ]
-    return found + [
+    return sentences + [
         merged_in_words(run, count) for run, count in facts.get("merged", {}).items() if count
     ]
 
@@ -236,13 +242,13 @@ def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:
     """What the runs are called, each differently: tag, else file, else file and place."""
     tags = [run.tag for _, run in runs]
     files = [path.name for path, _ in runs]
-    found: list[str] = []
+    labels: list[str] = []
     for place, (tag, file) in enumerate(zip(tags, files, strict=True), start=1):
         tagged = bool(tag) and tags.count(tag) == 1 and tag not in (*files, *REFERENCES)
         name = tag if tagged else file
-        alone = tagged or files.count(file) == 1
-        found.append(name if alone and name not in REFERENCES else f"{name} ({place})")
-    return found
+        unique = tagged or files.count(file) == 1
+        labels.append(name if unique and name not in REFERENCES else f"{name} ({place})")
+    return labels
 
 
 def _check_judged(
@@ -251,16 +257,19 @@ def _check_judged(
     shared = [topic for topic in run.scores if topic in grades]
     remedy = "Give the judgments that belong to the runs."
     if not shared:
-        own, theirs = next(iter(run.scores)), next(iter(grades))
-        found = f"no topic of it is judged in {qrels.name} (its first is {own}, theirs {theirs})"
-        raise DataError(str(path), found, remedy)
+        run_topic, judged_topic = next(iter(run.scores)), next(iter(grades))
+        finding = (
+            f"no topic of it is judged in {qrels.name} (its first is {run_topic}, "
+            f"theirs {judged_topic})"
+        )
+        raise DataError(str(path), finding, remedy)
     if not any(grades[topic].keys() & run.scores[topic].keys() for topic in shared):
-        found = f"none of its documents is judged in {qrels.name}, though the topics are"
-        raise DataError(str(path), found, remedy)
+        finding = f"none of its documents is judged in {qrels.name}, though the topics are"
+        raise DataError(str(path), finding, remedy)
 
 
-def _digest(run: Run) -> str:
-    return key_of("run", {topic: dict(found) for topic, found in run.scores.items()}).digest
+def _run_digest(run: Run) -> str:
+    return key_of("run", {topic: dict(scores) for topic, scores in run.scores.items()}).digest
 
 
 def is_of_runs(recipe: Mapping[str, Any]) -> bool:

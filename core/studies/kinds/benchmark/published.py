@@ -58,8 +58,10 @@ def warning(facts: Mapping[str, Any], measures: Sequence[str]) -> str:
     >>> warning({}, ["NDCG@10", "NDCG(gain=linear,empty=one)@10", "RR"])
     'Not under the convention of the printed rows: NDCG(gain=linear,empty=one)@10.'
     """
-    other = [text for text in measures if not _as_printed(Measure.parse(text))]
-    parts = [f"Not under the convention of the printed rows: {', '.join(other)}."] if other else []
+    deviating = [text for text in measures if not _as_printed(Measure.parse(text))]
+    parts = []
+    if deviating:
+        parts.append(f"Not under the convention of the printed rows: {', '.join(deviating)}.")
     lists = facts.get("lists")
     if lists and (lists["depth"] != DEPTH or RankerName.of(lists["initial"][0]).base != RANKED_BY):
         parts.append(
@@ -128,9 +130,9 @@ def critical_difference(
         Without ranks and queries where none counts, or a mean over them is undefined.
     """
     groups = groups_of(result.facts)
-    own = values_of(result, measure)
-    labels = list(rankers or (label for label in own if groups[label] != GROUPS[0]))
-    values = np.stack([own[label].mean(axis=0, dtype=np.float64) for label in labels])
+    by_ranker = values_of(result, measure)
+    labels = list(rankers or (label for label in by_ranker if groups[label] != GROUPS[0]))
+    values = np.stack([by_ranker[label].mean(axis=0, dtype=np.float64) for label in labels])
     defined = ~np.isnan(values).any(axis=0)
     if not defined.any() or (Measure.parse(measure).empty == "nan" and not defined.all()):
         nothing = float("nan")
@@ -175,9 +177,9 @@ def _friedman(ranks: Float64[np.ndarray, "rankers queries"]) -> tuple[float, flo
 def _cliques(ranks: "pd.Series[float]", difference: float) -> tuple[tuple[str, ...], ...]:
     """The longest runs of neighbours that lie within the difference, those of one left out."""
     labels, heights = list(map(str, ranks.index)), ranks.to_numpy()
-    found: list[tuple[int, int]] = []
+    cliques: list[tuple[int, int]] = []
     for first in range(len(labels)):
         last = int(np.searchsorted(heights, heights[first] + difference, side="right"))
-        if last - first > 1 and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return tuple(tuple(labels[first:last]) for first, last in found)
+        if last - first > 1 and (not cliques or last > cliques[-1][1]):
+            cliques.append((first, last))
+    return tuple(tuple(labels[first:last]) for first, last in cliques)

@@ -38,10 +38,10 @@ def place_of(result: StudyResult, query: str, fold: str) -> Place:
     Raises:
         DataError: the fold has no such query.
     """
-    for index, known in enumerate(result.facts["folds"]):
-        own = list(result.query_ids[known["start"] : known["stop"]])
-        if known["name"] == fold and query in own:
-            return Place(index, own.index(query))
+    for index, part in enumerate(result.facts["folds"]):
+        queries = list(result.query_ids[part["start"] : part["stop"]])
+        if part["name"] == fold and query in queries:
+            return Place(index, queries.index(query))
     raise DataError(f"query {query!r}", f"not in the test part of {fold}", "Choose another.")
 
 
@@ -77,14 +77,16 @@ def answers(study: Path, part: RankingDataset, asked: Asked) -> pd.DataFrame:
         for ranker in asked.rankers:
             name = f"scores/{ranker}/{asked.seed}/{place.fold}"
             name = name if name in names else f"scores/{ranker}/0/{place.fold}"
-            own = scores[f"score of {ranker}"] = np.asarray(file.get_slice(name)[start:stop])
-            positions[ranker] = positions_of(own, rows)
+            ranker_scores = scores[f"score of {ranker}"] = np.asarray(
+                file.get_slice(name)[start:stop]
+            )
+            positions[ranker] = positions_of(ranker_scores, rows)
     documents = {
         "document": document_names(part.doc_ids, rows),
         "label": part.labels[rows],
         "initial": np.arange(1, len(rows) + 1),
     }
-    columns = {f"feature {one}": part.feature(one)[rows] for one in asked.features}
+    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in asked.features}
     return pd.DataFrame(documents | positions | scores | columns)
 
 
@@ -114,8 +116,8 @@ _REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = 
 
 def rankers_of(result: StudyResult) -> list[str]:
     """The rows that are there, group by group, as they were asked for within each."""
-    found, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
-    return sorted(found, key=lambda label: GROUPS.index(groups[label]))
+    present, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
+    return sorted(present, key=lambda label: GROUPS.index(groups[label]))
 
 
 def values_of(result: StudyResult, measure: str) -> _Seeds:
@@ -132,27 +134,27 @@ def per_query(result: StudyResult, measure: str) -> _Means:
 
 
 def _decoded(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
-    known = _REMEMBERED.setdefault(result, {})
-    if measure not in known:
+    remembered = _REMEMBERED.setdefault(result, {})
+    if measure not in remembered:
         values = derived(measure, result.stored, result.values)
         rows = result.trials.groupby("ranker", sort=False).indices
         seeds = {
-            label: values[_distinct(result, np.asarray(rows[label]))]
+            label: values[_distinct_trials(result, np.asarray(rows[label]))]
             for label in rankers_of(result)
         }
         means = {
-            label: own.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-            for label, own in seeds.items()
+            label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+            for label, runs in seeds.items()
         }
-        if len(known) >= DECODED:
-            known.clear()
-        known[measure] = seeds, means
-    return known[measure]
+        if len(remembered) >= DECODED:
+            remembered.clear()
+        remembered[measure] = seeds, means
+    return remembered[measure]
 
 
-def _distinct(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
+def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
     """The trials of a row; the first alone where nothing that is stored tells them apart."""
-    first, *others = rows
-    own = result.values[first]
-    same = all(np.array_equal(own, result.values[other], equal_nan=True) for other in others)
-    return rows[:1] if same else rows
+    first, *later = rows
+    values = result.values[first]
+    equal = all(np.array_equal(values, result.values[row], equal_nan=True) for row in later)
+    return rows[:1] if equal else rows

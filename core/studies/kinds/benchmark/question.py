@@ -77,8 +77,8 @@ class Benchmark(Question):
             for name, key in zip(names, keys, strict=True)
         ]
         workbenches = yield from claims.each(fold.opened() for fold in folds)
-        path, known = Path(scope.data), scope.store.names()
-        called = path.name if scope.data not in known and path.is_dir() else scope.data
+        path, stored_names = Path(scope.data), scope.store.names()
+        called = path.name if scope.data not in stored_names and path.is_dir() else scope.data
         return (yield from self.beside("study").run(workbenches, self, called))
 
     def printed(self) -> str:

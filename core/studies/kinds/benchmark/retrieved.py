@@ -34,14 +34,14 @@ def arrays_of(
 ) -> dict[str, np.ndarray]:
     """The documents' names, grades and topics' bounds, and every run's rows, bounds and scores."""
     names = dataset.doc_ids or TextColumn.of([])
-    found = {
+    arrays = {
         "labels": dataset.labels, "bounds": dataset.offsets,
         "blob": names.blob, "starts": names.starts, "ends": names.ends,
     }  # fmt: skip
-    for label, own in lists.items():
-        found |= {f"rows/{label}": own.rows, f"offsets/{label}": own.offsets}
-        found[f"scores/{label}"] = scores[label]
-    return {name: np.array(array) for name, array in found.items()}
+    for label, candidates in lists.items():
+        arrays |= {f"rows/{label}": candidates.rows, f"offsets/{label}": candidates.offsets}
+        arrays[f"scores/{label}"] = scores[label]
+    return {name: np.array(array) for name, array in arrays.items()}
 
 
 def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dict[str, np.ndarray]]:
@@ -77,9 +77,9 @@ def retrieved(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:
         remedy = "Compare the files again."
         raise DataError("these runs", "stored without what they retrieved", remedy)
     with safe_open(study / FILE, framework="np") as file:
-        found = {label: _answer(file, place.query, label) for label in pair}
+        by_run = {label: _answer(file, place.query, label) for label in pair}
         names = TextColumn(*(file.get_tensor(name) for name in ("blob", "starts", "ends")))
-        frame = found[pair[0]].join(found[pair[1]], how="outer")
+        frame = by_run[pair[0]].join(by_run[pair[1]], how="outer")
         frame = frame.sort_values(list(pair))
         rows = frame.index.to_numpy(np.int64)
         frame.insert(0, "document", [names[int(row)] for row in rows])
@@ -102,13 +102,13 @@ def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
         DataError: one of them is not stored any more.
     """
     stored = [*store.artefacts(KIND), find(SAMPLE, store)]
-    known = {artefact.facts.get("fingerprint"): artefact for artefact in stored}
+    by_fingerprint = {artefact.facts.get("fingerprint"): artefact for artefact in stored}
     folds = []
     for fold, fingerprint in zip(facts["folds"], facts["fingerprints"], strict=True):
-        if fingerprint not in known:
+        if fingerprint not in by_fingerprint:
             remedy = "Read its files again."
             raise DataError(fold["name"], "this data set is not stored any more", remedy)
-        folds.append(open_fold(known[fingerprint].path))
+        folds.append(open_fold(by_fingerprint[fingerprint].path))
     return folds
 
 

@@ -84,13 +84,13 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     >>> [row.seeds for row in rows_of(["mart", "ranksvm", "rrf:mart+dlcm"], "paper", 3)[3:]]
     [1, 1, 3]
     """
-    found = tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
-    if all(row.label in REFERENCES for row in found):
+    rows = tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
+    if all(row.label in REFERENCES for row in rows):
         raise UsageError(
             "no ranker is named: the ideal, the initial ranking and chance stand in every table; "
             "name at least one beside them, such as mart or feature:1"
         )
-    return found
+    return rows
 
 
 def _row(label: str, preset: str, seeds: int) -> Row:
@@ -105,7 +105,7 @@ def _row(label: str, preset: str, seeds: int) -> Row:
             f"its recipe, such as {name.base}"
         )
     if name.options is not None:
-        return _combined(label, [_row(str(leaf), preset, seeds) for leaf in name.leaves])
+        return _combined_row(label, [_row(str(leaf), preset, seeds) for leaf in name.leaves])
     spec = registry.spec(label, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
@@ -113,7 +113,7 @@ def _row(label: str, preset: str, seeds: int) -> Row:
     return Row(label, recipe, group, seeds if draws(recipe) else 1)
 
 
-def _combined(label: str, members: Sequence[Row]) -> Row:
+def _combined_row(label: str, members: Sequence[Row]) -> Row:
     group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
     recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
     return Row(label, recipe, group, max(member.seeds for member in members))
@@ -151,16 +151,16 @@ def pinned(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, 
     Raises:
         UsageError: scores in a file, which belong to one part, on several folds.
     """
-    found = []
+    fixed = []
     for row in rows:
         if not has_no_recipe(RankerName.parse(row.label)):
-            found.append(row)
+            fixed.append(row)
             continue
         if is_precomputed(row.label) and len(workbenches) > 1:
             raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
         digests = [_known_by(workbench, row.label) for workbench in workbenches]
-        found.append(replace(row, ranker={FROM: row.label, "digests": digests}))
-    return tuple(found)
+        fixed.append(replace(row, ranker={FROM: row.label, "digests": digests}))
+    return tuple(fixed)
 
 
 def _known_by(workbench: Workbench, label: str) -> str:

@@ -56,18 +56,18 @@ def headline(result: StudyResult, view: View) -> Headline:
         return Headline("No ranker has been measured yet.", UNTOLD)
     best = str(ranked.idxmax())
     text = f"{RankerName.of(best).display} is best: {heads([measure])[0]} {ranked[best]:.3f}"
-    others = differences_from(result, measure, best, view.test)
-    for _, row in others[others["ranker"].isin((view.baselines or ())[:1])].iterrows():
+    differences = differences_from(result, measure, best, view.test)
+    for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
         chance = "" if row["p"] <= ALPHA else " (may be chance)"
-        beside = RankerName.of(row["ranker"]).display
-        text += f", {number(-row['difference'])} above {beside}{chance}"
-    others = others[others["group"] != GROUPS[0]]
-    alike = int((~(others["p"] <= ALPHA)).sum())
-    if not len(others):
+        baseline = RankerName.of(row["ranker"]).display
+        text += f", {number(-row['difference'])} above {baseline}{chance}"
+    differences = differences[differences["group"] != GROUPS[0]]
+    alike = int((~(differences["p"] <= ALPHA)).sum())
+    if not len(differences):
         return Headline(f"{text}.")
     if not alike:
         return Headline(f"{text}, above all others by more than chance.")
-    words = f"{alike} of {counted(len(others), 'other')} cannot be told from it"
+    words = f"{alike} of {counted(len(differences), 'other')} cannot be told from it"
     return Headline(f"{text}; {words}.", NOISE, f"by {view.test} after Holm's adjustment")
 
 
@@ -77,16 +77,16 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     measure = USUAL if USUAL in measures else measures[-1]
     baseline = next(iter(baselines), rankers_of(result)[0])
     frame = compared(result, measure, baseline, view.test)
-    drawn = frame[~frame["ranker"].isin(ENDS)]
-    yield Picture("benchmark", (drawn, baseline, measure))
+    pictured = frame[~frame["ranker"].isin(ENDS)]
+    yield Picture("benchmark", (pictured, baseline, measure))
     yield Finding(finding(result, measure))
     yield table(result, replace(view, measures=measures, baselines=baselines))
     title = f"Is it more than chance? Differences of {measure} from {baseline}"
     yield Table(frame, comparison(baseline), title, folded=True).without("group")
-    found = published.critical_difference(result, measure) if len(drawn) > 1 else None
-    if found is not None and found.queries:
-        places = [(str(name), float(place)) for name, place in found.ranks.items()]
-        yield Picture("ranks", (places, found.cliques, found.difference))
+    critical = published.critical_difference(result, measure) if len(pictured) > 1 else None
+    if critical is not None and critical.queries:
+        places = [(str(name), float(place)) for name, place in critical.ranks.items()]
+        yield Picture("ranks", (places, critical.cliques, critical.difference))
         yield Sentence(disagreement(result, measure))
     printed = published.printed_for(result.facts)
     if printed is not None:
@@ -98,19 +98,19 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
     """What the rows are marked against: what was asked for, as far as it is there."""
-    wanted: Sequence[str] = (INITIAL,) if view.baselines is None else view.baselines
-    return [name for name in wanted if name in rankers_of(result)]
+    names: Sequence[str] = (INITIAL,) if view.baselines is None else view.baselines
+    return [name for name in names if name in rankers_of(result)]
 
 
 def answer(result: StudyResult, view: View) -> dict[str, Any]:
     """What the command answers in JSON: numbers, marks, comparisons and what stands under it."""
-    measures, baselines, beside = result.measures, baselines_of(result, view), []
+    measures, baselines, printed_rows = result.measures, baselines_of(result, view), []
     view = replace(view, measures=measures, baselines=baselines)
     notes = table_notes(result, view) + means_over_folds(result, view)
     printed = published.printed_for(result.facts)
     if printed is not None:
         notes += filter(None, [published.warning(result.facts, measures)])
-        beside = records(published.beside(result, printed))
+        printed_rows = records(published.beside(result, printed))
     return {
         "failed": dict(result.facts.get("failed", {})),
         "table": records(marked_means(result, view)),
@@ -123,7 +123,7 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
             for row in records(compared(result, measure, baseline, view.test))
         ],
         "said": notes,
-        "published": beside,
+        "published": printed_rows,
     }
 
 
@@ -147,7 +147,7 @@ def finding(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
     if len(ranked) == 1:
         return text
     frame = differences_from(result, measure, best, test)
-    return f"{text} {_others(frame[frame['group'] != GROUPS[0]])}"
+    return f"{text} {_against_best(frame[frame['group'] != GROUPS[0]])}"
 
 
 def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> str:
@@ -160,25 +160,25 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     if not difference:
         return ", as much as the initial ranking"
     (low,), (high,) = intervals(result, measure, INITIAL, [best], test)
-    where = "above" if difference > 0 else "below"
+    direction = "above" if difference > 0 else "below"
     verdict = "more than chance" if p <= ALPHA else "which may be chance"
     return (
-        f", {abs(difference):.3f} {where} the initial ranking (95 % interval of the difference "
+        f", {abs(difference):.3f} {direction} the initial ranking (95 % interval of the difference "
         f"{interval(low, high)}, {p_value(p)} after Holm's adjustment for {len(frame)} "
         f"comparisons, N = {row['n']}): {verdict}"
     )
 
 
-def _others(frame: pd.DataFrame) -> str:
+def _against_best(frame: pd.DataFrame) -> str:
     """Which of the others cannot be told from the best, and how far the rest is behind."""
     apart = frame["p"] <= ALPHA
     alike, behind = frame[~apart], frame[apart]
     if not len(alike):
-        who = "The other one is" if len(behind) == 1 else f"All {len(behind)} others are"
-        return f"{who} below it by more than chance{CHOSEN}."
-    text = f"It cannot be told apart from {_named(alike)}."
+        subject = "The other one is" if len(behind) == 1 else f"All {len(behind)} others are"
+        return f"{subject} below it by more than chance{CHOSEN}."
+    text = f"It cannot be told apart from {_with_differences(alike)}."
     if len(behind):
-        text += f" Below it by more than chance{CHOSEN}: {_named(behind)}."
+        text += f" Below it by more than chance{CHOSEN}: {_with_differences(behind)}."
     return text
 
 
@@ -193,19 +193,21 @@ def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str
     """
     frame = means(result, [measure])
     ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
-    found = published.critical_difference(result, measure) if len(ranked) > 1 else None
-    if found is None or not found.queries or ranked.isna().any():
+    critical = published.critical_difference(result, measure) if len(ranked) > 1 else None
+    if critical is None or not critical.queries or ranked.isna().any():
         return ""
-    best, first = str(ranked.idxmax()), str(found.ranks.index[0])
+    best, ahead = str(ranked.idxmax()), str(critical.ranks.index[0])
     frame = differences_from(result, measure, best, test)
-    told = set(frame.loc[frame["p"] <= ALPHA, "ranker"])
-    apart = set(found.ranks.index[(found.ranks - found.ranks[best]).abs() > found.difference])
-    by_value = [label for label in found.ranks.index if label in told - apart]
-    by_rank = [label for label in found.ranks.index if label in apart - told]
+    significant = set(frame.loc[frame["p"] <= ALPHA, "ranker"])
+    apart = set(
+        critical.ranks.index[(critical.ranks - critical.ranks[best]).abs() > critical.difference]
+    )
+    by_value = [label for label in critical.ranks.index if label in significant - apart]
+    by_rank = [label for label in critical.ranks.index if label in apart - significant]
     reasons = []
-    if first != best and ranked[first] < ranked[best]:
+    if ahead != best and ranked[ahead] < ranked[best]:
         reasons.append(
-            f"{first} is first by mean rank, since ranks count how often a ranker is ahead and "
+            f"{ahead} is first by mean rank, since ranks count how often a ranker is ahead and "
             "means by how much"
         )
     if by_value:
@@ -223,7 +225,7 @@ def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str
     return f"Picture and sentence on {best}, best by mean, differ: {'; '.join(reasons)}."
 
 
-def _named(frame: pd.DataFrame) -> str:
+def _with_differences(frame: pd.DataFrame) -> str:
     ordered = frame.sort_values("difference", ascending=False, kind="stable")
     pairs = zip(ordered["ranker"], ordered["difference"], strict=True)
     names = [f"{ranker} ({signed(difference)})" for ranker, difference in pairs]
@@ -253,9 +255,9 @@ def table_notes(result: StudyResult, view: View) -> list[str]:
     if len(alike) == 1:
         lines = [runs_in_words(result, measures[0]), f"{next(iter(alike))} · bold: {bold}"]
     else:
-        first = [str(result.facts["data"]), counts[measures[0]] if one_count else ""]
-        lines = [" · ".join(filter(None, [*first, _runs(result, measures[0])]))]
-        lines += [f"{', '.join(own)}: {way}" for way, own in alike.items()]
+        common = [str(result.facts["data"]), counts[measures[0]] if one_count else ""]
+        lines = [" · ".join(filter(None, [*common, _runs(result, measures[0])]))]
+        lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
         lines.append(f"Bold: {bold}")
     return [*lines, *marks_in_words(view), *remarks(result)]
 
@@ -289,9 +291,15 @@ def heads(measures: Sequence[str]) -> list[str]:
     """
     parsed = [Measure.parse(measure) for measure in measures]
     for name in CONVENTIONS:
-        if len({getattr(one, name) for one in parsed if name in one.entry.conventions}) > 1:
+        if (
+            len({getattr(measure, name) for measure in parsed if name in measure.entry.conventions})
+            > 1
+        ):
             return list(measures)
-    return [one.name if one.cutoff is None else f"{one.name}@{one.cutoff}" for one in parsed]
+    return [
+        measure.name if measure.cutoff is None else f"{measure.name}@{measure.cutoff}"
+        for measure in parsed
+    ]
 
 
 def runs_in_words(result: StudyResult, measure: str) -> str:
@@ -314,20 +322,20 @@ def counts_in_words(result: StudyResult, measure: str) -> str:
 
 def _runs(result: StudyResult, measure: str) -> str:
     runs, folds = means(result, [measure])["runs"], len(result.facts["folds"])
-    most = int(runs.max())
-    if most == 1:
+    most_runs = int(runs.max())
+    if most_runs == 1:
         return "1 run of each row"
-    text = f"mean ± standard deviation of {_over(most // folds, folds)}"
-    fewer = runs[runs < most]
+    text = f"mean ± standard deviation of {_seeds_and_folds(most_runs // folds, folds)}"
+    fewer = runs[runs < most_runs]
     if len(fewer) and int(fewer.max()) > 1:
-        return f"{text}, of {_over(1, folds)} where the seed changes nothing"
+        return f"{text}, of {_seeds_and_folds(1, folds)} where the seed changes nothing"
     return f"{text} · rows without ±: 1 run" if len(fewer) else text
 
 
-def _over(seeds: int, folds: int) -> str:
+def _seeds_and_folds(seeds: int, folds: int) -> str:
     """Seeds, folds or both, with how many runs that makes.
 
-    >>> _over(3, 1), _over(1, 5), _over(3, 5)
+    >>> _seeds_and_folds(3, 1), _seeds_and_folds(1, 5), _seeds_and_folds(3, 5)
     ('3 seeds', '5 folds', '3 seeds × 5 folds = 15 runs')
     """
     if folds == 1 or seeds == 1:
@@ -343,11 +351,11 @@ def marks_in_words(view: View) -> list[str]:
     """
     if not view.baselines:
         return []
-    named = ", ".join(
+    marks = ", ".join(
         f"{mark} above {name}, ({mark}) below"
         for mark, name in zip(view.symbols, view.baselines, strict=False)
     )
-    return [f"Marks: {named}, at p ≤ .05 ({view.test}, Holm over rows and measures)"]
+    return [f"Marks: {marks}, at p ≤ .05 ({view.test}, Holm over rows and measures)"]
 
 
 def remarks(result: StudyResult) -> list[str]:
@@ -357,11 +365,11 @@ def remarks(result: StudyResult) -> list[str]:
         f"{label} failed and is left out of all comparisons. {why}"
         for label, why in facts.get("failed", {}).items()
     ]
-    usual = set(facts.get("lists", {}).get("initial", ()))
+    common = set(facts.get("lists", {}).get("initial", ()))
     for label, initial in facts.get("wider", {}).items():
         if label in rankers:
-            more = ", ".join(name for name in initial if name not in usual)
-            lines.append(f"{label} reads, for the same candidates, the ranks by {more} too")
+            additional = ", ".join(name for name in initial if name not in common)
+            lines.append(f"{label} reads, for the same candidates, the ranks by {additional} too")
     return lines if is_of_runs(result.recipe) else lines + tied_in_words(facts.get("tied", {}))
 
 
@@ -392,11 +400,11 @@ def table(result: StudyResult, view: View) -> Table:
     columns = [tables.RANKER, *(tables.Column(measure, head) for measure, head in headed)]
     notes = table_notes(result, view) + means_over_folds(result, view)
     trials = result.facts.get(TRIALS, {})
-    shown = [
+    names = [
         f"{label} (tuned with {counted(trials[label], 'trial')})" if label in trials else label
         for label in (*labels, *failed)
     ]
-    frame = pd.DataFrame({"ranker": shown, **texts})
+    frame = pd.DataFrame({"ranker": names, **texts})
     headings = [groups[label] for label in labels] + list(failed.values())
     return Table(frame, columns, "", notes, headings)
 

@@ -79,10 +79,10 @@ class Plan(cells.CellPlan):
 
     def cells(self) -> list[Cell]:
         """All cells: every ranker with its first seed on every fold, then the next seed."""
-        most = max((row.seeds for row in self.rows), default=0)
+        seeds = max((row.seeds for row in self.rows), default=0)
         return [
             Cell(Trial(row.label, KIND, 0.0, seed), fold, self._digest(row, seed, fold))
-            for seed in range(most)
+            for seed in range(seeds)
             for row in self.rows
             if seed < row.seeds
             for fold in range(len(self.folds))
@@ -122,7 +122,7 @@ def run(
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         """Train and score what is missing; rows that fail are left out."""
         failed: dict[str, ShuffleproofError] = {}
-        done = yield from cells.run_cells(
+        computed = yield from cells.run_cells(
             plan.cells(), records, lambda cell: _compute(workbenches, plan, cell), failed
         )
         order = [cell for cell in plan.cells() if cell.row.ranker not in failed]
@@ -130,9 +130,9 @@ def run(
             if {cell.row.ranker for cell in order} <= set(REFERENCES):
                 raise next(iter(failed.values()))
             facts |= {FAILED: {label: str(error) for label, error in failed.items()}}
-        facts |= {"tied": _tied(workbenches, order, done)}
-        result = cells.assembled(plan.recipe(), order, done, ids, facts)
-        return result and replace(result, files={RUNS: _runs(workbenches, order, done)})
+        facts |= {"tied": _tied_shares(workbenches, order, computed)}
+        result = cells.assembled(plan.recipe(), order, computed, ids, facts)
+        return result and replace(result, files={RUNS: _runs(workbenches, order, computed)})
 
     missing = cells.missing(plan, records)
     trains = (_compute(workbenches, plan, cell) for cell in missing)
@@ -152,14 +152,14 @@ def _compute(
     if label == INITIAL:
         scores = InitialRanking().score(test.dataset, test.lists)
     elif is_given(RankerName.parse(label)):
-        named = yield from workbench.identified(label)
-        scores = named.ranker.score(test.dataset, test.lists)
+        identified = yield from workbench.identified(label)
+        scores = identified.ranker.score(test.dataset, test.lists)
     else:
         training = trained_at(workbench, label, cell.row.draw, wide)
-        kept = yield from saying(training, f"of {label}, seed {cell.row.draw}, {workbench.name}")
-        facts["artefact"] = str(kept.artefact.key)
-        facts["training_seconds"] = float(kept.artefact.facts["seconds"])
-        scores = kept.ranker.score(test.dataset, wide.prepared.test.lists)
+        trained = yield from saying(training, f"of {label}, seed {cell.row.draw}, {workbench.name}")
+        facts["artefact"] = str(trained.artefact.key)
+        facts["training_seconds"] = float(trained.artefact.facts["seconds"])
+        scores = trained.ranker.score(test.dataset, wide.prepared.test.lists)
     measures = [Measure.parse(text) for text in plan.stored]
     values = evaluate(measures, test.dataset, test.lists, scores)
     return facts, {"values": values, "scores": scores}
@@ -185,18 +185,18 @@ def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
         "groups": {row.label: row.group for row in plan.rows},
         "wider": {row.label: row.ranker[WIDER] for row in plan.rows if WIDER in row.ranker},
         "sizes": [_sizes(workbench) for workbench in workbenches],
-        **_tuned(plan),
+        **_tuning_trials(plan),
     }
 
 
-def _tuned(plan: Plan) -> dict[str, dict[str, int]]:
+def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
     """How many trials chose the recipes that were tuned in this store, by label."""
-    found = {}
+    trials = {}
     for row in plan.rows:
         name = RankerName.of(row.label)
         if (preset := named_presets.of(name.base).get(name.preset)) is not None:
-            found[row.label] = preset.trials
-    return {TRIALS: found} if found else {}
+            trials[row.label] = preset.trials
+    return {TRIALS: trials} if trials else {}
 
 
 def _of_queries(workbenches: Sequence[Workbench], studied: int) -> dict[str, int]:
@@ -216,7 +216,7 @@ def _sizes(workbench: Workbench) -> dict[str, int | float]:
 
 
 def _runs(
-    workbenches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+    workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, Found]
 ) -> dict[str, np.ndarray]:
     """Every row's scores and the lists that they are of, so that runs need no ranker."""
     arrays: dict[str, np.ndarray] = {}
@@ -225,21 +225,21 @@ def _runs(
         arrays[f"rows/{index}"], arrays[f"offsets/{index}"] = lists.rows, lists.offsets
     for cell in order:
         name = f"scores/{cell.row.ranker}/{cell.row.draw}/{cell.part}"
-        arrays[name] = done[cell.digest][1]["scores"]
+        arrays[name] = computed[cell.digest][1]["scores"]
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _tied(
-    workbenches: Sequence[Workbench], order: Sequence[Cell], done: Mapping[str, Found]
+def _tied_shares(
+    workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, Found]
 ) -> dict[str, float]:
     """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
     shares: dict[str, list[float]] = {}
     for cell in order:
         if cell.row.ranker != REFERENCES[0]:
             offsets = workbenches[cell.part].prepared.test.lists.offsets
-            share = tied_share(offsets, done[cell.digest][1]["scores"])
+            share = tied_share(offsets, computed[cell.digest][1]["scores"])
             shares.setdefault(cell.row.ranker, []).append(share)
-    return {label: float(np.mean(found)) for label, found in shares.items()}
+    return {label: float(np.mean(row_shares)) for label, row_shares in shares.items()}
 
 
 WIDER = "initial"
@@ -279,12 +279,14 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
     Raises:
         UsageError: more are needed than that makes.
     """
-    there = {RankerName.parse(name).base for name in initial}
-    more = [marked(f"{name}@{preset}") for name in MultiRanking.initial if name not in there]
-    found = (*initial, *more)[:needed]
-    if len(found) < needed:
+    present = {RankerName.parse(name).base for name in initial}
+    additional = [
+        marked(f"{name}@{preset}") for name in MultiRanking.initial if name not in present
+    ]
+    rankings = (*initial, *additional)[:needed]
+    if len(rankings) < needed:
         raise UsageError(f"a row reads {needed} initial rankings: name them with --initial")
-    return found
+    return rankings
 
 
 def widened(workbench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
@@ -304,10 +306,10 @@ def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:
     """
     model = recipe.get("model", {})
     rankings = int(model.get("rankings", 0))
-    found = [(rankings, int(model["ordinals"]) if rankings else None)]
-    found += [limits(member) for member in recipe.get("members", ())]
-    longest = [ordinals for _, ordinals in found if ordinals is not None]
-    return max(rankings for rankings, _ in found), min(longest, default=None)
+    pairs = [(rankings, int(model["ordinals"]) if rankings else None)]
+    pairs += [limits(member) for member in recipe.get("members", ())]
+    longest = [ordinals for _, ordinals in pairs if ordinals is not None]
+    return max(rankings for rankings, _ in pairs), min(longest, default=None)
 
 
 def check_lengths(rows: Iterable[Row], longest: int) -> None:
@@ -316,14 +318,16 @@ def check_lengths(rows: Iterable[Row], longest: int) -> None:
     Raises:
         UsageError: they are longer than a row's table of ordinals.
     """
-    most = {row.label: limits(row.ranker)[1] for row in rows}
-    short = {label: ranks for label, ranks in most.items() if ranks is not None and ranks < longest}
+    ordinals = {row.label: limits(row.ranker)[1] for row in rows}
+    short = {
+        label: ranks for label, ranks in ordinals.items() if ranks is not None and ranks < longest
+    }
     if short:
-        verb, them = ("reads", "it") if len(short) == 1 else ("read", "them")
+        verb, pronoun = ("reads", "it") if len(short) == 1 else ("read", "them")
         depth = min(short.values())
         raise UsageError(
             f"{', '.join(short)} {verb} ranks up to {depth}, and there are lists of "
-            f"{counted(longest, 'candidate')}: cut them (--depth {depth}), or leave {them} out"
+            f"{counted(longest, 'candidate')}: cut them (--depth {depth}), or leave {pronoun} out"
         )
 
 

@@ -96,11 +96,15 @@ def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     rows = []
     for measure in measures:
         values = values_of(result, measure)
-        found = [_mean_row(result, label, measure, own) for label, own in values.items()]
-        ranked = [row["mean"] for row in found if row["group"] != GROUPS[0]]
+        ranker_rows = [
+            _mean_row(result, label, measure, ranker_values)
+            for label, ranker_values in values.items()
+        ]
+        ranked = [row["mean"] for row in ranker_rows if row["group"] != GROUPS[0]]
         highest = max((mean for mean in ranked if not np.isnan(mean)), default=np.nan)
         rows += [
-            row | {"best": row["group"] != GROUPS[0] and row["mean"] == highest} for row in found
+            row | {"best": row["group"] != GROUPS[0] and row["mean"] == highest}
+            for row in ranker_rows
         ]
     return pd.DataFrame(rows)
 
@@ -114,16 +118,16 @@ def _mean_row(
         for seed in values
         for fold in result.facts["folds"]
     ]
-    own = per_query(result, measure)[label]
+    query_means = per_query(result, measure)[label]
     return {
         "group": groups_of(result.facts)[label],
         "ranker": label,
         "measure": measure,
-        "mean": mean_of(parsed, own.astype(np.float32)),
+        "mean": mean_of(parsed, query_means.astype(np.float32)),
         "mean_of_folds": float(np.mean(of_runs)),
         "sd": float(np.std(of_runs, ddof=1)) if len(of_runs) > 1 else float("nan"),
         "runs": len(of_runs),
-        "n": len(own) if parsed.empty == "nan" else int((~np.isnan(own)).sum()),
+        "n": len(query_means) if parsed.empty == "nan" else int((~np.isnan(query_means)).sum()),
     }
 
 
@@ -146,7 +150,7 @@ def differences_from(
     result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
     """What `compared` says, without the intervals, which take most of its time."""
-    values = _checked(result, measure, baseline, test)
+    values = _checked_values(result, measure, baseline, test)
     labels = [label for label in values if label != baseline]
     columns = [name for name in tables.keys(comparison("")) if name not in {"low", "high"}]
     if not labels:
@@ -155,11 +159,11 @@ def differences_from(
     p, groups = holm(_p_values(differences, test)), groups_of(result.facts)
     rows = []
     for at, label in enumerate(labels):
-        own = differences[at, ~np.isnan(differences[at])]
+        defined = differences[at, ~np.isnan(differences[at])]
         counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
-        mean = float(own.mean()) if len(own) else float("nan")
+        mean = float(defined.mean()) if len(defined) else float("nan")
         of = counts.wins, counts.ties, counts.losses
-        rows.append((groups[label], label, mean, p[at], effect_size(own), *of, sum(of)))
+        rows.append((groups[label], label, mean, p[at], effect_size(defined), *of, sum(of)))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -171,7 +175,7 @@ def intervals(
     Beside paired t tests they are Student's, adjusted as Holm adjusts p, so that both say the
     same; other tests have no interval of their own, and a BCa bootstrap stands beside them.
     """
-    values = _checked(result, measure, baseline, test)
+    values = _checked_values(result, measure, baseline, test)
     every = [label for label in values if label != baseline]
     differences = _differences(measure, values, every, baseline)
     if test == PAIRED_T:
@@ -209,7 +213,7 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
     if not rows:
         return frame.rename(columns={"letter": "marks"})
     raw = pd.Series(_p_values(np.stack(differences), view.test))
-    p = raw.groupby(frame["letter"]).transform(lambda own: holm(own.to_numpy(np.float64)))
+    p = raw.groupby(frame["letter"]).transform(lambda values: holm(values.to_numpy(np.float64)))
     above = np.nansum(differences, axis=1) > 0
     texts = np.where(above, frame["letter"], "(" + frame["letter"] + ")")
     frame["marks"] = np.where(p <= ALPHA, texts, "")
@@ -220,8 +224,8 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
 def marked_means(result: StudyResult, view: View) -> pd.DataFrame:
     """`means` with the `marks` of each, which are empty where it has none."""
     marked = marks(result, view)
-    found = means(result, view.measures).merge(marked, "left", ["ranker", "measure"])
-    return found.fillna({"marks": ""})
+    frame = means(result, view.measures).merge(marked, "left", ["ranker", "measure"])
+    return frame.fillna({"marks": ""})
 
 
 def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.DataFrame:
@@ -232,17 +236,17 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
         are left out.
     """
     values = per_query(result, measure)
-    own, other = values[ranker], values[baseline]
+    ranker_values, baseline_values = values[ranker], values[baseline]
     folds = result.facts["folds"]
     names = [fold["name"] for fold in folds for _ in range(fold["start"], fold["stop"])]
     frame = by_query(
-        result.query_ids, ("baseline", other), ("ranker", own), "difference",
+        result.query_ids, ("baseline", baseline_values), ("ranker", ranker_values), "difference",
         more={"fold": names}, gains_first=True,
     )  # fmt: skip
     return frame[["query", "fold", "ranker", "baseline", "difference"]]
 
 
-def _checked(
+def _checked_values(
     result: StudyResult, measure: str, baseline: str, test: str
 ) -> Mapping[str, Float64[np.ndarray, " queries"]]:
     _check_names(result, [baseline], test)
@@ -263,10 +267,10 @@ def _differences(
     labels: Sequence[str],
     baseline: str,
 ) -> Float64[np.ndarray, "rankers queries"]:
-    found = np.stack([values[label] - values[baseline] for label in labels])
+    differences = np.stack([values[label] - values[baseline] for label in labels])
     if Measure.parse(measure).empty == "nan":
-        found[np.isnan(found).any(axis=1)] = np.nan
-    return found
+        differences[np.isnan(differences).any(axis=1)] = np.nan
+    return differences
 
 
 def check_baselines(baselines: Sequence[str], symbols: str) -> None:
@@ -288,7 +292,9 @@ def _p_values(
     """The tests of many differences, not adjusted."""
     if test != PAIRED_T:
         return randomised(differences, generator(0, "benchmark"))
-    return np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
+    return np.array(
+        [paired_t(difference, np.zeros_like(difference)).p_value for difference in differences]
+    )
 
 
 def with_measures(
@@ -299,20 +305,20 @@ def with_measures(
     Raises:
         DataError: the data is not stored any more, or lacks what a convention needs.
     """
-    more = tuple(
+    missing = tuple(
         str(Measure.parse(text).under(empty="skip"))
         for text in measures
         if not derivable(text, result.stored)
     )
-    if not more:
+    if not missing:
         return result
-    parsed = [Measure.parse(text) for text in dict.fromkeys(more)]
+    parsed = [Measure.parse(text) for text in dict.fromkeys(missing)]
     rows = list(result.trials[["ranker", "draw"]].itertuples(index=False, name=None))
     answers = _of_files(study, result, rows) if is_of_runs(result.recipe) else _of_folds(
         study, made_on(result.facts, store), rows
     )  # fmt: skip
     values = np.stack(
-        [np.concatenate([evaluate(parsed, *own) for own in row], axis=1) for row in answers]
+        [np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1) for row in answers]
     )
     stored = [*result.stored, *map(str, parsed)]
     return replace(

@@ -135,23 +135,23 @@ def resampled(
     """
     cube = np.stack(list(values.values()))
     rankers, levels, queries = cube.shape
-    known = ~np.isnan(cube).reshape(-1, queries)
-    filled = np.where(known, cube.reshape(-1, queries), 0.0)
+    counted = ~np.isnan(cube).reshape(-1, queries)
+    filled = np.where(counted, cube.reshape(-1, queries), 0.0)
     means = []
-    each = max(1, AT_ONCE // max(queries, 1))
-    for first in range(0, resamples, each):
-        count = min(each, resamples - first)
-        chosen = draws.integers(0, max(queries, 1), size=(count, queries))
+    batch = max(1, AT_ONCE // max(queries, 1))
+    for offset in range(0, resamples, batch):
+        count = min(batch, resamples - offset)
+        drawn_queries = draws.integers(0, max(queries, 1), size=(count, queries))
         rows = np.arange(count)[:, None] * queries
-        times = np.bincount((chosen + rows).ravel(), minlength=count * queries)
+        times = np.bincount((drawn_queries + rows).ravel(), minlength=count * queries)
         weights = times.reshape(count, queries).astype(np.float64)
         with np.errstate(invalid="ignore"):  # a resample may hold none of a point's queries
-            means.append((weights @ filled.T) / (weights @ known.T.astype(np.float64)))
+            means.append((weights @ filled.T) / (weights @ counted.T.astype(np.float64)))
     curves = np.concatenate(means).reshape(-1, rankers, levels)
     with np.errstate(invalid="ignore", divide="ignore"):  # nothing is kept of nothing
-        kept = curves[..., -1] / curves[..., 0]
+        shares = curves[..., -1] / curves[..., 0]
         area = area_under_curve(distance, curves) / curves[..., 0]
-    return pd.DataFrame(kept, columns=[*values]), pd.DataFrame(area, columns=[*values])
+    return pd.DataFrame(shares, columns=[*values]), pd.DataFrame(area, columns=[*values])
 
 
 def percentiles(values: pd.Series) -> tuple[float, float]:
@@ -168,13 +168,13 @@ def keep_more(kept: pd.DataFrame, label: str) -> list[str]:
 
     Beyond chance: the 95 % interval of the paired difference lies above 0.
     """
-    return [str(other) for other in kept if percentiles(kept[other] - kept[label])[0] > 0]
+    return [str(ranker) for ranker in kept if percentiles(kept[ranker] - kept[label])[0] > 0]
 
 
 def columns(unit: str = "") -> tuple[tables.Column, ...]:
     """The columns of `cards`; the unit is what the family's levels count."""
     column, value = tables.Column, tables.VALUE
-    first = f"The first level measured ({unit}) at which the curve is below "
+    breakdown = f"The first level measured ({unit}) at which the curve is below "
     return (
         tables.RANKER,
         column("start", "Start", value, "Mean on the lists as they are."),
@@ -189,12 +189,12 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         ),
         column(
             "below_initial", "Below initial", tables.LEVEL,
-            f"Breakdown point. {first}the undisturbed initial ranking.",
+            f"Breakdown point. {breakdown}the undisturbed initial ranking.",
         ),
         column("below_initial_crossing", "interpolated", tables.P, CROSSING),
         column(
             "below_twin", "Below twin", tables.LEVEL,
-            f"{first}the same ranker without ordinal embeddings, where the study has it.",
+            f"{breakdown}the same ranker without ordinal embeddings, where the study has it.",
         ),
         column("below_twin_crossing", "interpolated", tables.P, CROSSING),
         column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 % of queries."),
@@ -225,10 +225,10 @@ def told(frame: pd.DataFrame, family: str) -> tables.Table:
 
 def moves(frame: pd.DataFrame, family: str) -> tables.Table:
     """How far documents of each grade moved in the answers, of the grades that there are."""
-    known = [name for name in MOVED if frame[name].notna().any()]
-    shown = [column for column in columns() if column.key in {"ranker", *known}]
+    grades = [name for name in MOVED if frame[name].notna().any()]
+    columns_of_grades = [column for column in columns() if column.key in {"ranker", *grades}]
     title = f"Mean number of positions that documents of each grade moved under {family}"
-    return tables.Table(frame[["ranker", *known]], shown, title)
+    return tables.Table(frame[["ranker", *grades]], columns_of_grades, title)
 
 
 def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
@@ -273,13 +273,13 @@ def dials(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
         share = curve[-1] / curve[0] if curve[0] else float("nan")
         whole = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
         means, risks = _over_resamples(values[0], change, generator(0, "card"))
-        found = {
+        numbers_of = {
             "quality": (curve[0], *means),
             "kept": (share, *percentiles(kept[label])),
             "area": (whole, *percentiles(area[label])),
             "risk": (conditional_value_at_risk(change, RISK), *risks),
         }
-        rows += [(label, dial, *map(float, numbers)) for dial, numbers in found.items()]
+        rows += [(label, dial, *map(float, numbers)) for dial, numbers in numbers_of.items()]
     return pd.DataFrame(rows, columns=tables.keys(DIALLED))
 
 
@@ -293,13 +293,13 @@ def _over_resamples(
     start, change, queries = start[counted], change[counted], int(counted.sum())
     amount = RISK * queries
     weights = np.clip(amount - np.arange(queries), 0.0, 1.0)
-    means, risks, each = [], [], max(1, AT_ONCE // max(queries, 1))
-    for first in range(0, RESAMPLES if queries else 0, each):
-        chosen = draws.integers(0, queries, size=(min(each, RESAMPLES - first), queries))
-        means.append(start[chosen].mean(axis=1))
-        risks.append(np.sort(change[chosen], axis=1) @ weights / amount)
-    drawn = [np.concatenate(found) if found else np.empty(0) for found in (means, risks)]
-    return percentiles(pd.Series(drawn[0])), percentiles(pd.Series(drawn[1]))
+    means, risks, batch = [], [], max(1, AT_ONCE // max(queries, 1))
+    for offset in range(0, RESAMPLES if queries else 0, batch):
+        drawn_queries = draws.integers(0, queries, size=(min(batch, RESAMPLES - offset), queries))
+        means.append(start[drawn_queries].mean(axis=1))
+        risks.append(np.sort(change[drawn_queries], axis=1) @ weights / amount)
+    samples = [np.concatenate(parts) if parts else np.empty(0) for parts in (means, risks)]
+    return percentiles(pd.Series(samples[0])), percentiles(pd.Series(samples[1]))
 
 
 def convention(result: StudyResult, measure: str) -> str:
@@ -330,13 +330,13 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
         if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
     }
 
-    def beats(other: str, label: str) -> bool:
-        pairs = list(zip(points[other], points[label], strict=True))
-        better = other in less[label] or any(theirs > ours for theirs, ours in pairs)
-        return better and label not in less[other] and all(theirs >= ours for theirs, ours in pairs)
+    def beats(rival: str, label: str) -> bool:
+        pairs = list(zip(points[rival], points[label], strict=True))
+        better = rival in less[label] or any(theirs > ours for theirs, ours in pairs)
+        return better and label not in less[rival] and all(theirs >= ours for theirs, ours in pairs)
 
     front = [
-        None if label not in points else not any(beats(other, label) for other in points)
+        None if label not in points else not any(beats(rival, label) for rival in points)
         for label in less
     ]
     return frame.assign(front=pd.array(front, dtype=object))
@@ -350,23 +350,23 @@ def _time(row: Mapping[Any, Any]) -> float:
 def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
     """What the cards amount to, in words: of `pareto`, or rows of it."""
     rows: list[dict[str, Any]] = frame[frame["ranker"] != INITIAL].to_dict("records")  # type: ignore[assignment]
-    known = [row for row in rows if not np.isnan(row["kept"])]
-    if not known:
+    measured = [row for row in rows if not np.isnan(row["kept"])]
+    if not measured:
         return ""
-    first = max(known, key=lambda row: float(row["kept"]))
-    last = min(known, key=lambda row: float(row["kept"]))
-    words = f"Under {family} {first['ranker']} keeps most: {_kept(first)} of its {measure} "
-    words += f"({first['start']:.3f} → {first['end']:.3f})"
-    if last is not first:
-        words += f"; {last['ranker']} keeps least: {_kept(last)} "
-        words += f"({last['start']:.3f} → {last['end']:.3f})"
-        if not np.isnan(last["below_initial"]):
-            words += f", below the initial ranking {_below(last, family)}"
+    best = max(measured, key=lambda row: float(row["kept"]))
+    worst = min(measured, key=lambda row: float(row["kept"]))
+    words = f"Under {family} {best['ranker']} keeps most: {_kept_share(best)} of its {measure} "
+    words += f"({best['start']:.3f} → {best['end']:.3f})"
+    if worst is not best:
+        words += f"; {worst['ranker']} keeps least: {_kept_share(worst)} "
+        words += f"({worst['start']:.3f} → {worst['end']:.3f})"
+        if not np.isnan(worst["below_initial"]):
+            words += f", below the initial ranking {_breakdown_level(worst, family)}"
     front = [str(row["ranker"]) for row in rows if row["front"]]
     if len(rows) > 1 and front:
         words += f". Not beaten in quality, robustness and cost at once: {', '.join(front)}"
     noisy = [
-        f"what changes of {row['ranker']} is {row['noise']}" for row in known if row.get("noise")
+        f"what changes of {row['ranker']} is {row['noise']}" for row in measured if row.get("noise")
     ]
     return "; ".join([words, *noisy]) + "."
 
@@ -377,13 +377,13 @@ def of_order(frame: pd.DataFrame) -> str:
     return readers_of_order([*map(str, changed["ranker"])])
 
 
-def _kept(row: Mapping[str, Any]) -> str:
+def _kept_share(row: Mapping[str, Any]) -> str:
     low, high = 100 * row["kept_low"], 100 * row["kept_high"]
     share = number(row["kept"], tables.SHARE)
     return share if high - low < FLAT else f"{share} {interval(low, high, '.1f')}"
 
 
-def _below(row: Mapping[str, Any], family: str) -> str:
+def _breakdown_level(row: Mapping[str, Any], family: str) -> str:
     """From which level on, in the family's unit: the first measured, and where the curves cross."""
     unit = entry_of(family).unit.partition(":")[0].partition(" (")[0]
     words = f"from level {row['below_initial']:g} on ({unit}; the first level measured there"
@@ -403,12 +403,12 @@ def twin_of(label: str, labels: Mapping[str, Any]) -> str | None:
     """
     name = RankerName.of(label)
     bare = without_ordinals(name.base)
-    names = {other: RankerName.of(other) for other in labels}
-    twins = [other for other, twin in names.items() if bare and twin.base == bare]
-    same = (name.preset, name.digits)
-    alike = [other for other in twins if (names[other].preset, names[other].digits) == same]
-    chosen = alike or twins
-    return chosen[0] if len(chosen) == 1 else None
+    names = {text: RankerName.of(text) for text in labels}
+    twins = [text for text, twin in names.items() if bare and twin.base == bare]
+    variant = (name.preset, name.digits)
+    alike = [text for text in twins if (names[text].preset, names[text].digits) == variant]
+    candidates = alike or twins
+    return candidates[0] if len(candidates) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -442,11 +442,11 @@ class _Points:
     @cached_property
     def values(self) -> dict[str, Float64[np.ndarray, "levels queries"]]:
         """Of every ranker whose levels are all there; scores in a file have one."""
-        there = self.trials.groupby("ranker")["level"].nunique()
+        levels_measured = self.trials.groupby("ranker")["level"].nunique()
         return {
             label: np.stack([self.at(label, level, self.measure) for level in self.levels])
             for label in self.labels
-            if there[label] == len(self.levels) and not is_precomputed(label)
+            if levels_measured[label] == len(self.levels) and not is_precomputed(label)
         }
 
     @cached_property
@@ -489,7 +489,7 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     unhurt = CERTIFIED if points.is_certified(label) else NO_WORST
     times = {} if label == INITIAL else result.facts.get("milliseconds_a_list", {})
     start, (kept, area) = curve[0], points.shares
-    rivals = [other for other in keep_more(kept, label) if INITIAL not in {other, label}]
+    rivals = [rival for rival in keep_more(kept, label) if INITIAL not in {rival, label}]
     kept_low, kept_high = percentiles(kept[label])
     area_low, area_high = percentiles(area[label])
     return {

@@ -71,8 +71,8 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
         UsageError: a family that changes more than order or ranking.
     """
     check(asked.families)
-    found = yield from workbench.identified_all(asked.rankers)
-    entered = with_initial(found)
+    identified = yield from workbench.identified_all(asked.rankers)
+    entered = with_initial(identified)
     measures = (str(MEASURE),)
     study = Study(
         kind=asked.kind,
@@ -86,17 +86,17 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = workbench.prepared.test
-    records, rankers = workbench.records(found), Opened(entered)
+    records, rankers = workbench.records(identified), Opened(entered)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
         asked_for = [Measure.parse(text) for text in study.measured if text not in OWN]
         step = measured_by(asked_for, answer_changes)
-        result = yield from _asked(study, base, rankers, records, step)
+        result = yield from _run_trials(study, base, rankers, records, step)
         facts |= {
             "certificates": _certificates(result, base, rankers),
             "milliseconds_a_list": {
-                label: _timed(ranker, base)
+                label: _milliseconds_a_list(ranker, base)
                 for label, ranker in rankers.items()
                 if label != INITIAL and not is_precomputed(label)
             },
@@ -108,7 +108,7 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
     return (yield from workbench.run(study, ids, facts, work, records=records))
 
 
-def _asked(
+def _run_trials(
     study: Study,
     base: JudgedLists,
     rankers: Mapping[str, Ranker],
@@ -116,19 +116,19 @@ def _asked(
     step: Measured,
 ) -> Generator[Progress, None, StudyResult]:
     """The trials; scores in a file are not asked beyond the lists as they are."""
-    known = tuple(pair for pair in study.rankers if is_precomputed(pair[0]))
-    others = tuple(pair for pair in study.rankers if pair not in known)
-    result = yield from run_study(replace(study, rankers=others), base, rankers, records, step)
-    if not known:
+    precomputed = tuple(pair for pair in study.rankers if is_precomputed(pair[0]))
+    scorable = tuple(pair for pair in study.rankers if pair not in precomputed)
+    result = yield from run_study(replace(study, rankers=scorable), base, rankers, records, step)
+    if not precomputed:
         return result
     as_is = tuple(pair for pair in study.perturbations if is_as_is(*pair))
-    only = replace(study, rankers=known, perturbations=as_is)
-    more = yield from run_study(only, base, rankers, records, step)
+    only = replace(study, rankers=precomputed, perturbations=as_is)
+    as_is_result = yield from run_study(only, base, rankers, records, step)
     return replace(
         result,
         recipe=study.recipe(),
-        trials=pd.concat([result.trials, more.trials], ignore_index=True),
-        values=np.concatenate([result.values, more.values]),
+        trials=pd.concat([result.trials, as_is_result.trials], ignore_index=True),
+        values=np.concatenate([result.values, as_is_result.values]),
     )
 
 
@@ -172,9 +172,9 @@ def answer_changes(
     def summed(values: Any) -> Any:
         return np.bincount(owner, values, minlength=len(lists))
 
-    left = [summed((old < depth) & (new >= depth)) for depth in FLIPS.values()]
+    flips = [summed((old < depth) & (new >= depth)) for depth in FLIPS.values()]
     of_grade = [grades == grade for grade in GRADES]
-    parts = np.stack(left + [summed(moved * chosen) for chosen in of_grade])
+    parts = np.stack(flips + [summed(moved * of_one_grade) for of_one_grade in of_grade])
     wholes = np.stack(
         [np.minimum(lists.lengths, depth) for depth in FLIPS.values()] + [*map(summed, of_grade)]
     )
@@ -182,12 +182,12 @@ def answer_changes(
     return shares.astype(np.float32)
 
 
-def _timed(ranker: Ranker, base: JudgedLists) -> float:
+def _milliseconds_a_list(ranker: Ranker, base: JudgedLists) -> float:
     """The median milliseconds of scoring one list, in a batch of up to 200 lists."""
-    chosen = base.lists.select(np.arange(min(TIMED_LISTS, len(base.lists))))
+    sample = base.lists.select(np.arange(min(TIMED_LISTS, len(base.lists))))
     times = []
     for _ in range(TIMINGS):
         start = time.perf_counter()
-        ranker.score(base.dataset, chosen)
+        ranker.score(base.dataset, sample)
         times.append(time.perf_counter() - start)
-    return float(np.median(times)) * 1e3 / max(1, len(chosen))
+    return float(np.median(times)) * 1e3 / max(1, len(sample))

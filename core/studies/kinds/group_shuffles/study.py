@@ -127,13 +127,16 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         scored = base, _spreads(plan.cells(), workbench, rankers, base)
-        by = by_cells(plan, records, ids, lambda cell: _computed(plan, rankers, scored, cell))
+        by = by_cells(plan, records, ids, lambda cell: _compute(plan, rankers, scored, cell))
         result = yield from by(facts)
         return result if ids else None
 
     def facts() -> dict[str, Any]:
-        own = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
-        return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length, "own": own}
+        trained_ways = {name: own_way(way.grouping, way.shuffles) for name, way in ways.items()}
+        return workbench.facts(base, rankers) | {
+            "set_size": base.lists.mean_length,
+            "own": trained_ways,
+        }
 
     return (yield from workbench.run(plan, ids, facts, work))
 
@@ -161,18 +164,18 @@ def _spreads(
     return {name: spread(rankers[name], base, REFERENCE) for name in names}
 
 
-def _computed(
+def _compute(
     plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
 ) -> Generator[Progress, None, Found]:
     work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
-    asked = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
+    steps = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
     while True:
         try:
-            done = next(asked)
+            count = next(steps)
         except StopIteration as finished:
             change, tau = finished.value
             break
-        yield Progress(work.index(cell), len(work), "cells", part=done / (plan.orders + 1))
+        yield Progress(work.index(cell), len(work), "cells", part=count / (plan.orders + 1))
     values = np.stack([change, spreads[name], tau])
     return {"queries": len(base.lists), "set_size": base.lists.mean_length}, {"values": values}
 
@@ -222,15 +225,15 @@ def changes(
     Raises:
         ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
     """
-    asked, lists = regrouped(ranker, shuffles), base.lists
-    before = asked.score(base.dataset, lists).astype(np.float64)
+    model, lists = regrouped(ranker, shuffles), base.lists
+    before = model.score(base.dataset, lists).astype(np.float64)
     squares, taus = np.zeros(len(lists)), np.zeros(len(lists))
     for at in range(orders):
         yield at
         draws = generator(seed, "group-shuffles", "order", at)
         order = ragged.order_within(lists.offsets, draws.random(len(before)))
         after = np.empty_like(before)
-        after[order] = asked.score(base.dataset, lists.shown_as(order))
+        after[order] = model.score(base.dataset, lists.shown_as(order))
         squares += _means(lists, (after - before) ** 2)
         taus += kendall_tau(lists.offsets, before, after)
     return np.stack([np.sqrt(squares / orders), taus / orders]).astype(np.float32)
@@ -248,9 +251,9 @@ def regrouped(ranker: Ranker, shuffles: int) -> "NeuralRanker":
     assert isinstance(ranker, NeuralRanker)  # noqa: S101 (group_config refuses all others)
     sampled = {"grouping": "sampled", "shuffles": str(shuffles)}
     spec = ranker.spec.changed(sampled if shuffles else {"grouping": "exhaustive"})
-    asked = NeuralRanker.untrained(spec, ranker.normalisation, ranker.feature_ids, ranker.device)
-    asked.network.load_state_dict(ranker.network.state_dict())
-    return replace(asked, facts=ranker.facts)
+    model = NeuralRanker.untrained(spec, ranker.normalisation, ranker.feature_ids, ranker.device)
+    model.network.load_state_dict(ranker.network.state_dict())
+    return replace(model, facts=ranker.facts)
 
 
 def _deviations(

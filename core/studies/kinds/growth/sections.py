@@ -62,8 +62,8 @@ def headline(result: StudyResult, _view: View) -> Headline:
     dense = disguised(result)
     if dense:
         verb = "is" if len(dense) == 1 else "are"
-        return Headline(f"{listed([label(one) for one in dense])} {verb} dense in disguise.")
-    worst = _told_apart(result).sort_values("change", kind="stable")
+        return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
+    worst = _recall_at_largest_share(result).sort_values("change", kind="stable")
     last = worst.iloc[0]
     if last["change"] >= 0 or not last["p"] <= ALPHA:
         return Headline("No retriever finds seen or unseen documents worse beyond chance.")
@@ -75,12 +75,12 @@ def headline(result: StudyResult, _view: View) -> Headline:
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    found = labelled(changes(result))
+    frame = labelled(changes(result))
     yield from map(Finding, findings(result))
-    yield Picture("growth", (found[found["measure"] == _recall(result)], _recall(result)))
+    yield Picture("growth", (frame[frame["measure"] == _recall(result)], _recall(result)))
     for measure in result.measures:
         yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
-    yield Table(found, CHANGES, "What being unseen costs")
+    yield Table(frame, CHANGES, "What being unseen costs")
     yield Table(words(result), WORDS, "Words that no earlier document has")
     yield Table(labelled(gates(result)), GATES, "What the grown index reads and matches")
     yield Table(labelled(summary(result)), SUMMARY, "Every number", folded=True)
@@ -99,10 +99,10 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    retrievers = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
     shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
     return (
-        f"Retrievers are {'; '.join(told)}. Of the documents {shares}, drawn anew in "
+        f"Retrievers are {'; '.join(retrievers)}. Of the documents {shares}, drawn anew in "
         f"{counted(recipe['seeds'], 'seed')}, are withheld from training and vocabulary and then "
         "added to the index; learnt vectors of them are computed by what was learnt before, and "
         "words that no earlier document has stay unknown. Each is compared with the same "
@@ -128,8 +128,8 @@ def _recall(result: StudyResult) -> str:
 
 def _shares(result: StudyResult) -> list[float]:
     """The shares above 0, in the order asked for."""
-    own = result.trials["level"][result.trials["family"] == BEFORE]
-    return list(dict.fromkeys(map(float, own)))
+    levels = result.trials["level"][result.trials["family"] == BEFORE]
+    return list(dict.fromkeys(map(float, levels)))
 
 
 def changes(result: StudyResult) -> pd.DataFrame:
@@ -137,31 +137,33 @@ def changes(result: StudyResult) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     kinds = [(SEEN, SEEN, _recall(result)), (UNSEEN, UNSEEN, _recall(result))]
     kinds += [(ALL, measure, measure) for measure in result.measures]
-    for measure in dict.fromkeys(one for _, _, one in kinds):
-        own, differences = [], []
+    for measure in dict.fromkeys(measure for _, _, measure in kinds):
+        measured, differences = [], []
         for name in names(result):
             for share in _shares(result):
                 for documents, stored, called in kinds:
                     if called != measure:
                         continue
-                    known, mean = (_pairs(result, name, when, share, stored)
+                    learnt_all, mean = (_pairs(result, name, when, share, stored)
                                    for when in (WITH, BEFORE))  # fmt: skip
-                    change = _over_seeds(mean - known)
-                    own.append(
+                    change = _over_seeds(mean - learnt_all)
+                    measured.append(
                         {"retriever": name, "documents": documents, "share": share,
-                         "measure": measure, "known": known_mean(_over_seeds(known)),
+                         "measure": measure, "known": known_mean(_over_seeds(learnt_all)),
                          "mean": known_mean(_over_seeds(mean)), "change": known_mean(change),
                          "n": int((~np.isnan(change)).sum())}
                     )  # fmt: skip
                     differences.append(change)
         p, low, high = adjusted(np.stack(differences))
-        rows += [row | {"low": low[at], "high": high[at], "p": p[at]} for at, row in enumerate(own)]
+        rows += [
+            row | {"low": low[at], "high": high[at], "p": p[at]} for at, row in enumerate(measured)
+        ]
     return pd.DataFrame(rows, columns=tables.keys(CHANGES))
 
 
 def _pairs(result: StudyResult, name: str, when: str, share: float, stored: str) -> np.ndarray:
     """The values of a point, a row a seed, for the seeds that both ways of learning have."""
-    every = {one: result.draws(name, one, share, stored) for one in (WITH, BEFORE)}
+    every = {way: result.draws(name, way, share, stored) for way in (WITH, BEFORE)}
     seeds = min(map(len, every.values()))
     return every[when][:seeds].astype(np.float64)
 
@@ -188,50 +190,52 @@ def gates(result: StudyResult) -> pd.DataFrame:
     rows = []
     for name in names(result):
         for share in _shares(result):
-            values = {one: result.per_query(name, BEFORE, share, one) for one in COSTS}
+            values = {cost: result.per_query(name, BEFORE, share, cost) for cost in COSTS}
             if not np.isnan(known_mean(values["postings"])):
-                found = retrieval.gates_of(values, result.facts["documents"])
-                rows.append({"retriever": name, "share": share} | found)
+                gate_values = retrieval.gates_of(values, result.facts["documents"])
+                rows.append({"retriever": name, "share": share} | gate_values)
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 
 def disguised(result: StudyResult) -> list[str]:
     """The learnt sparse retrievers whose grown index does not pass a gate."""
-    found = gates(result)
-    dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
+    frame = gates(result)
+    dense = frame[frame["dense_in_disguise"].astype(bool)]["retriever"]
     return [name for name in dict.fromkeys(map(str, dense)) if retrieval.is_sparse(name)]
 
 
-def _told_apart(result: StudyResult) -> pd.DataFrame:
+def _recall_at_largest_share(result: StudyResult) -> pd.DataFrame:
     """Of every retriever, recall of seen and of unseen documents at the largest share."""
-    found = changes(result)
-    largest = found["share"] == max(_shares(result))
-    return found[largest & (found["documents"] != ALL) & (found["n"] > 0)]
+    frame = changes(result)
+    at_largest = frame["share"] == max(_shares(result))
+    return frame[at_largest & (frame["documents"] != ALL) & (frame["n"] > 0)]
 
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; what is dense in disguise first."""
-    said = [f"{label(name)} is dense in disguise." for name in disguised(result)]
-    found = changes(result)
+    sentences = [f"{label(name)} is dense in disguise." for name in disguised(result)]
+    frame = changes(result)
     for name in names(result):
-        own = found[(found["retriever"] == name) & (found["share"] == max(_shares(result)))]
-        for _, row in own[own["n"] > 0].iterrows():
+        retriever_rows = frame[
+            (frame["retriever"] == name) & (frame["share"] == max(_shares(result)))
+        ]
+        for _, row in retriever_rows[retriever_rows["n"] > 0].iterrows():
             test = f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
             if row["documents"] == UNSEEN or (row["documents"] == SEEN and row["p"] <= ALPHA):
-                said.append(
+                sentences.append(
                     f"{label(name)}, where {percent(row['share'])} came later: {row['measure']} of "
                     f"{row['documents']} documents {number(row['mean'])} against "
                     f"{number(row['known'])} had it learnt all, {signed(row['change'])} {test}."
                 )
             elif row["documents"] == ALL:
                 measure = Measure.parse(str(row["measure"]))
-                said.append(
+                sentences.append(
                     f"{label(name)}: {measure} of all documents changes by "
                     f"{signed(row['change'])} {test}."
                 )
-    largest = words(result).sort_values("share").iloc[-1]
-    said.append(
-        f"{percent(largest['unknown'], 1)} of the words of later documents are new where "
-        f"{percent(largest['share'])} came later."
+    last = words(result).sort_values("share").iloc[-1]
+    sentences.append(
+        f"{percent(last['unknown'], 1)} of the words of later documents are new where "
+        f"{percent(last['share'])} came later."
     )
-    return said
+    return sentences

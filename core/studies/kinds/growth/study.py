@@ -156,13 +156,13 @@ def recalled(
     Returns:
         NaN where a query has no such document.
     """
-    found = retriever.search([collection.queries[place] for place in queries], depth)
+    answers = retriever.search([collection.queries[place] for place in queries], depth)
     values = np.full((2, len(queries)), np.nan, np.float32)
     for at, place in enumerate(queries):
         grades = collection.judgments(place)
-        relevant = np.array([one for one, grade in grades.items() if grade > 0], np.int64)
-        is_late, is_found = np.isin(relevant, late), np.isin(relevant, found.of(at)[0])
-        for row, own in enumerate((~is_late, is_late)):
-            if own.any():
-                values[row, at] = is_found[own].mean()
+        relevant = np.array([document for document, grade in grades.items() if grade > 0], np.int64)
+        is_late, is_found = np.isin(relevant, late), np.isin(relevant, answers.of(at)[0])
+        for row, mask in enumerate((~is_late, is_late)):
+            if mask.any():
+                values[row, at] = is_found[mask].mean()
     return values

@@ -119,14 +119,16 @@ class Certificate:
     def plain(self) -> dict[str, Any]:
         """The certificate as JSON values."""
         lists = {name: list(getattr(self, name)) for name in ("reads", "reasons", "unseen")}
-        own = {"invariant": self.invariant, "sentence": self.sentence()}
-        return asdict(self) | lists | own
+        computed = {"invariant": self.invariant, "sentence": self.sentence()}
+        return asdict(self) | lists | computed
 
     def sentence(self) -> str:
         """The verdict in words, with what it rests on."""
-        return self._verdict() + (f" It reads {self._named()}." if self._named() else "")
+        return self._verdict() + (
+            f" It reads {self._reads_in_words()}." if self._reads_in_words() else ""
+        )
 
-    def _named(self) -> str:
+    def _reads_in_words(self) -> str:
         """What it reads beside numbers, in words; empty of most rankers."""
         return " and ".join(words for name, words in NAMING.items() if name in self.reads)
 
@@ -140,22 +142,22 @@ class Certificate:
         if self.theorem is not None:
             proof = f" This follows from how it works ({self.theorem['name']}), as was checked."
         beyond = " by more than rounding" if self.max_score_deviation else ""
-        kept = ", as far as it keeps nothing from call to call" if self.fresh_processes else ""
-        others = f"; nor did {self._systematic()}" if self.systematic else ""
+        proviso = ", as far as it keeps nothing from call to call" if self.fresh_processes else ""
+        systematic = f"; nor did {self._systematic()}" if self.systematic else ""
         return (
             f"{self.ranker} is invariant to the order shown: "
             f"{counted(self.distinct_orders, 'distinct random order')} of "
             f"{counted(self.told, 'list')} changed no answer{beyond}, so at most "
             f"{percent(self.failure_bound)} of the random orders of these lists do and, if these "
             f"lists are a sample, at most {percent(self.list_bound)} of lists like them have one "
-            f"among as many (each with 95 % confidence{kept}){others}.{proof}"
+            f"among as many (each with 95 % confidence{proviso}){systematic}.{proof}"
         )
 
     def _systematic(self) -> str:
         """The systematic orders, in words."""
         names = [f"{name} {counts['shown']:,}" for name, counts in self.systematic.items()]
-        shown = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
-        return f"{shown} ({', '.join(names)})"
+        total = counted(sum(counts["shown"] for counts in self.systematic.values()), "other order")
+        return f"{total} ({', '.join(names)})"
 
     @property
     def told(self) -> int:
@@ -165,12 +167,12 @@ class Certificate:
     def coverage(self) -> str:
         """What was met, and so what was not, in words."""
         fresh = f", {self.fresh_processes} times afresh" if self.fresh_processes else ""
-        others = self._systematic() if self.systematic else "no systematic orders"
+        systematic = self._systematic() if self.systematic else "no systematic orders"
         return (
             f"{counted(self.queries, 'list')} of up to {counted(self.longest, 'document')} "
             f"(median {self.middle_length:g}) · "
             f"{counted(self.permutations, 'randomly permuted list')}, "
-            f"{self.distinct_orders:,} of them distinct orders · {others} · "
+            f"{self.distinct_orders:,} of them distinct orders · {systematic} · "
             f"{counted(self.queries_silent, 'list')} of one document or all tied · "
             f"{counted(self.tied_documents, 'tied document')}, "
             f"{self.equal_documents:,} with the same features as another · "
@@ -184,8 +186,10 @@ class Certificate:
         change += f"{self.numeric_floor:.3g}; lowest Kendall τ of two answers {self.lowest_tau:.3f}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
         lines = [change, f"{lists}{self.queries_untold:,} cannot be told", self.coverage()]
-        if self._named():
-            lines.append(f"it reads {self._named()}, each shown beside its document in every order")
+        if self._reads_in_words():
+            lines.append(
+                f"it reads {self._reads_in_words()}, each shown beside its document in every order"
+            )
         if self.unseen:
             lines.append(f"not seen: {'; '.join(self.unseen)}")
         if self.theorem is not None:
@@ -238,10 +242,10 @@ def _certificate(
         "queries": block.shape[2],
     }
     if tuple(result.stored) != MEASURES:
-        return _earlier(block, common)
+        return _earlier_certificate(block, common)
     theorem, systematic = invariance_verdict.proved(theorem, facts), systematic_of(facts)
     judged = Judged.of(block, systematic)
-    found, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
+    verdict, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
     new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
     over = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
     orders, failing = int(new.sum()), int((over & new).sum())
@@ -250,7 +254,7 @@ def _certificate(
     counts: dict[str, Any] = {name: int(most(facts, name)) for name in COUNTS}
     return Certificate(
         **common,
-        verdict=found,
+        verdict=verdict,
         reasons=reasons,
         theorem=theorem,
         lowest_tau=float(np.nanmin(tau)) if (~np.isnan(tau)).any() else float("nan"),
@@ -267,7 +271,7 @@ def _certificate(
         middle_length=most(facts, "middle_length"),
         deterministic=not (most(facts, "unstable") or most(facts, "company")),
         noise_p=most(facts, "noise_p", float("nan")),
-        unseen=tuple(_unseen(facts, reads)),
+        unseen=tuple(_not_examined(facts, reads)),
         **counts,
     )
 
@@ -278,7 +282,7 @@ COUNTS = (
 """Facts of an examination that a certificate repeats."""
 
 
-def _unseen(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
+def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
     yield f"lists of more than {counted(int(most(facts, 'longest')), 'document')}"
     if ids := [words for name, words in NAMING.items() if name in reads and name != "texts"]:
         yield f"the same documents under other {' or '.join(ids)}"
@@ -294,7 +298,7 @@ def _unseen(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
         yield "what it remembers from call to call: it cannot be had afresh"
 
 
-def _earlier(block: np.ndarray, common: Mapping[str, Any]) -> Certificate:
+def _earlier_certificate(block: np.ndarray, common: Mapping[str, Any]) -> Certificate:
     """What a study of before says: the changes that it saw, and no assurance."""
     moved = block[:, 1].max(axis=0) > 0
     text = "another order moves documents in " + invariance_verdict.lists_in_words(moved)

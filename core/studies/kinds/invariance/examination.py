@@ -103,42 +103,58 @@ def examine(
         are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
         `systematic` (see `scoring.summarised`), `scorings` (of each list, here),
         `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
-        of our rankers), and what `_covered` tells.
+        of our rankers), and what `_coverage` tells.
 
     Raises:
         DataError: a score is NaN.
     """
     lists, asking = base.lists, Asking(ranker, base)
-    usual, *repeats = (asking.here(lists) for _ in range(1 + REPEATS // 2))
-    others = asking.all_here(variants)
+    as_is, *repeats = (asking.here(lists) for _ in range(1 + REPEATS // 2))
+    permuted = asking.all_here(variants)
     repeats += [asking.here(lists) for _ in range(REPEATS - len(repeats))]
-    floor, company = score_floor.measured(ranker, base, usual.scores)
-    same = [difference(usual.scores, one.scores) for one in repeats]
-    unstable, state = _beyond(lists, same, floor), np.zeros(len(lists), dtype=bool)
-    company |= _alone(asking, others, floor)
-    padding = _padding(asking, usual, floor)
-    before, asked = usual, list(others)
+    floor, company = score_floor.measured(ranker, base, as_is.scores)
+    repeat_changes = [difference(as_is.scores, repeat.scores) for repeat in repeats]
+    unstable, state = _beyond(lists, repeat_changes, floor), np.zeros(len(lists), dtype=bool)
+    company |= _changed_alone(asking, permuted, floor)
+    padding = _padding(asking, as_is, floor)
+    before, compared = as_is, list(permuted)
     if asking.afresh:
-        before, few = asking.fresh(lists), variants[:FRESH]
-        fresh = [asking.fresh(one, 1 if one is few[-1] else None) for one in few]
-        pairs = zip((usual, *others), (before, *fresh), strict=False)
+        before, fresh_variants = asking.fresh(lists), variants[:FRESH]
+        fresh = [
+            asking.fresh(variant, 1 if variant is fresh_variants[-1] else None)
+            for variant in fresh_variants
+        ]
+        pairs = zip((as_is, *permuted), (before, *fresh), strict=False)
         if not unstable.any():
             state = _beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
-        asked[: len(fresh)] = fresh
-    orders = systematic(lists, usual.scores)
-    shown = [(arranged or lists.shown_as)(order) for order in orders.values()]
-    rare = [asking.fresh(one) for one in shown] if asking.afresh else asking.all_here(shown)
-    seen, apart = (
-        _Comparison(asking, base, before.scores, one, floor).excused() for one in (asked, rare)
+        compared[: len(fresh)] = fresh
+    orders = systematic(lists, as_is.scores)
+    systematic_lists = [(arranged or lists.shown_as)(order) for order in orders.values()]
+    rare = (
+        [asking.fresh(variant) for variant in systematic_lists]
+        if asking.afresh
+        else asking.all_here(systematic_lists)
     )
-    unstable |= seen.not_confirmed() | apart.not_confirmed()
-    changed = [difference(usual.scores, one.scores) for one in others]
-    noise = _noise(lists, floor, same, changed) if unstable.any() else {}
+    random_orders, systematic_orders = (
+        _Comparison(asking, base, before.scores, scored, floor).excused()
+        for scored in (compared, rare)
+    )
+    unstable |= random_orders.not_confirmed() | systematic_orders.not_confirmed()
+    changed = [difference(as_is.scores, scored.scores) for scored in permuted]
+    noise = _noise(lists, floor, repeat_changes, changed) if unstable.any() else {}
     company &= not unstable.any()
-    kinds, own = kinds_of(base, ranker.reads), np.maximum(seen.own, apart.own)
-    found = summarised(lists, list(zip(orders, shown, strict=True)), apart.values(), MEASURES)
+    kinds, ranker_rounding = (
+        kinds_of(base, ranker.reads),
+        np.maximum(random_orders.own, systematic_orders.own),
+    )
+    systematic_facts = summarised(
+        lists,
+        list(zip(orders, systematic_lists, strict=True)),
+        systematic_orders.values(),
+        MEASURES,
+    )
     facts = {
-        "numeric_floor": float(seen.floor.doubt.max(initial=0.0)),
+        "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
         "largest_score": float(np.abs(before.scores[np.isfinite(before.scores)]).max(initial=0.0)),
         "unstable": int(unstable.sum()),
         "company": int(company.sum()),
@@ -147,49 +163,51 @@ def examine(
         "noise_p": None,
         "noise_more": False,
         "noise_lists": 0,
-        "exact_change": seen.exact_change(),
-        "own_rounding": int((segments.maxima(lists.offsets, own) > 0).sum()),
-        "systematic": found,
+        "exact_change": random_orders.exact_change(),
+        "own_rounding": int((segments.maxima(lists.offsets, ranker_rounding) > 0).sum()),
+        "systematic": systematic_facts,
         "scorings": 1 + REPEATS + len(variants),
         "lists_scored": asking.scored + len(lists),
         "fresh_processes": asking.processes,
         "ours": asking.ours,
         "own_folders": asking.processes > 0 and asking.folders,
     }
-    covered = _covered(lists, kinds, before.scores)
-    return Examined(seen.values(), facts | noise | covered)
+    covered = _coverage(lists, kinds, before.scores)
+    return Examined(random_orders.values(), facts | noise | covered)
 
 
-def _alone(asking: Asking, others: Sequence[Asked], floor: Floor) -> Bool[np.ndarray, " lists"]:
+def _changed_alone(
+    asking: Asking, permuted: Sequence[Asked], floor: Floor
+) -> Bool[np.ndarray, " lists"]:
     """The lists that score otherwise in another order when they are scored alone; of a few."""
     lists = asking.base.lists
-    found = np.zeros(len(lists), dtype=bool)
-    chosen = np.unique(np.linspace(0, len(lists) - 1, ALONE).astype(np.int64)) if len(lists) else ()
-    for one in chosen if others else ():
-        few, shown = (each.select(np.array([one])) for each in (lists, others[0].shown))
-        scores = asking.ranker.score(asking.base.dataset, shown)
-        inside = slice(lists.offsets[one], lists.offsets[one + 1])
-        apart = np.zeros(len(lists.rows))
-        apart[inside] = difference(others[0].scores[inside], as_in(few, shown, scores))
-        found |= _beyond(lists, [apart], floor)
-    asking.scored += len(chosen)
-    return found
+    differing = np.zeros(len(lists), dtype=bool)
+    sample = np.unique(np.linspace(0, len(lists) - 1, ALONE).astype(np.int64)) if len(lists) else ()
+    for place in sample if permuted else ():
+        single, arranged = (side.select(np.array([place])) for side in (lists, permuted[0].shown))
+        scores = asking.ranker.score(asking.base.dataset, arranged)
+        inside = slice(lists.offsets[place], lists.offsets[place + 1])
+        changes = np.zeros(len(lists.rows))
+        changes[inside] = difference(permuted[0].scores[inside], as_in(single, arranged, scores))
+        differing |= _beyond(lists, [changes], floor)
+    asking.scored += len(sample)
+    return differing
 
 
-def _padding(asking: Asking, usual: Asked, floor: Floor) -> Bool[np.ndarray, " lists"] | None:
+def _padding(asking: Asking, as_is: Asked, floor: Floor) -> Bool[np.ndarray, " lists"] | None:
     """The lists whose scores change with their padding; None where the ranker sees none."""
     padded = getattr(asking.ranker, "padded", None)
     if padded is None:  # ours, which other company pads otherwise
-        return np.zeros(len(usual.shown), dtype=bool)
+        return np.zeros(len(as_is.shown), dtype=bool)
     ranker = padded()
-    if ranker is None or not len(usual.scores):
+    if ranker is None or not len(as_is.scores):
         return None
-    asking.scored += len(usual.shown)
+    asking.scored += len(as_is.shown)
     try:
-        scores = ranker.score(asking.base.dataset, usual.shown)
+        scores = ranker.score(asking.base.dataset, as_is.shown)
     except ShuffleproofError:  # it takes no padding, and is shown none
         return None
-    return _beyond(usual.shown, [difference(usual.scores, scores)], floor)
+    return _beyond(as_is.shown, [difference(as_is.scores, scores)], floor)
 
 
 @dataclass(frozen=True)
@@ -203,27 +221,27 @@ class _Comparison:
     floor: Floor
 
     @property
-    def _exactly(self) -> Any:
+    def _exact_scores(self) -> Any:
         """The ranker's scores in float64, where it has them."""
         return getattr(self.asking.ranker, "exact_scores", None)
 
     @cached_property
     def changed(self) -> list[Float64[np.ndarray, " candidates"]]:
         """How much each order changed each score."""
-        return [difference(self.before, one.scores) for one in self.asked]
+        return [difference(self.before, scored.scores) for scored in self.asked]
 
     @cached_property
     def largest(self) -> Float64[np.ndarray, "orders lists"]:
         """The largest change that each order made in each list."""
         offsets = self.base.lists.offsets
-        found = [np.maximum(segments.maxima(offsets, one), 0.0) for one in self.changed]
-        return np.array(found).reshape(len(found), len(self.base.lists))
+        maxima = [np.maximum(segments.maxima(offsets, changes), 0.0) for changes in self.changed]
+        return np.array(maxima).reshape(len(maxima), len(self.base.lists))
 
     @cached_property
     def own(self) -> Float64[np.ndarray, " candidates"]:
         """What a function's own rounding may do to scores that changed; 0 where that is known."""
         changed = np.flatnonzero(_beyond(self.base.lists, self.changed, self.floor, doubt=True))
-        if self.asking.ours or not len(changed) or self._exactly is not None:
+        if self.asking.ours or not len(changed) or self._exact_scores is not None:
             return np.zeros(len(self.before))
         self.asking.scored += score_floor.DRAWS * len(changed)
         return score_floor.own_rounding(self.asking.another(), self.base, changed, self.before)
@@ -234,30 +252,30 @@ class _Comparison:
         kinds = kinds_of(self.base, self.asking.ranker.reads)
         gap = smallest_gap(lists.offsets, self.before)
         gap = np.where(np.isinf(gap), np.nan, gap)
-        told, effect = (np.maximum(one, self.own) for one in (floor.doubt, floor.effect))
+        doubt, effect = (np.maximum(bound, self.own) for bound in (floor.doubt, floor.effect))
         near = pairs_within(lists.offsets, self.before, floor.doubt)
-        found = []
-        for changed, largest, asked, new in zip(
+        blocks = []
+        for changed, maximum, order, new in zip(
             self.changed, self.largest, self.asked, self._seen_first(), strict=True
         ):
             passed, doubted = (
                 segments.sums(
                     lists.offsets,
-                    documents_passed(lists.offsets, self.before, asked.scores, one, kinds).astype(
+                    documents_passed(lists.offsets, self.before, order.scores, least, kinds).astype(
                         np.float64
                     ),
                 )
-                for one in (told, np.zeros(len(lists.rows)))
+                for least in (doubt, np.zeros(len(lists.rows)))
             )
             slight = segments.maxima(lists.offsets, changed - floor.doubt) > 0
             doubted = np.maximum(doubted, slight)
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(changed > 0, changed / effect, 0.0)
             over = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
-            tau = kendall_tau(lists.offsets, self.before, asked.scores)
-            most = np.minimum(largest, LARGEST)
-            found.append(np.stack([most, passed, tau, gap, over, doubted, near, new]))
-        return found
+            tau = kendall_tau(lists.offsets, self.before, order.scores)
+            deviation = np.minimum(maximum, LARGEST)
+            blocks.append(np.stack([deviation, passed, tau, gap, over, doubted, near, new]))
+        return blocks
 
     def excused(self) -> "_Comparison":
         """The same with a floor raised where float64 scores show that a change is rounding.
@@ -266,56 +284,60 @@ class _Comparison:
         in float64 do not change at all, the order has no part in it.
         """
         lists = self.base.lists
-        if not self.asked or self._exactly is None:
+        if not self.asked or self._exact_scores is None:
             return self
-        most = EXCUSED * rounding.scales(lists.offsets, self.before).spread
-        doubted = _beyond(lists, self.changed, self.floor) & (self.largest.max(axis=0) <= most)
+        limit = EXCUSED * rounding.scales(lists.offsets, self.before).spread
+        doubted = _beyond(lists, self.changed, self.floor) & (self.largest.max(axis=0) <= limit)
         least, worst = np.zeros(len(lists.rows)), self.largest.argmax(axis=0)
-        for one in np.flatnonzero(doubted)[:EXACT_LISTS]:
-            if self._in_float64(one[None], int(worst[one])) <= EXACT:
-                inside = slice(lists.offsets[one], lists.offsets[one + 1])
-                least[inside] = self.largest[worst[one], one]
+        for place in np.flatnonzero(doubted)[:EXACT_LISTS]:
+            if self._in_float64(place[None], int(worst[place])) <= EXACT:
+                inside = slice(lists.offsets[place], lists.offsets[place + 1])
+                least[inside] = self.largest[worst[place], place]
         return replace(self, floor=self.floor.raised(least))
 
     def exact_change(self) -> float | None:
         """What an order changes in float64, as a share of the list's largest score; of a few."""
         lists = self.base.lists
-        if self._exactly is None or not self.asked or not len(lists):
+        if self._exact_scores is None or not self.asked or not len(lists):
             return None
-        chosen = np.unique(np.linspace(0, len(lists) - 1, EXACT_SAMPLE).astype(np.int64))
-        return self._in_float64(chosen, 0)
+        sample = np.unique(np.linspace(0, len(lists) - 1, EXACT_SAMPLE).astype(np.int64))
+        return self._in_float64(sample, 0)
 
-    def _in_float64(self, chosen: Int64[np.ndarray, " chosen"], order: int) -> float:
+    def _in_float64(self, sample: Int64[np.ndarray, " chosen"], order: int) -> float:
         """What one order changes of these lists' float64 scores, as a share of a list's largest."""
-        few, shown = (each.select(chosen) for each in (self.base.lists, self.asked[order].shown))
-        before = self._exactly(self.base.dataset, few)
-        after = as_in(few, shown, self._exactly(self.base.dataset, shown))
-        size = np.maximum(segments.maxima(few.offsets, np.abs(before)), TINY)
-        return float((segments.maxima(few.offsets, difference(before, after)) / size).max())
+        lists, arranged = (
+            side.select(sample) for side in (self.base.lists, self.asked[order].shown)
+        )
+        before = self._exact_scores(self.base.dataset, lists)
+        after = as_in(lists, arranged, self._exact_scores(self.base.dataset, arranged))
+        size = np.maximum(segments.maxima(lists.offsets, np.abs(before)), TINY)
+        return float((segments.maxima(lists.offsets, difference(before, after)) / size).max())
 
     def not_confirmed(self) -> Bool[np.ndarray, " lists"]:
         """The lists whose worst order scores otherwise when it is scored once more."""
         lists = self.base.lists
-        found = np.zeros(len(lists), dtype=bool)
+        unconfirmed = np.zeros(len(lists), dtype=bool)
         over = _beyond(lists, self.changed, self.floor)
         if not over.any():
-            return found
+            return unconfirmed
         orders, counts = np.unique(self.largest.argmax(axis=0)[over], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
-            again = self.asking.again(self.asked[at])
-            found |= _beyond(lists, [difference(again.scores, self.asked[at].scores)], self.floor)
-        return found
+            repeated = self.asking.again(self.asked[at])
+            unconfirmed |= _beyond(
+                lists, [difference(repeated.scores, self.asked[at].scores)], self.floor
+            )
+        return unconfirmed
 
     def _seen_first(self) -> Float64[np.ndarray, "orders lists"]:
         """1 where an order of a list was not scored before, neither as it is nor in another."""
         lists = self.base.lists
-        known = [{lists.rows[low:high].tobytes()} for low, high in pairwise(lists.offsets)]
+        earlier = [{lists.rows[low:high].tobytes()} for low, high in pairwise(lists.offsets)]
         new = np.zeros((len(self.asked), len(lists)))
-        for at, asked in enumerate(self.asked):
-            for one, (low, high) in enumerate(pairwise(lists.offsets)):
-                shown = asked.shown.rows[low:high].tobytes()
-                new[at, one] = shown not in known[one]
-                known[one].add(shown)
+        for at, order in enumerate(self.asked):
+            for place, (low, high) in enumerate(pairwise(lists.offsets)):
+                arrangement = order.shown.rows[low:high].tobytes()
+                new[at, place] = arrangement not in earlier[place]
+                earlier[place].add(arrangement)
         return new
 
 
@@ -323,10 +345,10 @@ def _beyond(
     lists: CandidateLists, deviations: Sequence[np.ndarray], floor: Floor, *, doubt: bool = False
 ) -> Bool[np.ndarray, " lists"]:
     """The lists of two documents or more in which some deviation is an effect, or may be one."""
-    found, least = np.zeros(len(lists), dtype=bool), floor.doubt if doubt else floor.effect
+    exceeding, least = np.zeros(len(lists), dtype=bool), floor.doubt if doubt else floor.effect
     for deviation in deviations:
-        found |= segments.maxima(lists.offsets, deviation - least) > 0
-    return found & (lists.lengths > 1)
+        exceeding |= segments.maxima(lists.offsets, deviation - least) > 0
+    return exceeding & (lists.lengths > 1)
 
 
 def kinds_of(judged: JudgedLists, reads: frozenset[Any] = frozenset()) -> np.ndarray:
@@ -359,33 +381,36 @@ def _noise(
     """
     doubt = np.maximum(segments.maxima(lists.offsets, floor.doubt), TINY)
     unit = np.where(lists.lengths > 0, doubt, 1.0)
-    same, other = (
-        np.array([np.minimum(segments.maxima(lists.offsets, one), LARGEST) for one in each]) / unit
-        for each in (repeats, changed)
+    of_repeats, of_orders = (
+        np.array(
+            [np.minimum(segments.maxima(lists.offsets, change), LARGEST) for change in changes]
+        )
+        / unit
+        for changes in (repeats, changed)
     )
-    same, other = np.maximum(same, 0.0), np.maximum(other, 0.0)
-    usual = np.median(other, axis=0)
-    test = paired_t(np.log1p(usual), np.log1p(np.median(same, axis=0)))
-    clear = (usual > CLEARLY * np.maximum(same.max(axis=0), 1.0)) & (lists.lengths > 1)
+    of_repeats, of_orders = np.maximum(of_repeats, 0.0), np.maximum(of_orders, 0.0)
+    median = np.median(of_orders, axis=0)
+    test = paired_t(np.log1p(median), np.log1p(np.median(of_repeats, axis=0)))
+    clear = (median > CLEARLY * np.maximum(of_repeats.max(axis=0), 1.0)) & (lists.lengths > 1)
     p = None if np.isnan(test.p_value) else test.p_value
-    more = bool(test.difference > 0)
-    return {"noise_p": p, "noise_more": more, "noise_lists": int(clear.sum())}
+    larger = bool(test.difference > 0)
+    return {"noise_p": p, "noise_more": larger, "noise_lists": int(clear.sum())}
 
 
-def _covered(lists: CandidateLists, kinds: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
+def _coverage(lists: CandidateLists, kinds: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
     """What the lists hold that a certificate ought to have met."""
     lengths = lists.lengths
-    tied = [_repeated(scores[low:high]) for low, high in pairwise(lists.offsets)]
+    tied = [_count_repeated(scores[low:high]) for low, high in pairwise(lists.offsets)]
     return {
         "longest": int(lengths.max(initial=0)),
         "middle_length": float(np.median(lengths)) if len(lengths) else 0.0,
         "singles": int((lengths < 2).sum()),
         "tied_documents": sum(tied),
-        "equal_documents": _repeated(kinds),
+        "equal_documents": _count_repeated(kinds),
     }
 
 
-def _repeated(values: np.ndarray) -> int:
+def _count_repeated(values: np.ndarray) -> int:
     """How many of these equal another one."""
     _, counts = np.unique(values, return_counts=True)
     return int(counts[counts > 1].sum())

@@ -64,7 +64,7 @@ class Asking:
     def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
         """Nothing is asked yet."""
         self.ranker, self.base = ranker, base
-        self._anew = _anew(ranker)
+        self._maker_of_fresh = _maker_of_fresh(ranker)
         self.scored, self.processes, self.folders = 0, 0, True
 
     @property
@@ -72,35 +72,37 @@ class Asking:
         """Whether it is one of our rankers, which run in this process and remember nothing."""
         place = type(self.ranker).__module__
         of_user = place.endswith(".user_rankers")  # a function that nobody can copy
-        return self._anew is None and place.startswith("shuffleproof.core.") and not of_user
+        return (
+            self._maker_of_fresh is None and place.startswith("shuffleproof.core.") and not of_user
+        )
 
     @property
     def afresh(self) -> bool:
         """Whether it can be had without what it may remember."""
-        return self._anew is not None
+        return self._maker_of_fresh is not None
 
     def here(self, shown: CandidateLists) -> Asked:
         """The scores of one order."""
-        return self._asked(self.ranker, shown)
+        return self._score(self.ranker, shown)
 
     def all_here(self, shown: Sequence[CandidateLists]) -> list[Asked]:
         """The scores of several orders, in one batch where the ranker knows how."""
         if not shown:
             return []
-        found = scores_of_all(self.ranker, self.base, shown)
+        all_scores = scores_of_all(self.ranker, self.base, shown)
         self.scored += len(shown) * len(self.base.lists)
         return [
-            Asked(one, as_in(self.base.lists, one, checked(self.ranker, one, scores)))
-            for one, scores in zip(shown, found, strict=True)
+            Asked(variant, as_in(self.base.lists, variant, checked(self.ranker, variant, scores)))
+            for variant, scores in zip(shown, all_scores, strict=True)
         ]
 
     def fresh(self, shown: CandidateLists, threads: int | None = None) -> Asked:
         """The scores of one order by a process or copy that has seen nothing."""
         ranker = self.another(threads)
-        asked = replace(self._asked(ranker, shown), afresh=True, threads=threads)
+        result = replace(self._score(ranker, shown), afresh=True, threads=threads)
         self.processes += 1
         self.folders &= getattr(ranker, "has_own_folders", False)
-        return asked
+        return result
 
     def again(self, asked: Asked) -> Asked:
         """The same question once more."""
@@ -108,9 +110,9 @@ class Asking:
 
     def another(self, threads: int | None = None) -> Ranker:
         """The ranker without what it may remember, where it can be had."""
-        return self.ranker if self._anew is None else self._anew(threads)
+        return self.ranker if self._maker_of_fresh is None else self._maker_of_fresh(threads)
 
-    def _asked(self, ranker: Ranker, shown: CandidateLists) -> Asked:
+    def _score(self, ranker: Ranker, shown: CandidateLists) -> Asked:
         scores = checked(ranker, shown, ranker.score(self.base.dataset, shown))
         self.scored += len(shown)
         return Asked(shown, as_in(self.base.lists, shown, scores))
@@ -123,7 +125,7 @@ def as_in(lists: CandidateLists, variant: CandidateLists, scores: np.ndarray) ->
     return placed
 
 
-def _anew(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
+def _maker_of_fresh(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
     """How a ranker can be had without memory; None: ours, which have none, or it cannot be copied.
 
     What is not ours and runs in this process is copied before it scores anything.
@@ -194,13 +196,17 @@ def summarised(
     moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
     orders: dict[str, dict[str, int]] = {}
     for (name, variant), block in zip(shown, values, strict=True):
-        seen = dict(zip(measures, block, strict=True))
-        own = segments.sums(lists.offsets, (variant.rows != lists.rows).astype(np.float64)) > 0
-        changed = ((seen["documents-moved"] > 0) | (seen["deviation-over-floor"] > 1)) & own
+        by_measure = dict(zip(measures, block, strict=True))
+        differing = (
+            segments.sums(lists.offsets, (variant.rows != lists.rows).astype(np.float64)) > 0
+        )
+        changed = (
+            (by_measure["documents-moved"] > 0) | (by_measure["deviation-over-floor"] > 1)
+        ) & differing
         moved |= changed
-        doubtful |= (seen["documents-in-doubt"] > 0) & own
-        stirred |= (seen["score-deviation"] > 0) & own
-        orders[name] = {"shown": int(own.sum()), "changed": int(changed.sum())}
+        doubtful |= (by_measure["documents-in-doubt"] > 0) & differing
+        stirred |= (by_measure["score-deviation"] > 0) & differing
+        orders[name] = {"shown": int(differing.sum()), "changed": int(changed.sum())}
     return {
         "orders": orders,
         "moved": np.flatnonzero(moved).tolist(),
@@ -212,14 +218,14 @@ def summarised(
 def joined(found: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
     """Several summaries, each with how many lists it is of, as one: all lists in a row."""
     orders: dict[str, dict[str, int]] = {}
-    together: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}
+    merged: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}
     start = 0
-    for one, lists in found:
-        for name, counts in one["orders"].items():
-            own = orders.setdefault(name, {"shown": 0, "changed": 0})
-            for what, count in counts.items():
-                own[what] += count
+    for summary, lists in found:
+        for name, counts in summary["orders"].items():
+            totals = orders.setdefault(name, {"shown": 0, "changed": 0})
+            for count_name, count in counts.items():
+                totals[count_name] += count
         for name in ("moved", "doubtful", "stirred"):
-            together[name] += [start + at for at in one[name]]
+            merged[name] += [start + at for at in summary[name]]
         start += lists
-    return together
+    return merged

@@ -25,20 +25,22 @@ def headline(result: StudyResult, view: View) -> Headline:
     cards = certified(result)
     compared = view.compared([card.ranker for card in cards])
     cards = [card for card in cards if card.ranker in compared]
-    named = {
+    by_verdict = {
         verdict: [card for card in cards if card.verdict == verdict]
         for verdict in (NOT, UNTOLD, INVARIANT)
     }
     parts = [
-        f"{_named(own)} {words[len(own) > 1]}"
-        for own, words in zip(named.values(), WORDS, strict=True)
-        if own
+        f"{_names(group)} {words[len(group) > 1]}"
+        for group, words in zip(by_verdict.values(), WORDS, strict=True)
+        if group
     ]
-    tier = next((tier for own, tier in zip(named.values(), BECOMES, strict=True) if own), CANNOT)
+    tier = next(
+        (tier for group, tier in zip(by_verdict.values(), BECOMES, strict=True) if group), CANNOT
+    )
     return Headline(f"{'; '.join(parts)}.", tier, BECOMES_WHY)
 
 
-def _named(cards: Sequence[Certificate]) -> str:
+def _names(cards: Sequence[Certificate]) -> str:
     """One ranker by its name, several by their number."""
     if len(cards) == 1:
         return RankerName.of(cards[0].ranker).display

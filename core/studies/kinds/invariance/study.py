@@ -52,23 +52,23 @@ def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Ar
         NotAskedAgainError: scores in a file.
     """
     refuse(asked.rankers)
-    found = yield from workbench.identified_all(asked.rankers)
-    study = planned(digests_of(found), asked.permutations, asked.seed, workbench.lists_digest)
+    identified = yield from workbench.identified_all(asked.rankers)
+    study = planned(digests_of(identified), asked.permutations, asked.seed, workbench.lists_digest)
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturbed(study, found, measured, _theorems))
+    return (yield from workbench.disturbed(study, identified, measured, _theorems))
 
 
 def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
     proofs = {label: theorem_of(ranker) for label, ranker in rankers.items()}
-    return {"theorems": {label: one.plain() for label, one in proofs.items() if one}}
+    return {"theorems": {label: theorem.plain() for label, theorem in proofs.items() if theorem}}
 
 
 def measured(
     ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The study's step: per query, what each permutation did to the scores and to their order."""
-    seen = examination.examine(ranker, base, [variant.lists for variant in variants])
-    return [value.astype(np.float32) for value in seen.values], seen.facts
+    examined = examination.examine(ranker, base, [variant.lists for variant in variants])
+    return [value.astype(np.float32) for value in examined.values], examined.facts
 
 
 def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
@@ -109,20 +109,20 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     try:
         for at, (ending, lists) in enumerate(examined):
             yield Progress(at, len(examined), "blocks of lists")
-            own = replace(study, seed=seed + at)  # the same orders again would tell nothing
-            result = yield from run_study(own, lists, {label: ranker}, Memory(), measured)
+            block_study = replace(study, seed=seed + at)  # the same orders again would tell nothing
+            result = yield from run_study(block_study, lists, {label: ranker}, Memory(), measured)
             names = tuple(f"{name}{ending}" for name in result.query_ids)
             results.append(replace(result, query_ids=names))
             lengths.append(lists.lists.lengths)
     except OutOfTime as limit:
         if not results:
             raise
-        left = sum(len(lists.lists) for _, lists in examined[len(results) :])
-        unseen = (f"{counted(left, 'list')}, because {limit.seconds:g} s had passed",)
-    found = theorem_of(ranker)
-    facts = {} if found is None else {"theorems": {label: found.plain()}}
+        unexamined = sum(len(lists.lists) for _, lists in examined[len(results) :])
+        unseen = (f"{counted(unexamined, 'list')}, because {limit.seconds:g} s had passed",)
+    theorem = theorem_of(ranker)
+    facts = {} if theorem is None else {"theorems": {label: theorem.plain()}}
     sampled = sum(len(lists.lists) for ending, lists in examined[: len(results)] if not ending)
-    joined = replace(_joined(results), facts=facts | {"sampled": sampled})
+    joined = replace(_joined_result(results), facts=facts | {"sampled": sampled})
     every = np.concatenate(lengths)
     joined.trials["middle_length"] = float(np.median(every)) if len(every) else 0.0
     card = certificates(joined, {label: ranker.reads})[0]
@@ -152,7 +152,7 @@ def planned(
     )  # fmt: skip
 
 
-def _joined(results: Sequence[StudyResult]) -> StudyResult:
+def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     """Several examinations of one ranker as one: the lists of all, the facts added up."""
     first = results[0]
     trials = first.trials.copy()
@@ -208,19 +208,21 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     if queries is None and not lists and not is_function and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
         return certified_in(StudyResult.open(stored.path))[0]
-    more = yield from _beside(workbench, queries, lists, seed)
-    named = yield from workbench.identified(ranker)
+    additional = yield from _additional_lists(workbench, queries, lists, seed)
+    identified = yield from workbench.identified(ranker)
     base = workbench.test_lists(queries)
-    asked = (permutations, seed, ranker)
+    arguments = (permutations, seed, ranker)
     blocks = BLOCKS if in_blocks else 1
-    return (yield from certified(named.ranker, base, *asked, more=more, blocks=blocks))
+    return (
+        yield from certified(identified.ranker, base, *arguments, more=additional, blocks=blocks)
+    )
 
 
-def _beside(
+def _additional_lists(
     workbench: Workbench, queries: int | None, lists: Collection[str], seed: int
 ) -> Generator[Progress, None, dict[str, JudgedLists]]:
     """The lists that are examined beside, by what their queries' names end in."""
-    found, base = {}, workbench.test_lists(queries)
+    additional, base = {}, workbench.test_lists(queries)
     if "whole" in lists:
         recipe = replace(workbench.recipe, depth=None)
         whole = yield from Workbench.opened(
@@ -228,8 +230,8 @@ def _beside(
         )
         every = whole.test_lists(queries)
         longer = np.flatnonzero(every.lists.lengths > base.lists.lengths)
-        found[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))
+        additional[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))
     if "duplicates" in lists:
         planted = perturbation("duplicates", DUPLICATES)
-        found[" (with duplicates)"] = disturbed(planted, base, generator(seed))
-    return found
+        additional[" (with duplicates)"] = disturbed(planted, base, generator(seed))
+    return additional

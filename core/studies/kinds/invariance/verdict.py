@@ -50,18 +50,19 @@ class Judged:
         """The verdicts of values [orders, MEASURES, lists] and of `scoring.summarised` orders."""
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
-        found = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}
+        summary = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}
         also, perhaps, stirred = (
-            np.isin(np.arange(len(share)), found[name]) for name in ("moved", "doubtful", "stirred")
+            np.isin(np.arange(len(share)), summary[name])
+            for name in ("moved", "doubtful", "stirred")
         )
         changed = (values["documents-moved"] > 0) | (values["deviation-over-floor"] > 1)
-        by_chance, told = changed.any(axis=0), ~np.isnan(share)
-        moved = (by_chance | also) & told
-        doubtful = ((values["documents-in-doubt"] > 0).any(axis=0) | perhaps) & ~moved & told
-        still = ~((values["score-deviation"] > 0).any(axis=0) | stirred)
-        silent = (~told | (np.isnan(gap) & still)) & ~moved
-        near = (share > NEAR) & ~still & ~moved & ~silent & ~doubtful
-        names = [name for name, counts in found["orders"].items() if counts["changed"]]
+        by_chance, defined = changed.any(axis=0), ~np.isnan(share)
+        moved = (by_chance | also) & defined
+        doubtful = ((values["documents-in-doubt"] > 0).any(axis=0) | perhaps) & ~moved & defined
+        unchanged = ~((values["score-deviation"] > 0).any(axis=0) | stirred)
+        silent = (~defined | (np.isnan(gap) & unchanged)) & ~moved
+        near = (share > NEAR) & ~unchanged & ~moved & ~silent & ~doubtful
+        names = [name for name, counts in summary["orders"].items() if counts["changed"]]
         return cls(moved, doubtful, near, silent, () if by_chance.any() else tuple(names))
 
 
@@ -82,15 +83,15 @@ def verdict(
     theorem: Mapping[str, Any] | None,
 ) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict over all lists of a ranker, and why it is no better."""
-    state = _noticed(facts)
+    state = _instabilities(facts)
     lists, unstable = len(judged.moved), bool(facts["unstable"].any())
     if not lists or judged.silent.all():
         return UNTOLD, ("no list has two documents that it tells apart",)
     if unstable:
-        return _noisy(facts, state)
+        return _noise_verdict(facts, state)
     if judged.moved.any():
-        which = _which(judged.moved, query_ids)
-        text = f"another order changes the answer in {lists_in_words(judged.moved)} ({which})"
+        queries = _queries_in_words(judged.moved, query_ids)
+        text = f"another order changes the answer in {lists_in_words(judged.moved)} ({queries})"
         if judged.only:
             text += f", though no random order does: {', '.join(judged.only)}"
         return NOT, (text, *state)
@@ -101,32 +102,32 @@ def verdict(
 
 def _doubts(judged: Judged, facts: pd.DataFrame, query_ids: tuple[str, ...]) -> list[str]:
     """Why lists cannot be told, in words."""
-    lists, own = len(judged.moved), int(most(facts, "own_rounding"))
+    lists, own_rounding = len(judged.moved), int(most(facts, "own_rounding"))
     reasons = [
-        f"in {lists_in_words(mask)} {words} ({_which(mask, query_ids)})"
+        f"in {lists_in_words(mask)} {words} ({_queries_in_words(mask, query_ids)})"
         for mask, words in (
             (judged.doubtful, "what another order changes may be rounding or an effect"),
             (judged.near, "the scores lie nearer to each other than arithmetic can tell apart"),
         )
         if mask.any()
     ]
-    if own and judged.doubtful.any():
+    if own_rounding and judged.doubtful.any():
         text = "its own rounding is of that size, as features changed in their last bits show, in"
-        reasons.append(f"{text} {counted(own, 'list')}")
+        reasons.append(f"{text} {counted(own_rounding, 'list')}")
     if 2 * int(judged.silent.sum()) >= lists:
         reasons.append(f"one document, or ties alone, in {lists_in_words(judged.silent)}")
     return reasons
 
 
-def _noisy(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict, tuple[str, ...]]:
+def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict on a ranker that answers the same order in several ways."""
-    p, more = most(facts, "noise_p", float("nan")), bool(facts["noise_more"].any())
+    p, larger = most(facts, "noise_p", float("nan")), bool(facts["noise_more"].any())
     clear = int(most(facts, "noise_lists"))
     if clear:
         text = f"in {counted(clear, 'list')} another order changes ten times what that does"
         return NOT, (*state, text)
-    chance = f" (paired t over lists, p {p:.2g})" if more else ""
-    if more and p <= SIGNIFICANT:
+    chance = f" (paired t over lists, p {p:.2g})" if larger else ""
+    if larger and p <= SIGNIFICANT:
         return NOT, (*state, f"other orders change it by more than that{chance}")
     return UNTOLD, (*state, f"what orders do is not told apart from its own noise{chance}")
 
@@ -140,7 +141,7 @@ def proved(theorem: Mapping[str, Any] | None, facts: pd.DataFrame) -> Mapping[st
     return dict(theorem) | {"checked": [*theorem["checked"], text]} if change <= EXACT else None
 
 
-def _noticed(facts: pd.DataFrame) -> tuple[str, ...]:
+def _instabilities(facts: pd.DataFrame) -> tuple[str, ...]:
     """What changed though the order did not."""
     words = {
         "unstable": "it is not deterministic: the same order gives other scores in",
@@ -162,14 +163,14 @@ def most(facts: pd.DataFrame, name: str, unknown: float = 0.0) -> float:
     >>> most(facts, "company"), most(facts, "padding"), most(facts, "own_rounding")
     (3.0, 0.0, 0.0)
     """
-    found = pd.to_numeric(facts[name], errors="coerce").max() if name in facts else np.nan
-    return unknown if np.isnan(found) else float(found)
+    value = pd.to_numeric(facts[name], errors="coerce").max() if name in facts else np.nan
+    return unknown if np.isnan(value) else float(value)
 
 
 def systematic_of(facts: pd.DataFrame) -> Mapping[str, Any] | None:
     """What systematic orders did; None where an earlier version tried none."""
-    found = [one for one in facts.get("systematic", ()) if isinstance(one, Mapping)]
-    return found[0] if found else None
+    summaries = [summary for summary in facts.get("systematic", ()) if isinstance(summary, Mapping)]
+    return summaries[0] if summaries else None
 
 
 def lists_in_words(mask: np.ndarray) -> str:
@@ -177,8 +178,8 @@ def lists_in_words(mask: np.ndarray) -> str:
     return f"{int(mask.sum()):,} of {counted(len(mask), 'list')}"
 
 
-def _which(mask: np.ndarray, query_ids: tuple[str, ...]) -> str:
+def _queries_in_words(mask: np.ndarray, query_ids: tuple[str, ...]) -> str:
     """Queries in words, a few of them."""
-    found = [query_ids[at] for at in np.flatnonzero(mask)]
-    more = f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
-    return f"{'query' if len(found) == 1 else 'queries'} {', '.join(found[:NAMED])}{more}"
+    names = [query_ids[at] for at in np.flatnonzero(mask)]
+    remainder = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f"{'query' if len(names) == 1 else 'queries'} {', '.join(names[:NAMED])}{remainder}"

@@ -60,8 +60,8 @@ def conditions(
         for index in range(rankings if rankings > 1 else 0)
     ]
     exchanged = [
-        (f"{initial[other]} for {initial[0]}", (other, *whole[1:]))
-        for other in range(max(1, rankings), len(initial))
+        (f"{initial[replacement]} for {initial[0]}", (replacement, *whole[1:]))
+        for replacement in range(max(1, rankings), len(initial))
     ]
     left_out = [] if fed else [*without, (NONE, (None,) * rankings)]
     return [(TRAINED, whole), *left_out, *exchanged]
@@ -83,8 +83,8 @@ def extended(
         elif name == ANTI:
             scores = -oracle(dataset)
         else:
-            kept = yield from saying(workbench.trained(name), f"of {name}")
-            scores = kept.ranker.score(dataset, CandidateLists.everything(dataset))
+            trained = yield from saying(workbench.trained(name), f"of {name}")
+            scores = trained.ranker.score(dataset, CandidateLists.everything(dataset))
         columns.append(scores[lists.rows, None])
     prior = np.concatenate(columns, axis=1)
     # `reranked` orders by the first ranking, which is the one that these lists are shown by
@@ -111,10 +111,10 @@ def answered(
         UsageError: a ranker whose initial rankings cannot be exchanged.
     """
     reading, lists = reading_others(ranker, columns), test.lists
-    first = columns[0] if columns else 0
-    if not first or not is_fed(ranker):
+    first_column = columns[0] if columns else 0
+    if not first_column or not is_fed(ranker):
         return reading.score(test.dataset, lists)
-    order = order_in(lists, first)
+    order = order_in(lists, first_column)
     scores = np.empty(len(order), dtype=np.float32)
     scores[order] = reading.score(test.dataset, lists.shown_as(order))
     return scores

@@ -54,8 +54,8 @@ def _reading(condition: str) -> str:
     """
     if condition == NONE:
         return "without any initial ranking"
-    other, exchanged, _ = condition.partition(" for ")
-    return f"reading {other} instead" if exchanged else condition
+    replacement, exchanged, _ = condition.partition(" for ")
+    return f"reading {replacement} instead" if exchanged else condition
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -135,7 +135,7 @@ def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.Dat
         Columns query, as_trained, here, change; queries that the measure leaves out are left out.
     """
     ranker, condition = point
-    before, after = (_values(result, ranker, each, measure) for each in (TRAINED, condition))
+    before, after = (_values(result, ranker, state, measure) for state in (TRAINED, condition))
     return by_query(result.query_ids, ("as_trained", before), ("here", after))
 
 
@@ -191,8 +191,8 @@ def claim_sentences(frame: pd.DataFrame, verdict: Verdict | None) -> Sentences:
     if lines:
         lines.append(f"{adjustment(frame)}.")
     claimed = "many initial rankings beat one and one beats none"
-    told = "" if verdict is None else f"The paper's claim that {claimed} {verdict.text}"
-    return Sentences(" ".join(lines), told)
+    claim_text = "" if verdict is None else f"The paper's claim that {claimed} {verdict.text}"
+    return Sentences(" ".join(lines), claim_text)
 
 
 def adjustment(frame: pd.DataFrame) -> str:
@@ -207,8 +207,8 @@ def adjustment(frame: pd.DataFrame) -> str:
 
 def finding(result: StudyResult, measure: str) -> str:
     """A paragraph from the numbers: what many give, what the ordinals are worth, what hurts."""
-    said = claim_sentences(table(result, measure), claim(result, measure))
-    return " ".join(filter(None, said))
+    sentences = claim_sentences(table(result, measure), claim(result, measure))
+    return " ".join(filter(None, sentences))
 
 
 def _worst(changed: Sequence[Mapping[Any, Any]]) -> str:

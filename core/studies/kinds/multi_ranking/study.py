@@ -79,10 +79,10 @@ class Plan(CellPlan):
 
     def cells(self) -> list[Cell]:
         """All cells: every ranker as trained first, then the other conditions."""
-        most = max((row.seeds for row in self.rows), default=0)
+        seeds = max((row.seeds for row in self.rows), default=0)
         return [
             Cell(Trial(row.label, row.condition, 0.0, seed), 0, self._digest(row, seed))
-            for seed in range(most)
+            for seed in range(seeds)
             for row in self.rows
             if seed < row.seeds
         ]
@@ -91,7 +91,7 @@ class Plan(CellPlan):
         facts = {
             "kind": self.kind,
             "ranker": row.ranker,
-            "columns": [None if one is None else self.initial[one] for one in row.columns],
+            "columns": [None if column is None else self.initial[column] for column in row.columns],
             "seed": seed,
             "lists": self.lists,
             "measures": list(self.stored),
@@ -125,8 +125,8 @@ def open_cells(
         initial_spec(name, recipe.seed)
     if any(leaf.digits for name in names for leaf in RankerName.parse(name).leaves):
         return (yield from scope.opened(recipe))
-    first = yield from scope.opened(replace(recipe, initial=recipe.initial[:1], scores=EARLY))
-    return replace(first, recipe=recipe.within(first.fold))
+    workbench = yield from scope.opened(replace(recipe, initial=recipe.initial[:1], scores=EARLY))
+    return replace(workbench, recipe=recipe.within(workbench.fold))
 
 
 def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
@@ -141,8 +141,8 @@ def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
             to be put in the first one's place that cannot be an initial ranking.
     """
     trained_on = workbench.recipe.initial
-    named = dict.fromkeys(swap_named(swap, workbench.preset) for swap in asked.swaps)
-    every = (*trained_on, *(swap for swap in named if swap not in trained_on))
+    swaps = dict.fromkeys(swap_named(swap, workbench.preset) for swap in asked.swaps)
+    every = (*trained_on, *(swap for swap in swaps if swap not in trained_on))
     rows = [
         Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
         for index, name in enumerate(every)
@@ -155,11 +155,11 @@ def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
                 f"{label} reads {ranker.rankings} initial rankings, the lists carry "
                 f"{len(trained_on)}: name more with --initial"
             )
-        own = [
+        ranker_rows = [
             Row(label, ranker.recipe, condition, columns, asked.seeds if ranker.stochastic else 1)
             for condition, columns in conditions(ranker.rankings, every, fed=ranker.reads_order)
         ]
-        rows, changed = [*rows, own[0]], [*changed, *own[1:]]
+        rows, changed = [*rows, ranker_rows[0]], [*changed, *ranker_rows[1:]]
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     return Plan(
         (*rows, *changed), every, workbench.lists_digest, texts, conventions.stored_measures(texts)
@@ -196,10 +196,12 @@ class _Lists:
 
     def reading(self, columns: Sequence[int | None]) -> Generator[Progress, None, JudgedLists]:
         """Lists that have these rankings; the study's first points need not wait for the others."""
-        yield from self.carrying(1 + max((one for one in columns if one is not None), default=0))
-        own: JudgedLists = self.workbench.prepared.test
-        if all(column is None or column < own.lists.rankings for column in columns):
-            return own
+        yield from self.carrying(
+            1 + max((column for column in columns if column is not None), default=0)
+        )
+        current: JudgedLists = self.workbench.prepared.test
+        if all(column is None or column < current.lists.rankings for column in columns):
+            return current
         if self.extended is None:
             self.extended = yield from extended(self.workbench, self.initial)
         return self.extended
@@ -214,25 +216,25 @@ class _Lists:
     def carrying(self, count: int) -> Generator[Progress, None, None]:
         """Fit rankings of training until the lists carry so many, or all."""
         names = self.workbench.recipe.initial
-        there = self.workbench.prepared.test.lists.rankings
-        for upto in range(there + 1, min(count, len(names)) + 1):
+        present = self.workbench.prepared.test.lists.rankings
+        for upto in range(present + 1, min(count, len(names)) + 1):
             yield from self.made(replace(self.workbench.recipe, initial=names[:upto], scores=EARLY))
 
     def made(self, recipe: ListRecipe) -> Generator[Progress, None, None]:
         """Make the lists by this recipe; what was fitted for earlier ones stays noted."""
-        made = yield from self.workbench.relisted(recipe)
-        self.workbench = replace(made, recipe=self.workbench.recipe)
+        workbench = yield from self.workbench.relisted(recipe)
+        self.workbench = replace(workbench, recipe=self.workbench.recipe)
 
 
 def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:
     row = next(
         row for row in plan.rows if (row.label, row.condition) == (cell.row.ranker, cell.row.family)
     )
-    alone = "initial" in row.ranker
-    workbench = lists.workbench if alone else (yield from lists.whole())
+    is_initial = "initial" in row.ranker
+    workbench = lists.workbench if is_initial else (yield from lists.whole())
     test = yield from lists.reading(row.columns)
     facts: dict[str, Any] = {"queries": len(test.lists), "set_size": test.lists.mean_length}
-    if alone:
+    if is_initial:
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}

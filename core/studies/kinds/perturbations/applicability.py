@@ -45,27 +45,27 @@ def _reasons(family: str, labels: Sequence[str], rankings: int) -> dict[str, str
     if entry.retrains:
         reasons = untrainable(labels)
         unable = {name: f"cannot be trained again, {reason}" for name, reason in reasons.items()}
-    others = [label for label in labels if label not in unable]
-    learns = _unlearned(others) if "labels" in entry.changes else {}
-    return meaningless(family, others) | learns | unable | beyond(family, labels)
+    able = [label for label in labels if label not in unable]
+    learns = _learning_nothing(able) if "labels" in entry.changes else {}
+    return meaningless(family, able) | learns | unable | beyond(family, labels)
 
 
-def _unlearned(labels: Iterable[str]) -> dict[str, str]:
+def _learning_nothing(labels: Iterable[str]) -> dict[str, str]:
     """The rankers to which labels to learn from are all the same, and why."""
-    found = {}
+    reasons = {}
     for label in labels:
         if label == INITIAL:
-            found[label] = "given, not trained again"
+            reasons[label] = "given, not trained again"
         elif not registry.entry(RankerName.parse(label).base).fitted:
-            found[label] = "learns from no label"
-    return found
+            reasons[label] = "learns from no label"
+    return reasons
 
 
 def failed(error: ShuffleproofError, *, trains: bool) -> str:
     """The reason of a family that turned out to be impossible for a ranker."""
     verb = "cannot be trained on it" if trains else "cannot be asked"
-    what = error.found if isinstance(error, DataError) else str(error).rstrip(".")
-    return f"{verb}, {what}"
+    reason = error.found if isinstance(error, DataError) else str(error).rstrip(".")
+    return f"{verb}, {reason}"
 
 
 def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None:
@@ -76,5 +76,7 @@ def check(found: Mapping[str, Mapping[str, str]], labels: Sequence[str]) -> None
     """
     if not found or any(set(labels) - set(reasons) for reasons in found.values()):
         return
-    each = [f"{family} means nothing for {in_words(reasons)}" for family, reasons in found.items()]
-    raise UsageError(f"nothing is left to study: {'. '.join(each)}; name others")
+    sentences = [
+        f"{family} means nothing for {in_words(reasons)}" for family, reasons in found.items()
+    ]
+    raise UsageError(f"nothing is left to study: {'. '.join(sentences)}; name others")

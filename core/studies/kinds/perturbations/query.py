@@ -62,29 +62,29 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     base = checked_lists(item)
     at, ranker = place_of(item, base), ranker_for(item)
-    one, features = only(base, at), tuple(item.get("features", ()))
+    judged, features = only(base, at), tuple(item.get("features", ()))
     family, level = item["family"], float(item["level"])
     entry, draws = entry_of(family), generator(item["seed"], family, level, item["draw"])
     if entry.of_input:
         whom = attacked(family)
         attackers = {whom: ranker_for(item, item["attacked"])} if whom else {}
         after = disturbed(Armed(attackers, base)(family, level), base, draws)
-        return compared(ranker, one, only(after, at), features)
+        return compared(ranker, judged, only(after, at), features)
     if item["ranker"] == INITIAL or level == entry.unchanged:
-        return compared(ranker, one, one, features)
+        return compared(ranker, judged, judged, features)
     if entry.retrains:
         if not item.get("trained"):
             raise UsageError(
                 f"the ranker that was trained for this trial of {family} was not noted: "
                 "run the study again"
             )
-        return compared(ranker, one, one, features, ranker_for(item, item["trained"]))
+        return compared(ranker, judged, judged, features, ranker_for(item, item["trained"]))
     if len(base.lists.rows) > MOST_CANDIDATES:
-        base, at = one, 0
+        base, at = judged, 0
     inside = slice(base.lists.offsets[at], base.lists.offsets[at + 1])
     before = ranker.score(base.dataset, base.lists)
     otherwise = answered(ranker, base, family, level, draws)
-    return compared(Known(before[inside]), one, one, features, Known(otherwise[inside]))
+    return compared(Known(before[inside]), judged, judged, features, Known(otherwise[inside]))
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
         `costs`: rows and columns are places, best first; None where none was tried. `documents`
         and `labels` by place, `invariant`: the ranker declares to read nothing of it.
     """
-    one, ranker = list_for(item), ranker_for(item)
-    attack = Attack(ranker, one, item["target"], Measure.parse(item["measure"]))
+    judged, ranker = list_for(item), ranker_for(item)
+    attack = Attack(ranker, judged, item["target"], Measure.parse(item["measure"]))
     costs = attack.swap_map(item.get("places"))
-    rows = one.lists.rows[attack.holders]
+    rows = judged.lists.rows[attack.holders]
     return {
         "costs": finite(costs.tolist()),
-        "documents": document_names(one.dataset.doc_ids, rows),
-        "labels": one.dataset.labels[rows].tolist(),
+        "documents": document_names(judged.dataset.doc_ids, rows),
+        "labels": judged.dataset.labels[rows].tolist(),
         "invariant": not ranker.reads & READ[item["target"]],
     }
 
@@ -179,34 +179,34 @@ def compared(
     at = np.concatenate([np.full(old, -1), new])
     at[source[shared]] = shared
     columns: dict[str, Any] = {}
-    for name, judged, place, who in (
+    for name, judged, place, scorer in (
         ("_before", base, was, ranker),
         ("", after, at, other or ranker),
     ):
-        scores = who.score(judged.dataset, judged.lists)
-        answered = positions(judged.lists.offsets, scores, judged.lists.rows)
-        columns[f"shown{name}"] = _there(place, np.arange(1, len(scores) + 1))
-        columns[f"answered{name}"] = _there(place, answered + 1)
-        columns[f"score{name}"] = _there(place, scores)
+        scores = scorer.score(judged.dataset, judged.lists)
+        answer_ranks = positions(judged.lists.offsets, scores, judged.lists.rows)
+        columns[f"shown{name}"] = _at_places(place, np.arange(1, len(scores) + 1))
+        columns[f"answered{name}"] = _at_places(place, answer_ranks + 1)
+        columns[f"score{name}"] = _at_places(place, scores)
     names = document_names(base.dataset.doc_ids, base.lists.rows)
     names += document_names(after.dataset.doc_ids, after.lists.rows[new])
     labels = base.dataset.labels[base.lists.rows], after.dataset.labels[after.lists.rows[new]]
     kinds = ["kept" if place >= 0 else "gone" for place in at[:old]] + ["new"] * len(new)
-    shown = {}
+    feature_pairs = {}
     for feature in features:
         ours = base.dataset.feature(feature)[base.lists.rows]
         theirs = after.dataset.feature(feature)[after.lists.rows]
-        pairs = zip(_there(was, ours), _there(at, theirs), strict=True)
-        shown[str(feature)] = [list(pair) for pair in pairs]
+        pairs = zip(_at_places(was, ours), _at_places(at, theirs), strict=True)
+        feature_pairs[str(feature)] = [list(pair) for pair in pairs]
     return {
         "document": names,
         "label": np.concatenate(labels).tolist(),
         "kind": kinds,
         **columns,
-        "features": shown,
+        "features": feature_pairs,
     }
 
 
-def _there(place: Any, values: Any) -> list[Any]:
+def _at_places(place: Any, values: Any) -> list[Any]:
     """The value at each place; None where there is no place."""
     return [None if at < 0 else values[at].item() for at in place.tolist()]

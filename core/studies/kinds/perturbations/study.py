@@ -60,37 +60,37 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
             every ranker.
     """
     check(asked.rankers, dict(asked.perturbations))
-    found = yield from workbench.identified_all(asked.rankers)
-    entered = with_initial(found)
+    identified = yield from workbench.identified_all(asked.rankers)
+    entered = with_initial(identified)
     rankers = Opened(entered)
     pairs = _attacks(asked.perturbations, rankers)
     families = dict(pairs)
-    known = applicability.left_out(
+    left_out = applicability.left_out(
         [*families, *PLAIN], list(rankers), workbench.prepared.test.lists.rankings
     )
-    applicability.check({family: known[family] for family in families}, list(rankers))
+    applicability.check({family: left_out[family] for family in families}, list(rankers))
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     study = Study(
         kind=asked.kind,
         rankers=digests_of(entered),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
-        perturbations=_with_as_is(pairs, known),
+        perturbations=_with_as_is(pairs, left_out),
         measures=(*texts, *OWN),
         draws=asked.draws,
         seed=asked.seed,
         stored=(*conventions.stored_measures(texts), *OWN),
     )
-    records, ids = workbench.records(found), query_ids_of(workbench.prepared.test)
+    records, ids = workbench.records(identified), query_ids_of(workbench.prepared.test)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         """Disturb, measure, and train again where a family asks for it."""
-        told = _left_out(workbench, study)
-        yield from Trials(workbench, study, rankers, records, told).run()
-        applicability.check(told, list(rankers))
-        facts |= {"left_out": _plain(told)}
+        left_out = _left_out(workbench, study)
+        yield from Trials(workbench, study, rankers, records, left_out).run()
+        applicability.check(left_out, list(rankers))
+        facts |= {"left_out": _plain_reasons(left_out)}
         result = so_far(study, records, ids, facts)
-        return result and _asked(result, facts["left_out"])
+        return result and _without_left_out(result, facts["left_out"])
 
     trains = _retrainings(workbench, study, records)
     facts = partial(_facts, workbench, study, rankers)
@@ -101,12 +101,12 @@ def _retrainings(
     workbench: Workbench, study: Study, records: TrialRecords
 ) -> Iterator[Generator[Progress, None, Any]]:
     """The trainings of trials that are not stored yet."""
-    told, training = _left_out(workbench, study), Retraining(workbench, study.seed)
+    left_out, training = _left_out(workbench, study), Retraining(workbench, study.seed)
     for trial in plan(study):
         entry = entry_of(trial.family)
         learnt = entry.retrains and trial.ranker != INITIAL and trial.level != entry.unchanged
-        asked = learnt and trial.ranker not in told[trial.family]
-        if asked and records.get(study.digest_of(trial)) is None:
+        needed = learnt and trial.ranker not in left_out[trial.family]
+        if needed and records.get(study.digest_of(trial)) is None:
             yield training.trained(trial)
 
 
@@ -121,63 +121,67 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     for family in families:
         if (whom := attacked(family)) and whom not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
-    told = applicability.left_out(families, labels)
+    left_out = applicability.left_out(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are
-        applicability.check(told, labels)
+        applicability.check(left_out, labels)
 
 
 def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray, " queries"]:
     """A ranker's value for every query on the lists as they are, whatever else a study disturbs."""
     of_ranker = result.trials[result.trials["ranker"] == ranker]
-    there = set(zip(of_ranker["family"], of_ranker["level"], strict=True))
-    known = [(str(family), float(level)) for family, level in result.recipe["perturbations"]]
-    unchanged = [pair for pair in known if is_as_is(*pair)]
-    family, level = next((pair for pair in unchanged if pair in there), unchanged[0])
+    present = set(zip(of_ranker["family"], of_ranker["level"], strict=True))
+    pairs = [(str(family), float(level)) for family, level in result.recipe["perturbations"]]
+    unchanged = [pair for pair in pairs if is_as_is(*pair)]
+    family, level = next((pair for pair in unchanged if pair in present), unchanged[0])
     return result.per_query(ranker, family, level, measure)
 
 
-def _with_as_is(pairs: Pairs, told: applicability.LeftOut) -> tuple[tuple[str, float], ...]:
+def _with_as_is(pairs: Pairs, left_out: applicability.LeftOut) -> tuple[tuple[str, float], ...]:
     """The pairs, the lists as they are first where no family has them for every ranker.
 
     >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
     (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
     whole = tuple((family, float(level)) for family, level in pairs)
-    if any(is_as_is(*pair) and _for_all(told, pair[0]) for pair in whole) or not whole:
+    if any(is_as_is(*pair) and _for_all(left_out, pair[0]) for pair in whole) or not whole:
         return whole
-    named = whole[0][0].partition("+")[0].partition(":")[0]
-    first = next(
-        family for family in (named, *PLAIN) if entry_of(family).of_input and _for_all(told, family)
+    base_family = whole[0][0].partition("+")[0].partition(":")[0]
+    plain_family = next(
+        family
+        for family in (base_family, *PLAIN)
+        if entry_of(family).of_input and _for_all(left_out, family)
     )
-    return ((first, entry_of(first).unchanged), *whole)
+    return ((plain_family, entry_of(plain_family).unchanged), *whole)
 
 
-def _for_all(told: applicability.LeftOut, family: str) -> bool:
+def _for_all(left_out: applicability.LeftOut, family: str) -> bool:
     """Whether every ranker has a value on the lists as they are under a family."""
-    return all(is_precomputed(label) for label in told.get(family, {}))
+    return all(is_precomputed(label) for label in left_out.get(family, {}))
 
 
 def _left_out(workbench: Workbench, study: Study) -> applicability.LeftOut:
     families = dict.fromkeys(family for family, _ in study.perturbations)
     labels = [label for label, _ in study.rankers]
-    told = applicability.left_out(families, labels, workbench.prepared.test.lists.rankings)
-    for family, reasons in told.items():
+    left_out = applicability.left_out(families, labels, workbench.prepared.test.lists.rankings)
+    for family, reasons in left_out.items():
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
-            told[family] = {
+            left_out[family] = {
                 label: why for label, why in reasons.items() if not is_precomputed(label)
             }
-    return told
+    return left_out
 
 
-def _asked(result: StudyResult, left_out: Mapping[str, Mapping[str, str]]) -> StudyResult:
+def _without_left_out(
+    result: StudyResult, left_out: Mapping[str, Mapping[str, str]]
+) -> StudyResult:
     """The trials without those that are left out, which another study may have stored."""
     facts = (result.trials[name] for name in ("family", "level", "ranker"))
-    asked = [
+    mask = [
         ranker not in left_out.get(family, {})
         or (is_precomputed(ranker) and is_as_is(family, level))
         for family, level, ranker in zip(*facts, strict=True)
     ]
-    return only(result, asked)
+    return only(result, mask)
 
 
 def only(result: StudyResult, chosen: Sequence[bool]) -> StudyResult:
@@ -187,34 +191,34 @@ def only(result: StudyResult, chosen: Sequence[bool]) -> StudyResult:
     return replace(result, trials=trials, values=result.values[rows])
 
 
-def _attacks(asked: Pairs, rankers: Mapping[str, Ranker]) -> Pairs:
+def _attacks(requested: Pairs, rankers: Mapping[str, Ranker]) -> Pairs:
     """The pairs with `gradient-sign` made an attack on every network of the study."""
     nets = [
         label
-        for label in (rankers if ATTACK in dict(asked) else ())
+        for label in (rankers if ATTACK in dict(requested) else ())
         if isinstance(getattr(rankers[label], "spec", None), NeuralSpec)
     ]
     pairs: list[tuple[str, int | float]] = []
-    for family in dict.fromkeys(family for family, _ in asked):
-        levels = [level for name, level in asked if name == family]
+    for family in dict.fromkeys(family for family, _ in requested):
+        levels = [level for name, level in requested if name == family]
         attacks = [f"{ATTACK}@{label}" for label in nets] if family == ATTACK else []
-        named = attacks or [family]  # without a network it is left out, and said to be
-        pairs += [(one, level) for one in named for level in levels]
+        families = attacks or [family]  # without a network it is left out, and said to be
+        pairs += [(name, level) for name in families for level in levels]
     return pairs
 
 
-def _reached(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
+def _lists_reaching(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]]:
     """How many lists can take a level, by family and level, where not all can."""
-    found: dict[str, dict[str, int]] = {}
+    by_family: dict[str, dict[str, int]] = {}
     for family, level in pairs:
         count = entry_of(family).reached(base, level)
         if count < len(base.lists):
-            found.setdefault(family, {})[f"{level:g}"] = count
-    return found
+            by_family.setdefault(family, {})[f"{level:g}"] = count
+    return by_family
 
 
-def _plain(told: applicability.LeftOut) -> dict[str, dict[str, str]]:
-    return {family: dict(why) for family, why in told.items() if why}
+def _plain_reasons(left_out: applicability.LeftOut) -> dict[str, dict[str, str]]:
+    return {family: dict(why) for family, why in left_out.items() if why}
 
 
 def _facts(workbench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
@@ -223,8 +227,8 @@ def _facts(workbench: Workbench, study: Study, rankers: Mapping[str, Ranker]) ->
     return workbench.facts(base, rankers) | {
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
-        "left_out": _plain(_left_out(workbench, study)),
-        "reached": _reached(base, study.perturbations),
+        "left_out": _plain_reasons(_left_out(workbench, study)),
+        "reached": _lists_reaching(base, study.perturbations),
     }
 
 
@@ -270,50 +274,50 @@ class Trials:
 
     def run(self) -> Generator[Progress, None, None]:
         """Trials of other inputs, then those that ask or train otherwise."""
-        step, made = (
+        step, armed = (
             measured_by(self._relevance()),
             Armed(self.rankers, self.workbench.prepared.test),
         )
         parts = [(part, len(plan(part))) for part in self._parts()]
-        done, total = 0, sum(count for _, count in parts)
+        finished, total = 0, sum(count for _, count in parts)
         for part, count in parts:
-            yield from self._part(part, step, made, (done, total))
-            done += count
-        yield from self._otherwise()
+            yield from self._part(part, step, armed, (finished, total))
+            finished += count
+        yield from self._asked_otherwise()
 
     def _parts(self) -> Iterator[Study]:
         """The study cut into families of input, each with the rankers that it is put to."""
-        known = [one for one in self.study.rankers if is_precomputed(one[0])]
+        precomputed = [pair for pair in self.study.rankers if is_precomputed(pair[0])]
         for family in dict.fromkeys(family for family, _ in self.study.perturbations):
             if not entry_of(family).of_input:
                 continue
-            able = [one for one in self.study.rankers if one[0] not in self.left_out[family]]
+            able = [pair for pair in self.study.rankers if pair[0] not in self.left_out[family]]
             pairs = [pair for pair in self.study.perturbations if pair[0] == family]
             as_is = [pair for pair in pairs if is_as_is(*pair)]
-            for rankers, levels in ((able, pairs), (known, as_is)):
+            for rankers, levels in ((able, pairs), (precomputed, as_is)):
                 if rankers and levels:
                     yield replace(self.study, rankers=tuple(rankers), perturbations=tuple(levels))
 
     def _part(
-        self, part: Study, step: Any, made: Make, place: tuple[int, int]
+        self, part: Study, step: Any, armed: Make, place: tuple[int, int]
     ) -> Generator[Progress, None, None]:
         """One family; where it fails it is put to each ranker alone, and who fails is left out."""
         before, total = place
         work = run_study(
-            part, self.workbench.prepared.test, self.rankers, self.records, step, made=made
+            part, self.workbench.prepared.test, self.rankers, self.records, step, made=armed
         )
         try:
             for progress in work:
                 yield replace(progress, done=before + progress.done, total=total)
         except ShuffleproofError as error:
             if len(part.rankers) > 1:
-                for one in part.rankers:
-                    yield from self._part(replace(part, rankers=(one,)), step, made, place)
+                for ranker in part.rankers:
+                    yield from self._part(replace(part, rankers=(ranker,)), step, armed, place)
                 return
             ((label, _),) = part.rankers
             self.left_out[part.perturbations[0][0]][label] = failed(error, trains=False)
 
-    def _otherwise(self) -> Generator[Progress, None, None]:
+    def _asked_otherwise(self) -> Generator[Progress, None, None]:
         work = [
             Cell(trial, 0, self.study.digest_of(trial))
             for trial in plan(self.study)

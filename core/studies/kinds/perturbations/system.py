@@ -59,11 +59,11 @@ def measured_by(measures: Sequence[Measure]) -> Measured:
         if all(variant is base for variant in variants):
             scored, carried, deviation = [carrier.scores] * len(variants), True, 0.0
         else:
-            found = carrier.score_judged(variants)
-            scored, carried, deviation = found.scores, found.carried, found.deviation
+            rescored = carrier.score_judged(variants)
+            scored, carried, deviation = rescored.scores, rescored.carried, rescored.deviation
         values = values_of(measures, base, variants, scored)
-        both = with_answers(values, answer_changes, (base, carrier.scores), variants, scored)
-        return both, {"carried": carried, "proof_deviation": deviation}
+        with_facts = with_answers(values, answer_changes, (base, carrier.scores), variants, scored)
+        return with_facts, {"carried": carried, "proof_deviation": deviation}
 
     return measured
 
@@ -80,13 +80,13 @@ def answer_changes(
         One row for each of OWN; τ is NaN where an answer ties all documents of a list.
     """
     old, new, offsets = shared_scores(base, before, variant, after)
-    found = [
+    facts = [
         kendall_tau(offsets, old, new),
         overlap(offsets, old, new, depth=1),
         overlap(offsets, old, new, depth=10),
         largest_deviations(offsets, old, new),
     ]
-    return np.stack(found).astype(np.float32)
+    return np.stack(facts).astype(np.float32)
 
 
 STEP = 1000
@@ -141,10 +141,10 @@ class Retraining:
         spec = registry.spec(trial.ranker, self.workbench.preset)
         if trial.family == ORDER:
             return in_file_order(spec)
-        own = seed_of(spec)
-        if trial.family != SEED or own is None:
+        recipe_seed = seed_of(spec)
+        if trial.family != SEED or recipe_seed is None:
             return spec
-        seed = str(own + 1 + trial.draw + STEP * self.seed)
+        seed = str(recipe_seed + 1 + trial.draw + STEP * self.seed)
         return registry.spec(trial.ranker, self.workbench.preset, seed=seed)
 
 
@@ -155,8 +155,8 @@ def seed_of(spec: RankerSpec) -> int | None:
     (0, None)
     """
     recipe = spec.recipe()
-    found: int | None = recipe.get("training", recipe).get("seed")
-    return found
+    seed: int | None = recipe.get("training", recipe).get("seed")
+    return seed
 
 
 def untrainable(names: Iterable[str]) -> dict[str, str]:
@@ -204,7 +204,7 @@ def in_words(reasons: Mapping[str, str]) -> str:
     labels: dict[str, list[str]] = {}
     for label, reason in reasons.items():
         labels.setdefault(reason, []).append(label)
-    return "; ".join(f"{', '.join(own)} ({reason})" for reason, own in labels.items())
+    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in labels.items())
 
 
 def _reason(family: str, label: str) -> str:
@@ -231,28 +231,30 @@ def answered(
     if level == 0:
         return ranker.score(base.dataset, base.lists)
     if family == BATCHES:
-        return _in_parts(ranker, base, round(level), draws.permutation(len(base.lists)))
+        return _scores_in_parts(ranker, base, round(level), draws.permutation(len(base.lists)))
     if family == THREADS:
-        return _threaded(ranker, base, round(level))
+        return _scores_with_threads(ranker, base, round(level))
     network: Any = ranker
-    found: Float32[np.ndarray, " candidates"] = network.score_variants(
+    scores: Float32[np.ndarray, " candidates"] = network.score_variants(
         base.dataset, [base.lists], precision="bf16"
     )[0]
-    return found
+    return scores
 
 
-def _in_parts(
+def _scores_in_parts(
     ranker: Ranker, base: JudgedLists, size: int, order: Int64[np.ndarray, " lists"]
 ) -> Float32[np.ndarray, " candidates"]:
     """The scores when the lists are scored in this succession, so many at a time."""
     scores = np.empty(len(base.lists.rows), dtype=np.float32)
-    for chosen in (order[start : start + size] for start in range(0, len(order), size)):
-        places = ragged.elements_of(base.lists.offsets, chosen)
-        scores[places] = ranker.score(base.dataset, base.lists.select(chosen))
+    for part in (order[start : start + size] for start in range(0, len(order), size)):
+        places = ragged.elements_of(base.lists.offsets, part)
+        scores[places] = ranker.score(base.dataset, base.lists.select(part))
     return scores
 
 
-def _threaded(ranker: Ranker, base: JudgedLists, count: int) -> Float32[np.ndarray, " candidates"]:
+def _scores_with_threads(
+    ranker: Ranker, base: JudgedLists, count: int
+) -> Float32[np.ndarray, " candidates"]:
     import torch  # noqa: PLC0415 (only networks are scored with other numbers of threads)
 
     before = torch.get_num_threads()
@@ -303,6 +305,6 @@ class Otherwise:
             draws = generator(self.training.seed, trial.family, float(trial.level), trial.draw)
             ranker = self.rankers[trial.ranker]
             return answered(ranker, base, trial.family, trial.level, draws), ""
-        named = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
-        kept = yield from saying(self.training.trained(trial), named)
-        return kept.ranker.score(base.dataset, base.lists), str(kept.artefact.key)
+        words = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
+        trained = yield from saying(self.training.trained(trial), words)
+        return trained.ranker.score(base.dataset, base.lists), str(trained.artefact.key)

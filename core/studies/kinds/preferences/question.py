@@ -95,8 +95,8 @@ class PreferenceAggregation(ListlessQuestion):
             for level in self.levels:
                 whole = name == "runs"
                 if not (level >= 1 and level == int(level) if whole else 0 <= level <= 1):
-                    wanted = "whole numbers from 1 on" if whole else "shares from 0 to 1"
-                    raise ParameterError("levels", level, f"{wanted}, as {name} takes them")
+                    allowed = "whole numbers from 1 on" if whole else "shares from 0 to 1"
+                    raise ParameterError("levels", level, f"{allowed}, as {name} takes them")
         names.check(names.Names((self.function,)), "small", scope.store)
 
     def printed(self) -> str:

@@ -130,34 +130,36 @@ def names(result: StudyResult) -> list[str]:
 
 def families(result: StudyResult) -> list[str]:
     """The disturbances that are there, in the order asked for."""
-    found = dict.fromkeys(map(str, result.trials["family"]))
-    return [family for family in found if family in DISTURBANCES]
+    present = dict.fromkeys(map(str, result.trials["family"]))
+    return [family for family in present if family in DISTURBANCES]
 
 
 def headline(result: StudyResult, view: View) -> Headline:
     """Who loses most of its agreement under the strongest level of a disturbance, and who least."""
-    there = families(result)
-    family = view.family if view.family in there else there[0] if there else ""
+    present = families(result)
+    family = view.family if view.family in present else present[0] if present else ""
     frame = summary(result)
     frame = frame[frame["measure"] == AGREEMENT]
-    given = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
+    undisturbed = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
     if not family:
-        best = str(given.idxmax())
+        best = str(undisturbed.idxmax())
         return Headline(
-            f"{label(best)} agrees with most of the preferences: {number(given[best])}."
+            f"{label(best)} agrees with most of the preferences: {number(undisturbed[best])}."
         )
-    own = frame[frame["disturbance"] == family]
-    level = own["level"].max() if family != "calls" else own["level"].min()
-    left = own[own["level"] == level].set_index("aggregator")["mean"]
-    lost = ((given.reindex(left.index) - left) / given.reindex(left.index)).dropna()
+    of_family = frame[frame["disturbance"] == family]
+    level = of_family["level"].max() if family != "calls" else of_family["level"].min()
+    disturbed = of_family[of_family["level"] == level].set_index("aggregator")["mean"]
+    lost = (
+        (undisturbed.reindex(disturbed.index) - disturbed) / undisturbed.reindex(disturbed.index)
+    ).dropna()
     if lost.empty:
         return Headline("No query has a preference.")
     worst, least = str(lost.idxmax()), str(lost.idxmin())
     text = f"{label(worst)} loses {percent(lost[worst])} of its agreement to "
     text += f"{DISTURBANCES[family].title.lower()} at {level:g}"
     text += f"; {label(least)} {percent(lost[least])}." if least != worst else "."
-    most = float(lost[worst])
-    tier = SURVIVES if most < SMALL else BENDS if most < LARGE else BREAKS
+    greatest = float(lost[worst])
+    tier = SURVIVES if greatest < SMALL else BENDS if greatest < LARGE else BREAKS
     return Headline(text, tier, "by the mean share of agreement that the worst of them loses")
 
 
@@ -168,25 +170,25 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     yield as_given(result)
     for family in families(result):
         entry = DISTURBANCES[family]
-        own = people(frame, family)
+        curves = people(frame, family)
         yield Picture(
-            "preferences", (own, entry.title, entry.unit, WORDS[AGREEMENT]),
+            "preferences", (curves, entry.title, entry.unit, WORDS[AGREEMENT]),
             [by_level(result, family)],
         )  # fmt: skip
     proven = bounds(result)
     if len(proven):
         yield Picture("bounds", (proven,))
-        yield Table(_said(proven), BOUNDS, "Bounds that are proven, and what was measured")
-    said = calibration(result)
-    if len(said):
-        facts = said, str(result.facts["origin"])
-        yield Picture("calibration", facts, [Table(said, CALIBRATION, "Calibration")])
-    found = scaled(result)
-    if len(found):
-        yield Picture("calls", (found,))
-        yield Table(found, SCALES, "Calls and time on generated tournaments")
+        yield Table(_with_titles(proven), BOUNDS, "Bounds that are proven, and what was measured")
+    bins = calibration(result)
+    if len(bins):
+        facts = bins, str(result.facts["origin"])
+        yield Picture("calibration", facts, [Table(bins, CALIBRATION, "Calibration")])
+    by_items = scaled(result)
+    if len(by_items):
+        yield Picture("calls", (by_items,))
+        yield Table(by_items, SCALES, "Calls and time on generated tournaments")
     yield Convention(reading(result))
-    yield Table(_said(frame), SUMMARY, "Every number", folded=True)
+    yield Table(_with_titles(frame), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -203,17 +205,19 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    made = listed([f"{label(name)} ({AGGREGATORS[name].source})" for name in recipe["aggregators"]])
+    aggregators = listed(
+        [f"{label(name)} ({AGGREGATORS[name].source})" for name in recipe["aggregators"]]
+    )
     how = "; ".join(
-        f"{DISTURBANCES[one].title.lower()}: {DISTURBANCES[one].summary}"
-        for one in recipe["disturbances"]
+        f"{DISTURBANCES[disturbance].title.lower()}: {DISTURBANCES[disturbance].summary}"
+        for disturbance in recipe["disturbances"]
     )
     whence = {
         "rankings": "shares of rankings that put one item above another",
         "judgments": "judged pairs",
     }.get(facts["origin"], f"what {facts['origin']} says of two documents")
     return (
-        f"The preferences are {whence}. Orders are made by {made}. Disturbed is: {how} "
+        f"The preferences are {whence}. Orders are made by {aggregators}. Disturbed is: {how} "
         f"({counted(recipe['draws'], 'draw')}, seed {recipe['seed']}). Agreement is the share of "
         "the weight of the undisturbed preferences that an order agrees with; the best order is "
         "Kemeny's of the undisturbed preferences, by subsets, by search with a lower bound where "
@@ -233,13 +237,13 @@ def reading(result: StudyResult) -> str:
 
 def people(frame: pd.DataFrame, family: str, measure: str = AGREEMENT) -> pd.DataFrame:
     """A disturbance's curves by the aggregators' names, level 0 as the preferences were given."""
-    own = frame[(frame["measure"] == measure) & (frame["disturbance"] == family)]
-    if family not in {"calls", "runs"} and len(own):
-        given = frame[(frame["measure"] == measure) & (frame["disturbance"] == AS_IS)]
-        given = given[given["aggregator"].isin(own["aggregator"])]
-        own = pd.concat([given, own])
-    own = own.sort_values("level", kind="stable")
-    return own.assign(aggregator=own["aggregator"].map(label)).reset_index(drop=True)
+    curves = frame[(frame["measure"] == measure) & (frame["disturbance"] == family)]
+    if family not in {"calls", "runs"} and len(curves):
+        undisturbed = frame[(frame["measure"] == measure) & (frame["disturbance"] == AS_IS)]
+        undisturbed = undisturbed[undisturbed["aggregator"].isin(curves["aggregator"])]
+        curves = pd.concat([undisturbed, curves])
+    curves = curves.sort_values("level", kind="stable")
+    return curves.assign(aggregator=curves["aggregator"].map(label)).reset_index(drop=True)
 
 
 def summary(result: StudyResult) -> pd.DataFrame:
@@ -263,17 +267,19 @@ def as_given(result: StudyResult) -> Table:
     rows = []
     for name in names(result):
         of = {
-            one: result.per_query(name, AS_IS, 0.0, one)
-            for one in (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, BEST)
+            measure: result.per_query(name, AS_IS, 0.0, measure)
+            for measure in (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, BEST)
         }
-        row = {one: known_mean(np.asarray(of[one], np.float64)) for one in (*WORDS, BEST)}
+        row = {
+            measure: known_mean(np.asarray(of[measure], np.float64)) for measure in (*WORDS, BEST)
+        }
         calls = round(float(np.nansum(of[CALLS])))
         rows.append(
             {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
         )
     frame = pd.DataFrame(rows, columns=tables.keys(AS_GIVEN))
     table = Table(frame, AS_GIVEN, "Nothing disturbed: three agreements, which are three things")
-    lacking = [one for one in (RELEVANCE, CORRECT) if one not in result.measures]
+    lacking = [measure for measure in (RELEVANCE, CORRECT) if measure not in result.measures]
     return table.without(*lacking)
 
 
@@ -281,19 +287,22 @@ def bounds(result: StudyResult) -> pd.DataFrame:
     """What is proven, and the measured mean under every disturbance that it is proven for."""
     points = result.trials[["ranker", "family", "level"]].drop_duplicates()
     rows = []
-    for one in PROVEN:
-        own = points[points["ranker"] == one.aggregator]
-        for family, level in zip(own["family"].astype(str), own["level"].tolist(), strict=True):
-            values = result.draws(one.aggregator, family, level, one.measure)
+    for bound in PROVEN:
+        of_aggregator = points[points["ranker"] == bound.aggregator]
+        for family, level in zip(
+            of_aggregator["family"].astype(str), of_aggregator["level"].tolist(), strict=True
+        ):
+            values = result.draws(bound.aggregator, family, level, bound.measure)
             values = np.asarray(values, np.float64)
-            known = np.isfinite(values).all(axis=0)
-            if not known.any():
+            defined = np.isfinite(values).all(axis=0)
+            if not defined.any():
                 continue
-            mean = float(values[:, known].mean())
-            holds = mean >= one.limit if one.above else mean <= one.limit
+            mean = float(values[:, defined].mean())
+            holds = mean >= bound.limit if bound.above else mean <= bound.limit
             rows.append(
-                {"bound": one.words, "disturbance": family, "level": level,
-                 "measured": mean, "limit": one.limit, "holds": bool(holds), "n": int(known.sum())}
+                {"bound": bound.words, "disturbance": family, "level": level,
+                 "measured": mean, "limit": bound.limit, "holds": bool(holds),
+                 "n": int(defined.sum())}
             )  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(BOUNDS))
 
@@ -301,12 +310,15 @@ def bounds(result: StudyResult) -> pd.DataFrame:
 def scale(result: StudyResult) -> pd.DataFrame:
     """Calls and seconds of every aggregator by the number of items."""
     rows = result.trials[result.trials["family"] == SCALE]
-    found = [
+    costs = [
         {"aggregator": name, "items": int(level)}
-        | {one: float(result.draws(name, SCALE, level, one)[0, 0]) for one in (CALLS, SECONDS)}
+        | {
+            measure: float(result.draws(name, SCALE, level, measure)[0, 0])
+            for measure in (CALLS, SECONDS)
+        }
         for name, level in zip(rows["ranker"].astype(str), rows["level"].tolist(), strict=True)
     ]
-    return pd.DataFrame(found, columns=tables.keys(SCALES))
+    return pd.DataFrame(costs, columns=tables.keys(SCALES))
 
 
 def calibration(result: StudyResult) -> pd.DataFrame:
@@ -317,19 +329,19 @@ def calibration(result: StudyResult) -> pd.DataFrame:
 
 def scaled(result: StudyResult) -> pd.DataFrame:
     """The same by the names that people call aggregators by."""
-    found = scale(result)
-    return found.assign(aggregator=found["aggregator"].map(label))
+    frame = scale(result)
+    return frame.assign(aggregator=frame["aggregator"].map(label))
 
 
 def findings(result: StudyResult) -> list[str]:
     """The preferences, the three agreements, what harms most, and the bounds, in sentences."""
     return [
         *filter(None, (_preferences(result), _agreements(result), _harm(result), _calls(result))),
-        *_proven(bounds(result)),
+        *_bound_sentences(bounds(result)),
     ]
 
 
-def _first(frame: pd.DataFrame, column: str, *, rising: bool = False) -> "pd.Series[Any]":
+def _best_row(frame: pd.DataFrame, column: str, *, rising: bool = False) -> "pd.Series[Any]":
     """The row of the largest value, or of the least."""
     return frame.sort_values(column, ascending=rising, kind="stable").iloc[0]
 
@@ -348,74 +360,78 @@ def _agreements(result: StudyResult) -> str:
     frame = as_given(result).frame
     if not frame[AGREEMENT].notna().any():
         return ""
-    best = _first(frame, AGREEMENT)
+    best = _best_row(frame, AGREEMENT)
     text = f"{best['aggregator']} agrees most with the preferences ({number(best[AGREEMENT])})"
     if RELEVANCE not in frame or not frame[RELEVANCE].notna().any():
         return f"{text}."
-    other = _first(frame, RELEVANCE)
-    if other[RELEVANCE] == best[RELEVANCE]:
+    by_labels = _best_row(frame, RELEVANCE)
+    if by_labels[RELEVANCE] == best[RELEVANCE]:
         value = number(best[RELEVANCE])
         return f"{text}, and no other does better by the labels ({RELEVANCE} {value})."
     return (
-        f"{text}; by the labels {other['aggregator']} is best ({RELEVANCE} "
-        f"{number(other[RELEVANCE])}, {best['aggregator']} {number(best[RELEVANCE])}): agreement "
-        "with the preferences is not agreement with the truth."
+        f"{text}; by the labels {by_labels['aggregator']} is best ({RELEVANCE} "
+        f"{number(by_labels[RELEVANCE])}, {best['aggregator']} {number(best[RELEVANCE])}): "
+        "agreement with the preferences is not agreement with the truth."
     )
 
 
 def _harm(result: StudyResult) -> str:
     frame = summary(result)
     frame = frame[frame["measure"] == AGREEMENT]
-    given = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
-    said = []
+    undisturbed = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
+    parts = []
     for family in families(result):
-        own = frame[frame["disturbance"] == family]
-        if family in {"calls", "runs"} or own.empty:
+        of_family = frame[frame["disturbance"] == family]
+        if family in {"calls", "runs"} or of_family.empty:
             continue
-        left = own[own["level"] == own["level"].max()].set_index("aggregator")["mean"]
-        lost = (given.reindex(left.index) - left).dropna()
+        disturbed = of_family[of_family["level"] == of_family["level"].max()].set_index(
+            "aggregator"
+        )["mean"]
+        lost = (undisturbed.reindex(disturbed.index) - disturbed).dropna()
         if len(lost):
             worst = str(lost.idxmax())
-            said.append(
-                f"{DISTURBANCES[family].title.lower()} at {own['level'].max():g} "
+            parts.append(
+                f"{DISTURBANCES[family].title.lower()} at {of_family['level'].max():g} "
                 f"{label(worst)} ({number(lost[worst])})"
             )
-    return f"What costs whom most agreement: {'; '.join(said)}." if said else ""
+    return f"What costs whom most agreement: {'; '.join(parts)}." if parts else ""
 
 
 def _calls(result: StudyResult) -> str:
     frame = people(summary(result), "calls")
     if frame.empty:
         return ""
-    few = frame[frame["level"] == frame["level"].min()]
-    best = _first(few, "mean")
+    fewest = frame[frame["level"] == frame["level"].min()]
+    best = _best_row(fewest, "mean")
     return (
-        f"With {percent(few['level'].iloc[0])} of the pairs asked {best['aggregator']} agrees "
+        f"With {percent(fewest['level'].iloc[0])} of the pairs asked {best['aggregator']} agrees "
         "most "
         f"({number(best['mean'])})."
     )
 
 
-def _proven(frame: pd.DataFrame) -> list[str]:
-    said = []
-    for words, own in frame.groupby("bound", sort=False):
-        above = bool(own["limit"].iloc[0] < 1)
-        nearest = _first(own, "measured", rising=above)
-        verdict = "holds everywhere" if own["holds"].all() else "is broken by the means"
-        said.append(f"{words}: {verdict}; nearest {number(nearest['measured'])}{_at(nearest)}.")
-    return said
+def _bound_sentences(frame: pd.DataFrame) -> list[str]:
+    sentences = []
+    for words, cases in frame.groupby("bound", sort=False):
+        above = bool(cases["limit"].iloc[0] < 1)
+        nearest = _best_row(cases, "measured", rising=above)
+        verdict = "holds everywhere" if cases["holds"].all() else "is broken by the means"
+        sentences.append(
+            f"{words}: {verdict}; nearest {number(nearest['measured'])}{_where_measured(nearest)}."
+        )
+    return sentences
 
 
-def _at(row: Any) -> str:
+def _where_measured(row: Any) -> str:
     if row["disturbance"] == AS_IS:
         return ", with nothing disturbed"
     return f", under {DISTURBANCES[row['disturbance']].title.lower()} at {row['level']:g}"
 
 
-def _said(frame: pd.DataFrame) -> pd.DataFrame:
+def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
     """The same with the names that people call aggregators and disturbances by."""
-    titles = {AS_IS: "Nothing", **{name: one.title for name, one in DISTURBANCES.items()}}
-    named = {"disturbance": frame["disturbance"].map(titles)}
+    titles = {AS_IS: "Nothing", **{name: entry.title for name, entry in DISTURBANCES.items()}}
+    columns = {"disturbance": frame["disturbance"].map(titles)}
     if "aggregator" in frame:
-        named["aggregator"] = frame["aggregator"].map(label)
-    return frame.assign(**named)
+        columns["aggregator"] = frame["aggregator"].map(label)
+    return frame.assign(**columns)

@@ -108,11 +108,11 @@ class Material:
     @classmethod
     def of(cls, name: str, found: Preferences, queries: int | None) -> "Material":
         """Stored preferences, of the first so many queries."""
-        kept = range(found.queries if queries is None else min(queries, found.queries))
+        places = range(found.queries if queries is None else min(queries, found.queries))
         return cls.made(
-            name, tuple(found.query_ids[one] for one in kept),
-            tuple(found.pairs(one) for one in kept),
-            tuple(found.labels[one] for one in kept) if found.labels else (),
+            name, tuple(found.query_ids[place] for place in places),
+            tuple(found.pairs(place) for place in places),
+            tuple(found.labels[place] for place in places) if found.labels else (),
             "rankings" if found.rankings else "judgments",
         )  # fmt: skip
 
@@ -127,17 +127,17 @@ class Material:
     ) -> "Material":
         """The same with its digest."""
         digest = hashlib.sha256(repr((queries, bool(labels))).encode())
-        for one in pairs:
-            for array in (one.values, one.votes if one.weigh else np.zeros(0)):
+        for of_query in pairs:
+            for array in (of_query.values, of_query.votes if of_query.weigh else np.zeros(0)):
                 digest.update(np.ascontiguousarray(array).tobytes())
-        for own in labels:
-            digest.update(np.asarray(own, np.float64).tobytes())
+        for grades in labels:
+            digest.update(np.asarray(grades, np.float64).tobytes())
         return cls(name, queries, pairs, labels, digest.hexdigest(), origin)
 
     @cached_property
     def best(self) -> tuple[Kemeny, ...]:
         """The best order found of every query."""
-        return tuple(kemeny(one.weights) for one in self.pairs)
+        return tuple(kemeny(pairs.weights) for pairs in self.pairs)
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,12 @@ class Plan(CellPlan):
         rows = [Trial(name, AS_IS, 0.0, draw) for draw in range(self.draws)
                 for name in self.aggregators if draw == 0 or AGGREGATORS[name].random]  # fmt: skip
         for family in self.disturbances:
-            own = [name for name in self.aggregators if family != "runs" or _runs(name)]
+            names = [name for name in self.aggregators if family != "runs" or _runs(name)]
             rows += [
                 Trial(name, family, level, draw)
                 for level in self.levels or DISTURBANCES[family].levels
                 for draw in range(self.draws)
-                for name in own
+                for name in names
                 if draw == 0 or DISTURBANCES[family].drawn or AGGREGATORS[name].random
             ]
         rows += [
@@ -234,13 +234,13 @@ def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, 
     dataset, lists = base.dataset, base.lists
     matrices = preferences_of(function.ranker, dataset, lists)
     grades = dataset.labels[lists.rows].astype(np.float64)
-    made = Material.made(
+    material = Material.made(
         data, tuple(dataset.query_ids[query] for query in lists.queries.tolist()),
-        tuple(pairs_of_matrix(np.asarray(one, np.float64)) for one in matrices),
+        tuple(pairs_of_matrix(np.asarray(matrix, np.float64)) for matrix in matrices),
         tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
         asked.function,
     )  # fmt: skip
-    return replace(made, calibration=calibrated(function.ranker, base))
+    return replace(material, calibration=calibrated(function.ranker, base))
 
 
 def lists_of() -> ListRecipe:
@@ -269,7 +269,7 @@ def run(
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         values = yield from work.values(cell.row)
-        sizes = [one.items for one in material.pairs]
+        sizes = [pairs.items for pairs in material.pairs]
         return {"queries": len(sizes), "set_size": float(np.mean(sizes))}, {"values": values}
 
     return (
@@ -282,15 +282,18 @@ def run(
 
 def _facts(material: Material) -> dict[str, Any]:
     """What is known of the preferences before anything is disturbed."""
-    rows = [of_pairs(one) for one in material.pairs]
+    rows = [of_pairs(pairs) for pairs in material.pairs]
     summed = ("items", "pairs", "ties", "triads", "cyclic_triads", "asymmetric_pairs")
-    found: dict[str, Any] = {name: sum(row[name] for row in rows) for name in summed}
-    found["cyclic_rate"] = found["cyclic_triads"] / found["triads"] if found["triads"] else 0.0
-    found["largest_component"] = max(row["largest_component"] for row in rows)
-    found["exact_queries"] = sum(one.exact for one in material.best)
+    consistency: dict[str, Any] = {name: sum(row[name] for row in rows) for name in summed}
+    consistency["cyclic_rate"] = (
+        consistency["cyclic_triads"] / consistency["triads"] if consistency["triads"] else 0.0
+    )
+    consistency["largest_component"] = max(row["largest_component"] for row in rows)
+    consistency["exact_queries"] = sum(order.exact for order in material.best)
     return {
         "data": material.name, "queries": len(rows), "origin": material.origin,
-        "consistency": found, "calibration": [asdict(one) for one in material.calibration],
+        "consistency": consistency,
+        "calibration": [asdict(point) for point in material.calibration],
     }  # fmt: skip
 
 
@@ -307,57 +310,59 @@ class _Work:
         self, row: Trial
     ) -> Generator[Progress, None, Float32[np.ndarray, "stored queries"]]:
         """STORED of every query, as the row wants it."""
-        found = np.full((len(STORED), len(self.material.queries)), np.nan, np.float32)
+        stored = np.full((len(STORED), len(self.material.queries)), np.nan, np.float32)
         if row.family == SCALE:
-            found[[STORED.index(CALLS), STORED.index(SECONDS)]] = _timed(row)
-            return found
+            stored[[STORED.index(CALLS), STORED.index(SECONDS)]] = _calls_and_seconds(row)
+            return stored
         entry = DISTURBANCES.get(row.family)
         at = row.family, row.level, row.draw if entry is None or entry.drawn else 0
         if self.at != at:
             self.at = at
-            self.shown = [list(self._shown(query, row)) for query in range(found.shape[1])]
+            self.shown = [list(self._variants(query, row)) for query in range(stored.shape[1])]
         orders = []
         for query, variants in enumerate(self.shown):
             if query % 16 == 0:
-                yield Progress(query, found.shape[1], "queries")
-            measured = (self._measured(query, one, row) for one in variants)
-            order, found[:, query] = min(measured, key=lambda one: np.nan_to_num(one[1][0]))
+                yield Progress(query, stored.shape[1], "queries")
+            measured = (self._order_and_values(query, variant, row) for variant in variants)
+            order, stored[:, query] = min(
+                measured, key=lambda outcome: np.nan_to_num(outcome[1][0])
+            )
             orders.append(order)
         if self.material.labels:
-            found[STORED.index(RELEVANCE)] = self._relevance(orders)
-        return found
+            stored[STORED.index(RELEVANCE)] = self._relevance(orders)
+        return stored
 
     def _relevance(self, orders: Sequence[Order]) -> Float32[np.ndarray, " queries"]:
         """NDCG@10 of every query; an item without a grade is not relevant."""
-        dataset, lists = self._labelled
+        dataset, lists = self._labelled_lists
         ranks = np.concatenate([-np.argsort(order).astype(np.float32) for order in orders])
         return evaluate([Measure.parse(RELEVANCE)], dataset, lists, ranks)[0]
 
     @cached_property
-    def _labelled(self) -> tuple[RankingDataset, CandidateLists]:
+    def _labelled_lists(self) -> tuple[RankingDataset, CandidateLists]:
         """The items with their grades, as lists of documents without features."""
         grades = np.nan_to_num(np.concatenate(self.material.labels)).astype(np.float32)
-        bounds = offsets_of(np.array([len(own) for own in self.material.labels]))
+        bounds = offsets_of(np.array([len(labels) for labels in self.material.labels]))
         rows = np.empty((len(grades), 0), np.float32)
         dataset = RankingDataset(rows, grades, bounds, self.material.queries, ())
         return dataset, CandidateLists.everything(dataset)
 
     @cached_property
-    def _given(self) -> list["Shown"]:
+    def _undisturbed(self) -> list["Shown"]:
         """The preferences as they were given."""
         return [Shown.of(Variant.of(pairs)) for pairs in self.material.pairs]
 
-    def _shown(self, query: int, row: Trial) -> "Iterator[Shown]":
+    def _variants(self, query: int, row: Trial) -> "Iterator[Shown]":
         pairs, best = self.material.pairs[query], self.material.best[query]
         entry = DISTURBANCES.get(row.family)
         if entry is None or entry.make is None:
-            yield self._given[query]
+            yield self._undisturbed[query]
             return
         name = self.material.queries[query]
         draws = generator(self.seed, "preferences", row.family, row.level, row.draw, name)
         yield from map(Shown.of, entry.make(pairs, row.level, draws, best.order))
 
-    def _measured(
+    def _order_and_values(
         self, query: int, shown: "Shown", row: Trial
     ) -> tuple[Order, Float64[np.ndarray, " stored"]]:
         """An order, and STORED of it; NDCG is left to all queries together."""
@@ -368,9 +373,11 @@ class _Work:
         elif row.family == "runs":
             terms = replace(terms, runs=int(row.level))
         start = time.perf_counter()
-        made = shown.known(row.ranker, terms) or aggregate(row.ranker, shown.variant.pairs, terms)
+        aggregated = shown.known(row.ranker, terms) or aggregate(
+            row.ranker, shown.variant.pairs, terms
+        )
         seconds = time.perf_counter() - start
-        order, total = shown.variant.items[made.order], float(np.nansum(pairs.weights))
+        order, total = shown.variant.items[aggregated.order], float(np.nansum(pairs.weights))
         agreement = agreement_of(pairs, order)
         grades = self.material.labels[query] if self.material.labels else None
         return order, np.array([
@@ -378,8 +385,8 @@ class _Work:
             nearness(order, best.order),
             np.nan,
             np.nan if grades is None else correct(grades, order),
-            made.calls,
-            *shown.bounded(made, row.family),
+            aggregated.calls,
+            *shown.bounded(aggregated, row.family),
             shown.errors(grades, order),
             1.0 - best.bound / total if total else np.nan,
             seconds,
@@ -444,8 +451,8 @@ class Shown:
         """Errors on pairs of unequal grade over those of the preferences, where there are two."""
         if grades is None or np.isnan(self.least) or len(np.unique(grades)) != 2:
             return np.nan
-        own = grades[self.variant.items]
-        better = own[:, None] > own[None, :]
+        item_grades = grades[self.variant.items]
+        better = item_grades[:, None] > item_grades[None, :]
         wrong = float(self.variant.pairs.values.T[better].sum())
         return inverted(grades, order) / wrong if wrong > NEAR else np.nan
 
@@ -461,13 +468,13 @@ def nearness(order: Order, best: Order) -> float:
         return np.nan
     place = np.empty(items, np.int64)
     place[best] = np.arange(items)
-    apart, _ = _unequal(place[order].astype(np.float64))
+    apart, _ = _falling_and_rising(place[order].astype(np.float64))
     return 1.0 - 4.0 * apart / (items * (items - 1))
 
 
 def inverted(grades: np.ndarray, order: Order) -> int:
     """Pairs of unequal grade whose worse item stands first; items without a grade count not."""
-    return int(_unequal(grades[order])[1])
+    return int(_falling_and_rising(grades[order])[1])
 
 
 def correct(grades: np.ndarray, order: Order) -> float:
@@ -476,19 +483,19 @@ def correct(grades: np.ndarray, order: Order) -> float:
     >>> correct(np.array([0.0, 2.0, 1.0, np.nan]), np.array([1, 3, 0, 2]))
     0.6666666666666666
     """
-    right, wrong = _unequal(grades[order])
+    right, wrong = _falling_and_rising(grades[order])
     return right / (right + wrong) if right + wrong else np.nan
 
 
 @compiled()
 @no_type_check
-def _unequal(values: np.ndarray) -> tuple[int, int]:
+def _falling_and_rising(values: np.ndarray) -> tuple[int, int]:
     """Pairs whose first value is the larger, and the smaller; NaN is neither."""
     falling, rising = 0, 0
-    for one in range(len(values)):
-        for other in range(one + 1, len(values)):
-            falling += values[one] > values[other]
-            rising += values[one] < values[other]
+    for place in range(len(values)):
+        for later in range(place + 1, len(values)):
+            falling += values[place] > values[later]
+            rising += values[place] < values[later]
     return falling, rising
 
 
@@ -502,11 +509,11 @@ def tournament(items: int, seed: int = 0) -> Pairs:
     return Pairs(values, np.ones(values.shape, np.float64))
 
 
-def _timed(row: Trial) -> Float64[np.ndarray, "2 1"]:
+def _calls_and_seconds(row: Trial) -> Float64[np.ndarray, "2 1"]:
     """Calls and seconds of an aggregator on a generated tournament, after one small one."""
     aggregate(row.ranker, tournament(8))
     pairs = tournament(int(row.level))
     _ = pairs.weights, pairs.count
     start = time.perf_counter()
-    made = aggregate(row.ranker, pairs)
-    return np.array([[made.calls], [time.perf_counter() - start]], np.float64)
+    aggregated = aggregate(row.ranker, pairs)
+    return np.array([[aggregated.calls], [time.perf_counter() - start]], np.float64)

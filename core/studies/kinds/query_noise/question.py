@@ -58,12 +58,12 @@ class QueryNoise(CollectionQuestion):
     def check(self, scope: Scope, *, from_outside: bool = False) -> None:
         """Refuse also a kind of noise that there is not, and no noise or level at all."""
         super().check(scope, from_outside=from_outside)
-        for what in ("noise", "levels"):
-            if not getattr(self, what):
-                raise UsageError(f"--{what} is empty: name at least one")
-        for one in self.noise:
-            if one not in KINDS:
-                raise UnknownNameError("noise", one, KINDS)
+        for name in ("noise", "levels"):
+            if not getattr(self, name):
+                raise UsageError(f"--{name} is empty: name at least one")
+        for kind in self.noise:
+            if kind not in KINDS:
+                raise UnknownNameError("noise", kind, KINDS)
 
     def printed(self) -> str:
         """The sentences."""

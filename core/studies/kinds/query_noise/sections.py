@@ -76,12 +76,12 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    found = changes(result)
+    frame = changes(result)
     yield from map(Finding, findings(result))
-    yield Picture("query noise", (labelled(found), result.measures[0]))
+    yield Picture("query noise", (labelled(frame), result.measures[0]))
     for measure in result.measures:
         yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
-    yield Table(labelled(found), CHANGES, "Change under noise")
+    yield Table(labelled(frame), CHANGES, "Change under noise")
     yield Table(texts(result), TEXTS, "What noise did to the queries")
     yield Table(labelled(summary(result)), SUMMARY, "Every number", folded=True)
 
@@ -98,12 +98,13 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    retrievers = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
     shares = ", ".join(f"{percent(level)}" for level in recipe["levels"])
-    what = listed([KINDS[kind][1] for kind in recipe["noise"]])
+    kinds = listed([KINDS[kind][1] for kind in recipe["noise"]])
     return (
-        f"Retrievers are {'; '.join(told)}, each with its best {DEPTH:,} documents. Their queries "
-        f"are disturbed at test time alone: {what}, each word with a probability of {shares}, in "
+        f"Retrievers are {'; '.join(retrievers)}, each with its best {DEPTH:,} documents. Their "
+        "queries "
+        f"are disturbed at test time alone: {kinds}, each word with a probability of {shares}, in "
         f"{counted(recipe['seeds'], 'draw')}, the same for all retrievers. Queries are split into "
         "two folds; what a retriever fits to judgments it fits to the other fold's queries as they "
         "are. A query that finds nothing counts as an empty list."
@@ -119,29 +120,30 @@ def summary(result: StudyResult) -> pd.DataFrame:
 def _points(result: StudyResult) -> list[tuple[str, float]]:
     """Kinds of noise and levels, in the order asked for."""
     pairs = zip(result.trials["family"].map(str), result.trials["level"].map(float), strict=True)
-    return [one for one in dict.fromkeys(pairs) if one[0] != CLEAN]
+    return [point for point in dict.fromkeys(pairs) if point[0] != CLEAN]
 
 
 def changes(result: StudyResult) -> pd.DataFrame:
     """The paired change of every retriever under every noise, tested together by measure."""
     rows: list[dict[str, Any]] = []
     for measure in result.measures:
-        own, differences = [], []
+        measured, differences = [], []
         for name in names(result):
             plain = result.per_query(name, CLEAN, 0.0, measure).astype(np.float64)
             for noise, level in _points(result):
-                other = result.per_query(name, noise, level, measure)
-                if len(other):
-                    differences.append(other.astype(np.float64) - plain)
-                    own.append({"retriever": name, "noise": noise, "level": level})
-        if not own:
+                noisy = result.per_query(name, noise, level, measure)
+                if len(noisy):
+                    differences.append(noisy.astype(np.float64) - plain)
+                    measured.append({"retriever": name, "noise": noise, "level": level})
+        if not measured:
             continue
         p, low, high = adjusted(np.stack(differences))
-        for at, (row, values) in enumerate(zip(own, differences, strict=True)):
-            known = values[~np.isnan(values)]
+        for at, (row, values) in enumerate(zip(measured, differences, strict=True)):
+            defined = values[~np.isnan(values)]
             rows.append(
-                row | {"measure": measure, "change": float(known.mean()) if len(known) else np.nan,
-                       "low": low[at], "high": high[at], "p": p[at], "n": len(known)}
+                row | {"measure": measure,
+                       "change": float(defined.mean()) if len(defined) else np.nan,
+                       "low": low[at], "high": high[at], "p": p[at], "n": len(defined)}
             )  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(CHANGES))
 
@@ -151,8 +153,8 @@ def texts(result: StudyResult) -> pd.DataFrame:
     name = names(result)[0]
     rows = [
         {"noise": noise, "level": level}
-        | {one: float(np.mean(result.per_query(name, noise, level, one)))
-           for one in ("changed", "empty")}
+        | {fact: float(np.mean(result.per_query(name, noise, level, fact)))
+           for fact in ("changed", "empty")}
         for noise, level in _points(result)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(TEXTS))
@@ -160,9 +162,9 @@ def texts(result: StudyResult) -> pd.DataFrame:
 
 def _worst(result: StudyResult, measure: str) -> pd.DataFrame:
     """Of every retriever the noise that costs it most, who loses most first."""
-    found = changes(result)
-    own = found[found["measure"] == measure].sort_values("change", kind="stable")
-    return own.drop_duplicates("retriever")
+    frame = changes(result)
+    of_measure = frame[frame["measure"] == measure].sort_values("change", kind="stable")
+    return of_measure.drop_duplicates("retriever")
 
 
 def _noise(row: Any) -> str:
@@ -172,7 +174,7 @@ def _noise(row: Any) -> str:
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to."""
-    said = []
+    sentences = []
     for measure in result.measures:
         for _, row in _worst(result, measure).iterrows():
             tested = (
@@ -180,38 +182,40 @@ def findings(result: StudyResult) -> list[str]:
                 f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
             )
             costs = "costs most" if row["change"] < 0 else "costs nothing"
-            said.append(f"{label(row['retriever'])}: {_noise(row)} {costs}, {tested}.")
-        said += _of_order(result, measure)
-    left = texts(result)
-    left = left[left["empty"] > 0]
-    said += [
+            sentences.append(f"{label(row['retriever'])}: {_noise(row)} {costs}, {tested}.")
+        sentences += _of_order(result, measure)
+    emptied = texts(result)
+    emptied = emptied[emptied["empty"] > 0]
+    sentences += [
         f"{percent(row['empty'], 1)} of the queries have no known word left under {_noise(row)}."
-        for _, row in left.iterrows()
+        for _, row in emptied.iterrows()
     ] or ["No noise leaves a query without a word that the collection knows."]
-    return said
+    return sentences
 
 
 def _of_order(result: StudyResult, measure: str) -> list[str]:
     """Whom shuffled words move, and whom they do not: who reads words alone must stay."""
-    found = changes(result)
-    own = found[(found["measure"] == measure) & (found["noise"] == "shuffle")]
-    if not len(own):
+    frame = changes(result)
+    shuffled = frame[(frame["measure"] == measure) & (frame["noise"] == "shuffle")]
+    if not len(shuffled):
         return []
-    still = [name for name in names(result) if _still(result, name, measure)]
+    unmoved = [name for name in names(result) if _is_unmoved(result, name, measure)]
     parts = []
-    if still:
-        parts.append(f"change no query's value for {listed([label(name) for name in still])}")
+    if unmoved:
+        parts.append(f"change no query's value for {listed([label(name) for name in unmoved])}")
     for name in names(result):
-        if name not in still:
-            most = own[own["retriever"] == name].sort_values("change", key=abs).iloc[-1]
+        if name not in unmoved:
+            greatest = (
+                shuffled[shuffled["retriever"] == name].sort_values("change", key=abs).iloc[-1]
+            )
             parts.append(
-                f"change {label(name)} by {signed(most['change'])} at {percent(most['level'])} "
-                f"({p_value(most['p'])})"
+                f"change {label(name)} by {signed(greatest['change'])} at "
+                f"{percent(greatest['level'])} ({p_value(greatest['p'])})"
             )
     return [f"{Measure.parse(measure)}: shuffled words {listed(parts)}."]
 
 
-def _still(result: StudyResult, name: str, measure: str) -> bool:
+def _is_unmoved(result: StudyResult, name: str, measure: str) -> bool:
     """Whether no query's value changes under any shuffling of its words."""
     plain = result.draws(name, CLEAN, 0.0, measure)
     shuffled = [
@@ -219,4 +223,4 @@ def _still(result: StudyResult, name: str, measure: str) -> bool:
         for noise, level in _points(result)
         if noise == "shuffle"
     ]
-    return all(np.array_equal(one, plain[: len(one)], equal_nan=True) for one in shuffled)
+    return all(np.array_equal(values, plain[: len(values)], equal_nan=True) for values in shuffled)

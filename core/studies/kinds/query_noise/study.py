@@ -66,7 +66,7 @@ class Plan(CellPlan):
         >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
         [('none', 0.0, 0), ('drop', 0.5, 0), ('none', 0.0, 1), ('drop', 0.5, 1)]
         """
-        points = [(CLEAN, 0.0), *((kind, one) for kind in self.noise for one in self.levels)]
+        points = [(CLEAN, 0.0), *((kind, level) for kind in self.noise for level in self.levels)]
         return tuple(
             Cell(row, 0, self._digest(row, network))
             for seed in range(self.seeds)
@@ -126,7 +126,7 @@ class _Fitted:
         self._last: tuple[str, int] = ("", -1)
         self._pair: Sequence[Retriever] = ()
 
-    def _of(self, name: str, seed: int) -> Sequence[Retriever]:
+    def _retrievers_of(self, name: str, seed: int) -> Sequence[Retriever]:
         if self._last != (name, seed):
             half = folds(len(self._judged.ids), seed)
             training = [
@@ -134,7 +134,8 @@ class _Fitted:
             ]
             entry = named(name)
             self._pair = [
-                entry.made(replace(self._indexed, training=own, seed=seed)) for own in training
+                entry.made(replace(self._indexed, training=places, seed=seed))
+                for places in training
             ]
             self._last = (name, seed)
         return self._pair
@@ -145,17 +146,17 @@ class _Fitted:
         """Measures and TEXTS of every query, asked in other words."""
         collection, half = self._indexed.collection, folds(len(self._judged.ids), row.draw)
         values = np.full((len(measures) + len(TEXTS), len(half)), np.nan, np.float32)
-        for fold, retriever in enumerate(self._of(row.ranker, row.draw)):
-            own = np.flatnonzero(half == fold)
-            queries = [self._judged.places[at] for at in own.tolist()]
+        for fold, retriever in enumerate(self._retrievers_of(row.ranker, row.draw)):
+            members = np.flatnonzero(half == fold)
+            queries = [self._judged.places[at] for at in members.tolist()]
             plain = [" ".join(collection.queries[place].split()) for place in queries]
             texts = [asked_as(text) for text in plain]
-            found = retriever.search(texts, DEPTH)
-            known = self._indexed.tokens.encode(texts).lengths
-            values[: len(measures), own] = measured(collection, queries, found, measures)
-            values[len(measures) :, own] = [
+            ranked = retriever.search(texts, DEPTH)
+            known_words = self._indexed.tokens.encode(texts).lengths
+            values[: len(measures), members] = measured(collection, queries, ranked, measures)
+            values[len(measures) :, members] = [
                 [new != old for new, old in zip(texts, plain, strict=True)],
-                known == 0,
-                np.diff(found.offsets),
+                known_words == 0,
+                np.diff(ranked.offsets),
             ]
         return values

@@ -85,17 +85,17 @@ def finding(
     """
     frame = falls(result, family, measure)
     comparisons = counted(int((frame["ranker"] != INITIAL).sum()), "comparison")
-    shown = frame if rankers is None else frame[frame["ranker"].isin(rankers)]
-    if shown["mean"].isna().any():
+    selected = frame if rankers is None else frame[frame["ranker"].isin(rankers)]
+    if selected["mean"].isna().any():
         return UNDEFINED
-    curves = [curve for _, curve in shown.groupby("ranker", sort=False)]
+    curves = [curve for _, curve in selected.groupby("ranker", sort=False)]
     falling = sorted((curve for curve in curves if np.ptp(curve["mean"]) > 0), key=_gain)
-    kept = "; ".join(
+    steady = "; ".join(
         f"{_subject(curve)} keeps {curve['mean'].iloc[0]:.3f} at every level"
         for curve in curves
         if np.ptp(curve["mean"]) == 0
     )
-    sentences = [f"{kept}."] if kept else []
+    sentences = [f"{steady}."] if steady else []
     for curve in falling:
         label, level = curve["ranker"].iloc[0], curve["level"].iloc[-1]
         sentences.append(_sentence(curve, family, within(result, label, family, level)))
@@ -136,15 +136,15 @@ def _by(family: str, level: float) -> str:
 def _where_below(curve: pd.DataFrame) -> str:
     """At which of the measured levels it is below the undisturbed initial ranking, in words."""
     reference = "the undisturbed initial ranking"
-    what = f"significantly below {reference}"
+    verdict = f"significantly below {reference}"
     levels = curve["level"].tolist()
     below = curve.loc[(curve["difference"] < 0) & (curve["p"] <= ALPHA), "level"].tolist()
     if below == levels:
-        return f"{what} at every level"
+        return f"{verdict} at every level"
     if below and below == levels[-len(below) :]:
-        return f"{what} from level {below[0]:g} on"
+        return f"{verdict} from level {below[0]:g} on"
     if below:
-        return f"{what} at level {', '.join(f'{level:g}' for level in below)}"
+        return f"{verdict} at level {', '.join(f'{level:g}' for level in below)}"
     lowest = min(curve.to_dict("records"), key=lambda row: row["difference"])
     if lowest["difference"] >= 0:
         return f"nowhere below {reference}"
@@ -212,10 +212,10 @@ def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     summary = result.summary([measure])
     frame = summary[summary["family"] == family].reset_index(drop=True)
     start = _levels(result, family)[0]
-    first = {label: result.per_query(label, family, start, measure) for label in _labels(frame)}
+    unchanged = {label: result.per_query(label, family, start, measure) for label in _labels(frame)}
     points = zip(frame["ranker"], frame["level"], strict=True)
     pairs = {
-        row: (first[label], result.per_query(label, family, level, measure))
+        row: (unchanged[label], result.per_query(label, family, level, measure))
         for row, (label, level) in enumerate(points)
         if level != start
     }
@@ -243,8 +243,10 @@ def of_order(
         rankers: labels; by default all.
     """
     frame = falls(result, family, measure)
-    moved = [str(label) for label, of in frame.groupby("ranker", sort=False) if np.ptp(of["mean"])]
-    return readers_of_order([label for label in moved if rankers is None or label in rankers])
+    changing = [
+        str(label) for label, of in frame.groupby("ranker", sort=False) if np.ptp(of["mean"])
+    ]
+    return readers_of_order([label for label in changing if rankers is None or label in rankers])
 
 
 def readers_of_order(moved: Sequence[str]) -> str:
@@ -283,8 +285,8 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure, levels = view.measure(result), _levels(result, family)
     how = _by(family, levels[-1])
     trials = result.trials
-    there = trials[(trials["family"] == family) & (trials["level"] == levels[-1])]
-    labels = view.compared(dict.fromkeys(there["ranker"]))
+    at_last_level = trials[(trials["family"] == family) & (trials["level"] == levels[-1])]
+    labels = view.compared(dict.fromkeys(at_last_level["ranker"]))
     values = {
         (label, how): (
             result.per_query(label, family, levels[0], measure),
@@ -355,9 +357,9 @@ def columns(baseline: str = INITIAL) -> tuple[tables.Column, ...]:
         column("mean", "Mean", tables.VALUE),
         tables.QUERIES,
         *(
-            each
+            entry
             for name, (label, words) in compared.items()
-            for each in (
+            for entry in (
                 column(name, label, tables.CHANGE, words),
                 column(f"{name}_p", "p", tables.P, tables.HOLM),
                 column(f"{name}_effect", "d", tables.EFFECT, "Cohen's d of the differences."),
@@ -407,21 +409,23 @@ def marks(
         mean=[mean_of(parsed, values[point].astype(np.float32)) for point in points],
         n=[int((~np.isnan(values[point])).sum()) for point in points],
     )
-    beside = {
+    compared_with = {
         "change": [(label, levels[0]) for label, _ in points],
         "against": [(baseline, level) for _, level in points],
     }
-    for name, others in beside.items():
+    for name, references in compared_with.items():
         pairs = [
-            (values[point], values[other]) if other != point and other in values else None
-            for point, other in zip(points, others, strict=True)
+            (values[point], values[reference])
+            if reference != point and reference in values
+            else None
+            for point, reference in zip(points, references, strict=True)
         ]
         compared = [NO_TEST if pair is None else paired_t(*pair) for pair in pairs]
-        raw = np.array([each.p_value for each in compared])
+        raw = np.array([comparison.p_value for comparison in compared])
         p = holm(raw if test == "paired t" else _randomised(pairs, name))
-        difference = np.array([each.difference for each in compared])
+        difference = np.array([comparison.difference for comparison in compared])
         frame[name], frame[f"{name}_p"] = difference, p
-        frame[f"{name}_effect"] = [each.effect_size for each in compared]
+        frame[f"{name}_effect"] = [comparison.effect_size for comparison in compared]
         frame[f"{name}_mark"] = np.where(p <= ALPHA, np.where(difference > 0, "▲", "▼"), "")
     return frame
 

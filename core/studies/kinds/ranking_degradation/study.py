@@ -25,11 +25,11 @@ def run(workbench: Workbench, asked: RankingDegradation) -> Generator[Progress, 
     """
     if not all(is_as_is(*pair) for pair in asked.perturbations):
         refuse(asked.rankers)
-    found = with_initial((yield from workbench.identified_all(asked.rankers)))
+    entered = with_initial((yield from workbench.identified_all(asked.rankers)))
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     study = Study(
         kind=asked.kind,
-        rankers=digests_of(found),
+        rankers=digests_of(entered),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         perturbations=asked.perturbations,
@@ -39,4 +39,4 @@ def run(workbench: Workbench, asked: RankingDegradation) -> Generator[Progress, 
         stored=conventions.stored_measures(texts),
     )
     step = measured_by([Measure.parse(text) for text in study.measured])
-    return (yield from workbench.disturbed(study, found, step))
+    return (yield from workbench.disturbed(study, entered, step))

@@ -94,17 +94,25 @@ class Plan(CellPlan):
     ) -> StudyResult | None:
         """The rows that are there, with what tells the index of each retriever at seed 0."""
         result = super().assembled(found, query_ids, facts)
-        first = {
+        at_first_seed = {
             cell.row.ranker: found[cell.digest][1]
             for cell in self.cells()
             if cell.row.draw == 0 and cell.digest in found
         }
         spreads = {
-            name: {ranker: own[name].tolist() for ranker, own in first.items() if name in own}
+            name: {
+                ranker: arrays[name].tolist()
+                for ranker, arrays in at_first_seed.items()
+                if name in arrays
+            }
             for name in (FREQUENCIES, TERMS)
         }
-        told = {name: own for name, own in spreads.items() if own}
-        return replace(result, facts={**result.facts, **told}) if result and told else result
+        index_facts = {name: by_ranker for name, by_ranker in spreads.items() if by_ranker}
+        return (
+            replace(result, facts={**result.facts, **index_facts})
+            if result and index_facts
+            else result
+        )
 
 
 def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, None, Artefact]:
@@ -120,7 +128,7 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
     """
     collection, store = indexed.collection, indexed.store
     judged = Judged.of(indexed, data, asked.queries)
-    kept = judged.places
+    places = judged.places
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     networks = tuple(named(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
@@ -129,22 +137,22 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
     )  # fmt: skip
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
-        values = np.full((len(plan.stored), len(kept)), np.nan, np.float32)
-        half, seed, entry = folds(len(kept), cell.row.draw), cell.row.draw, named(cell.row.ranker)
+        values = np.full((len(plan.stored), len(places)), np.nan, np.float32)
+        half, seed, entry = folds(len(places), cell.row.draw), cell.row.draw, named(cell.row.ranker)
         yield from entry.learning(replace(indexed, seed=seed))
         for fold in (0, 1):
-            own, other = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
-            training = tuple(kept[at] for at in other.tolist())
+            tested, fitted = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
+            training = tuple(places[at] for at in fitted.tolist())
             yield Progress(fold, 2, "folds")
             retriever = entry.made(replace(indexed, training=training, seed=seed))
-            queries = [kept[at] for at in own.tolist()]
+            queries = [places[at] for at in tested.tolist()]
             parsed = [Measure.parse(text) for text in texts]
-            values[:, own] = valued(indexed, retriever, queries, parsed)
+            values[:, tested] = valued(indexed, retriever, queries, parsed)
         arrays = {"values": values}
         if isinstance(retriever, Inverted):
             arrays[FREQUENCIES] = spread(retriever.frequencies)
             arrays[TERMS] = spread_of_terms(retriever.document_terms)
-        return {"queries": len(kept), "set_size": float(len(collection))}, arrays
+        return {"queries": len(places), "set_size": float(len(collection))}, arrays
 
     return (yield from worked(plan, judged, store, compute))
 
@@ -180,24 +188,26 @@ def valued(
     collection = indexed.collection
     texts = [collection.queries[place] for place in queries]
     retriever.search(texts[:1], DEPTH)
-    found, costs = [], np.full((len(COSTS), len(queries)), np.nan)
+    rankings, costs = [], np.full((len(COSTS), len(queries)), np.nan)
     for at, text in enumerate(texts):
         start = time.perf_counter()
         ranked = retriever.search([text], DEPTH)
         costs[0, at] = 1000 * (time.perf_counter() - start)
-        found.append(ranked.of(0))
+        rankings.append(ranked.of(0))
         costs[1, at] = len(retriever.search([text], len(collection)).documents)
     if isinstance(retriever, Inverted):
         frequencies: Any = retriever.frequencies
-        asked = retriever.dimensions(texts)
-        costs[2] = [int(frequencies[own].sum(dtype=np.int64)) for own in asked]
-        costs[3] = [len(np.unique(own)) for own in asked]
+        query_dimensions = retriever.dimensions(texts)
+        costs[2] = [
+            int(frequencies[dimensions].sum(dtype=np.int64)) for dimensions in query_dimensions
+        ]
+        costs[3] = [len(np.unique(dimensions)) for dimensions in query_dimensions]
         costs[4] = frequencies.max(initial=0)
         costs[5] = frequencies.sum(dtype=np.int64) / len(collection)
         costs[6] = (retriever.document_terms == 0).mean()
     return np.concatenate(
         [
-            measured(collection, queries, Ranked.of_queries(found), measures),
+            measured(collection, queries, Ranked.of_queries(rankings), measures),
             costs.astype(np.float32),
         ]
     )

@@ -107,12 +107,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame, lost = curves(result, measure), drops(result, measure)
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
-        for words, shown in (
+        for words, points in (
             (below(measure), regrets(result, measure)),
             (loss_in(measure), losses_of(result, measure)),
             (measure, frame),
         ):
-            of_home = shown[shown["trained_on"].isin((ANY, str(home)))]
+            of_home = points[points["trained_on"].isin((ANY, str(home)))]
             if len(of_home):
                 yield Picture("set size", (of_home, words, home))
     text = claim_sentences(frame, lost, claim(result, measure))
@@ -122,10 +122,10 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     columns = {column.key: column for column in CURVES}
     rows = (columns["ranker"], columns["trained_on"])
     for name, (column, words) in MAPS.items():
-        known = frame[frame[column].notna()]
-        if known.empty:
+        measured = frame[frame[column].notna()]
+        if measured.empty:
             continue
-        table = tables.wide(known, rows, "size", columns[column], words.format(measure))
+        table = tables.wide(measured, rows, "size", columns[column], words.format(measure))
         yield Picture("sizes", (trained, name, measure), [table]) if len(trained) else table
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield tables.Table(frame, CURVES, "Means by ranker, N0 and N1", folded=True)
@@ -147,9 +147,9 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
-    first = f"Rankers of lists are trained on {listed(trained)} candidates; " if trained else ""
+    training = f"Rankers of lists are trained on {listed(trained)} candidates; " if trained else ""
     tested = f"all are tested on {listed(recipe['sizes'])}"
-    text = f"{first}{tested} candidates, and a list with fewer documents stays as it is."
+    text = f"{training}{tested} candidates, and a list with fewer documents stays as it is."
     return f"{text[:1].upper()}{text[1:]}"
 
 
@@ -204,8 +204,8 @@ def regrets(result: StudyResult, measure: str) -> pd.DataFrame:
     """
     frame = curves(result, measure)
     best = _best(result, measure)
-    known = (frame["ranker"] != CEILING) & frame["size"].isin([*best])
-    frame = frame[known].reset_index(drop=True)
+    has_ceiling = (frame["ranker"] != CEILING) & frame["size"].isin([*best])
+    frame = frame[has_ceiling].reset_index(drop=True)
     pairs = {
         row: (best[point[2]], result.per_query(*point, measure))
         for row, point in enumerate(_points(frame))
@@ -246,18 +246,18 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
     The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
     queries' losses; see `core.studies.claims.rising`.
     """
-    ends, chosen = _ends(result), {}
+    ends, by_words = _ends(result), {}
     for name, words in ORDERED:
-        alike = [label for label in ends if _is(label, name)]
+        alike = [label for label in ends if _is_without_ordinals(label, name)]
         if not alike:
             return {}
-        chosen[words] = min(alike, key=lambda label: RankerName.of(label).base == name)
+        by_words[words] = min(alike, key=lambda label: RankerName.of(label).base == name)
     verdict = rising(
-        [(label, _loss(result, label, *ends[label], measure)) for label in chosen.values()]
+        [(label, _loss(result, label, *ends[label], measure)) for label in by_words.values()]
     )
-    trained_on, tested_on = ends[next(iter(chosen.values()))]
+    trained_on, tested_on = ends[next(iter(by_words.values()))]
     return {
-        "claim": "{} drops least, then {}, then {}".format(*chosen),
+        "claim": "{} drops least, then {}, then {}".format(*by_words),
         "verdict": verdict.word,
         "text": verdict.text,
         "trained_on": trained_on,
@@ -334,7 +334,7 @@ def _loses(drop: Any) -> str:
 def _untested(frame: pd.DataFrame) -> str:
     """Why the claim is not tested although its three rankers are there, trained on lists."""
     trained = set(frame.loc[frame["trained_on"] != ANY, "ranker"])
-    if not all(any(_is(label, name) for label in trained) for name, _ in ORDERED):
+    if not all(any(_is_without_ordinals(label, name) for label in trained) for name, _ in ORDERED):
         return ""
     sizes = listed(sorted(set(frame.loc[frame["reaching"] > 0, "size"]))) or "none"
     return (
@@ -351,20 +351,20 @@ def _candidates(frame: pd.DataFrame) -> str:
         return ""
     initial, ceiling = means[INITIAL], means[CEILING]
     sizes = reached.loc[reached["ranker"] == CEILING, "size"]
-    smallest, largest = sizes.iloc[0], sizes.iloc[-1]
-    if smallest == largest:
+    smallest, greatest = sizes.iloc[0], sizes.iloc[-1]
+    if smallest == greatest:
         return (
             f"At {smallest} candidates the best possible order reaches {ceiling[0]:.3f} "
             f"and the initial ranking {initial[0]:.3f}."
         )
     return (
-        f"From {smallest} to {largest} candidates the best possible order goes from "
+        f"From {smallest} to {greatest} candidates the best possible order goes from "
         f"{ceiling[0]:.3f} to {ceiling[-1]:.3f} and the initial ranking "
         f"from {initial[0]:.3f} to {initial[-1]:.3f}."
     )
 
 
-def _is(label: str, name: str) -> bool:
+def _is_without_ordinals(label: str, name: str) -> bool:
     """Whether a label is this ranker without ordinal embeddings (DLCM without its input order)."""
     return RankerName.of(label).base in {name, f"{name}-without-init"}
 
@@ -418,11 +418,11 @@ def queries(
     before = result.per_query(ranker, at[0], float(at[1]), measure)
     after = result.per_query(ranker, trained_on, float(size), measure)
     columns = {"order_stability": ORDER, "score_shift": SHIFT} if at == home else {}
-    more = {
+    additional = {
         column: result.per_query(ranker, trained_on, float(size), stored)
         for column, stored in columns.items()
     }
-    return at, by_query(result.query_ids, ("home", before), ("here", after), more=more)
+    return at, by_query(result.query_ids, ("home", before), ("here", after), more=additional)
 
 
 def home_of(result: StudyResult, ranker: str, trained_on: str) -> tuple[str, int]:

@@ -90,10 +90,10 @@ class Plan(CellPlan):
 
     def cells(self) -> list[Cell]:
         """All cells; what a ranker cannot score is left out."""
-        most = max((row.seeds for row in self.rows), default=0)
+        seeds = max((row.seeds for row in self.rows), default=0)
         return [
             Cell(Trial(row.label, row.family, float(size), seed), 0, self._digest(row, size, seed))
-            for seed in range(most)
+            for seed in range(seeds)
             for row in self.rows
             if seed < row.seeds
             for size in self.sizes
@@ -156,25 +156,25 @@ def planned(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
 
 
 def _rows(
-    asked: ResolvedRanker, known: Sequence[int], trained_on: Sequence[int], seeds: int
+    ranker: ResolvedRanker, tested_on: Sequence[int], trained_on: Sequence[int], seeds: int
 ) -> list[Row]:
     """The rows of one ranker: one a size that it is trained on."""
-    if asked.depth is not None and asked.depth not in known:
+    if ranker.depth is not None and ranker.depth not in tested_on:
         raise UsageError(
-            f"{asked.label} was trained on lists of {asked.depth}, which are not tested on: "
+            f"{ranker.label} was trained on lists of {ranker.depth}, which are not tested on: "
             "add the size"
         )
-    own = sorted(set(trained_on)) if asked.depth is None else [asked.depth]
-    sizes: Sequence[int | None] = [None] if asked.pointwise else own
+    train_sizes = sorted(set(trained_on)) if ranker.depth is None else [ranker.depth]
+    sizes: Sequence[int | None] = [None] if ranker.pointwise else train_sizes
     rows = [
-        Row(asked.label, asked.recipe, size, seeds if asked.stochastic else 1, asked.max_length)
+        Row(ranker.label, ranker.recipe, size, seeds if ranker.stochastic else 1, ranker.max_length)
         for size in sizes
-        if size is None or asked.max_length is None or size <= asked.max_length
+        if size is None or ranker.max_length is None or size <= ranker.max_length
     ]
     if not rows:
         raise UsageError(
-            f"{asked.label} reads ranks up to {asked.max_length}: it cannot be trained on lists of "
-            f"{own[0]}; leave it out, or name smaller sizes"
+            f"{ranker.label} reads ranks up to {ranker.max_length}: it cannot be trained on lists "
+            f"of {train_sizes[0]}; leave it out, or name smaller sizes"
         )
     return rows
 
@@ -259,9 +259,11 @@ def stabilities(
         if stop - start < 2:
             stability[0, at] = np.nan
             continue
-        here, there = (scores[start:stop].astype(np.float64) for scores in (before, after))
-        spread = here.std()
+        home_scores, other_scores = (
+            scores[start:stop].astype(np.float64) for scores in (before, after)
+        )
+        spread = home_scores.std()
         if spread:
-            change = (there - there.mean()) - (here - here.mean())
+            change = (other_scores - other_scores.mean()) - (home_scores - home_scores.mean())
             stability[1, at] = np.sqrt((change**2).mean()) / spread
     return stability

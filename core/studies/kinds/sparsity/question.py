@@ -56,9 +56,9 @@ class Sparsity(CollectionQuestion):
     def check(self, scope: Scope, *, from_outside: bool = False) -> None:
         """Refuse also a penalty that there is not, and one without a weight."""
         super().check(scope, from_outside=from_outside)
-        for one in self.penalties:
-            if one not in PENALTIES:
-                raise UnknownNameError("penalty", one, PENALTIES)
+        for penalty in self.penalties:
+            if penalty not in PENALTIES:
+                raise UnknownNameError("penalty", penalty, PENALTIES)
         if self.penalties and not self.strengths:
             raise UsageError("--strengths is empty: name at least one weight of the penalties")
 

@@ -88,8 +88,8 @@ class Attack:
 
     def part(self, chosen: Int64[np.ndarray, " chosen"]) -> "Attack":
         """The same attack on some of the lists."""
-        few = JudgedLists(self.base.dataset, self.base.lists.select(chosen))
-        return Attack(self.ranker, few, self.target, self.measure)
+        base = JudgedLists(self.base.dataset, self.base.lists.select(chosen))
+        return Attack(self.ranker, base, self.target, self.measure)
 
     def rearranged(self, order: Int64[np.ndarray, " places"]) -> CandidateLists:
         """The lists when the document at old place `order[p]` stands at place p.
@@ -118,15 +118,17 @@ class Attack:
             for index in range(PERMUTED)
         ]
         place = np.argsort(self.holders)
-        seen = examine(
+        examined = examine(
             self.ranker, self.base, [self.rearranged(order) for order in orders],
             lambda candidates: self.rearranged(place[candidates]),
         )  # fmt: skip
         theorem = theorem_of(self.ranker)
         verdict, _ = verdict_of(
-            seen, query_ids_of(self.base), None if theorem is None else theorem.plain()
+            examined, query_ids_of(self.base), None if theorem is None else theorem.plain()
         )
-        deviation = max((float(values[0].max(initial=0.0)) for values in seen.values), default=0.0)
+        deviation = max(
+            (float(values[0].max(initial=0.0)) for values in examined.values), default=0.0
+        )
         return Certificate(verdict == INVARIANT, deviation, PERMUTED * len(lists))
 
     def values(
@@ -140,10 +142,10 @@ class Attack:
         variants = [self.rearranged(order) for order in orders]
         scores = scores_of_all(self.ranker, self.base, variants)
         runs = list(zip(variants, scores, strict=True))
-        found = evaluate_many([self.measure], self.base.dataset, runs)[:, 0].astype(np.float64)
-        found = np.nan_to_num(found.reshape(len(orders), len(self.base.lists)))
-        guides = np.array([self._guide(*run) for run in runs]).reshape(found.shape)
-        return found, found + PLATEAU * guides
+        measured = evaluate_many([self.measure], self.base.dataset, runs)[:, 0].astype(np.float64)
+        measured = np.nan_to_num(measured.reshape(len(orders), len(self.base.lists)))
+        guides = np.array([self._guide(*run) for run in runs]).reshape(measured.shape)
+        return measured, measured + PLATEAU * guides
 
     def _guide(self, lists: CandidateLists, scores: np.ndarray) -> Float64[np.ndarray, " lists"]:
         owner, lengths = ragged.segment_ids(lists.offsets), np.maximum(lists.lengths, 1)
@@ -169,10 +171,10 @@ class Attack:
         rounds = most_rounds(lists.offsets, wanted)
         while True:
             try:
-                done = next(looking)
+                count = next(looking)
             except StopIteration as finished:
                 return finished.value
-            yield Progress(done, rounds, f"rounds for {self.ranker.name}")
+            yield Progress(count, rounds, f"rounds for {self.ranker.name}")
 
     def random_orders(
         self, unit: str, budget: int, draws: int, seed: int

@@ -35,12 +35,12 @@ class Searched:
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """The three flags."""
         del field
-        known = {one.name: one for one in parameters(Search)}
+        fields = {declared.name: declared for declared in parameters(Search)}
         for name in DIRECT:
-            told = f"{known[name].help} (default {known[name].default})"
-            yield Flag(name, told, choices=known[name].choices)
-        rest = ", ".join(name for name in known if name not in {*DIRECT, "budget"})
-        yield Flag("set", f"FIELD=VALUE of the search: {rest}", several=True)
+            words = f"{fields[name].help} (default {fields[name].default})"
+            yield Flag(name, words, choices=fields[name].choices)
+        remaining = ", ".join(name for name in fields if name not in {*DIRECT, "budget"})
+        yield Flag("set", f"FIELD=VALUE of the search: {remaining}", several=True)
 
     def value(self, field: Parameter, given: Given, preset: str) -> Mapping[str, Any] | None:
         """What differs from the usual search; none: nothing.
@@ -55,18 +55,22 @@ class Searched:
     def words(self, field: Parameter, value: Mapping[str, Any] | None, preset: str) -> list[str]:
         """The flags of what differs."""
         del field, preset
-        found = dict(value or {})
-        words = [word for name in DIRECT if name in found for word in (f"--{name}", found[name])]
-        rest = [f"{name}={text_of(one)}" for name, one in found.items() if name not in DIRECT]
-        return [*words, *(["--set", *rest] if rest else [])]
+        changes = dict(value or {})
+        words = [
+            word for name in DIRECT if name in changes for word in (f"--{name}", changes[name])
+        ]
+        remaining = [
+            f"{name}={text_of(setting)}" for name, setting in changes.items() if name not in DIRECT
+        ]
+        return [*words, *(["--set", *remaining] if remaining else [])]
 
 
 def changed(search: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a search differs from its defaults, the budget aside, which others say."""
-    usual = asdict(Search())
-    found = {name: value for name, value in search.items() if value != usual.get(name)}
-    found.pop("budget", None)
-    return found or None
+    defaults = asdict(Search())
+    changes = {name: value for name, value in search.items() if value != defaults.get(name)}
+    changes.pop("budget", None)
+    return changes or None
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ class WorstCase(Question):
     def refuse(self, scope: Scope) -> None:
         """Refuse fields that a search has not."""
         del scope
-        known = [field.name for field in parameters(Search)]
+        fields = [field.name for field in parameters(Search)]
         for name in self.search or {}:
-            if name not in known:
-                raise UnknownNameError("field of the search", name, known)
+            if name not in fields:
+                raise UnknownNameError("field of the search", name, fields)

@@ -74,9 +74,9 @@ def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     search = recipe["search"]
     budgets = listed(recipe["budgets"])
-    shown = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
+    order = "the order shown" if recipe["target"] == "shown" else "the initial ranking"
     return (
-        f"The order that hurts most within {budgets} {search['unit']} of {shown} is looked for "
+        f"The order that hurts most within {budgets} {search['unit']} of {order} is looked for "
         f"by {search['method']} search, and compared with "
         f"{counted(recipe['draws'], 'random order')} of the same budget (seed {recipe['seed']}); "
         "a ranker that is invariant is certified with 0."
@@ -148,8 +148,8 @@ def queries(result: StudyResult, ranker: str, budget: int) -> pd.DataFrame:
     as_is, random, worst = (
         result.per_query(ranker, family, level, measure) for family, level in points
     )
-    found = by_query(result.query_ids, ("as_is", as_is), ("worst", worst), more={"random": random})
-    return found[["query", "as_is", "random", "worst", "change"]]
+    frame = by_query(result.query_ids, ("as_is", as_is), ("worst", worst), more={"random": random})
+    return frame[["query", "as_is", "random", "worst", "change"]]
 
 
 def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
@@ -162,11 +162,11 @@ def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
     """
     table = table[table["worst"].notna()]
     trained = table[table["ranker"] != INITIAL]
-    own = table if trained.empty else trained
-    if own.empty:
+    compared = table if trained.empty else trained
+    if compared.empty:
         return ""
-    budget = int(own["budget"].max())
-    rows: list[Any] = own[own["budget"] == budget].to_dict("records")
+    budget = int(compared["budget"].max())
+    rows: list[Any] = compared[compared["budget"] == budget].to_dict("records")
     certified = [str(row["ranker"]) for row in rows if row["certified"]]
     hurt = sorted(
         (row for row in rows if not row["certified"]), key=lambda row: -row["worst_damage"]

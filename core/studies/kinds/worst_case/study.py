@@ -102,9 +102,9 @@ class Plan(Described):
             whole = [found[digest] for digest in digests if digest in found]
             if len(whole) < len(digests):
                 continue
-            first, seconds = whole[0][0], sum(noted["seconds"] for noted, _ in whole)
+            first_facts, seconds = whole[0][0], sum(noted["seconds"] for noted, _ in whole)
             proofs[row.ranker] = {
-                name: first[name] for name in ("proven", "deviation", "permutations")
+                name: first_facts[name] for name in ("proven", "deviation", "permutations")
             }
             if row.family != RANDOM:
                 evaluated = sum(noted["evaluated"] for noted, _ in whole)
@@ -115,20 +115,20 @@ class Plan(Described):
             )
             for at, level in enumerate((0, *self.budgets)):
                 for draw in range(1 if level == 0 else cube.shape[1]):
-                    left = float(tau[at, draw].mean(dtype=np.float64))
+                    mean_tau = float(tau[at, draw].mean(dtype=np.float64))
                     rows.append(
                         {
                             "ranker": row.ranker, "family": row.family, "level": float(level),
-                            "draw": draw, "tau": left, "set_size": facts["set_size"],
+                            "draw": draw, "tau": mean_tau, "set_size": facts["set_size"],
                             "seconds": seconds / len(cube),
                         }
                     )  # fmt: skip
                     values.append(cube[at, draw][None])
         if not rows:
             return None
-        more = dict(facts) | {"certificates": proofs, "effort": effort}
+        all_facts = dict(facts) | {"certificates": proofs, "effort": effort}
         cube = np.stack(values).astype(np.float32)
-        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), more)
+        return StudyResult(self.recipe(), pd.DataFrame(rows), cube, tuple(query_ids), all_facts)
 
     def _digest(self, ranker: str, family: str, part: int) -> str:
         facts = {
@@ -153,8 +153,8 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         NotAskedAgainError: scores in a file.
     """
     refuse(asked.rankers)
-    found = yield from workbench.identified_all(asked.rankers)
-    entered = with_initial(found)
+    identified = yield from workbench.identified_all(asked.rankers)
+    entered = with_initial(identified)
     rising, (measure,) = tuple(sorted(set(asked.budgets))), asked.measures
     plan = Plan(
         rankers=digests_of(entered),
@@ -169,7 +169,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         queries=asked.queries,
     )
     rankers = Opened(entered)
-    base, records = workbench.test_lists(plan.queries), workbench.records(found)
+    base, records = workbench.test_lists(plan.queries), workbench.records(identified)
     ids = query_ids_of(base)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
@@ -179,11 +179,11 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
             for label, ranker in rankers.items()
         }
         order = plan.cells(len(ids))
-        done = yield from cells.run_cells(
+        results = yield from cells.run_cells(
             order, records, lambda cell: computed(attacks[cell.row.ranker], plan, cell)
         )
-        result = plan.assembled(done, ids, facts)
-        return result and replace(result, files={ORDERS: _orders(order, done)})
+        result = plan.assembled(results, ids, facts)
+        return result and replace(result, files={ORDERS: _orders(order, results)})
 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
@@ -215,8 +215,8 @@ def check_query(workbench: Workbench, query: str) -> int:
     """
     ids = query_ids_of(workbench.prepared.test)
     if query not in ids:
-        some = ", ".join(ids[:3])
-        raise ParameterError("query", query, f"one of the {len(ids)} test queries ({some}, …)")
+        examples = ", ".join(ids[:3])
+        raise ParameterError("query", query, f"one of the {len(ids)} test queries ({examples}, …)")
     return ids.index(query)
 
 
@@ -229,64 +229,64 @@ def worst_orders(artefact: Artefact, ranker: str) -> np.ndarray:
     return load_file(artefact.path / ORDERS)[ranker]
 
 
-def _orders(work: Sequence[Cell], done: Mapping[str, Found]) -> dict[str, np.ndarray]:
+def _orders(work: Sequence[Cell], results: Mapping[str, Found]) -> dict[str, np.ndarray]:
     """The worst orders by ranker, the parts' places made those of all lists."""
-    found: dict[str, list[np.ndarray]] = {}
+    by_ranker: dict[str, list[np.ndarray]] = {}
     for cell in work:
         if cell.row.family != RANDOM:
-            parts = found.setdefault(cell.row.ranker, [])
+            parts = by_ranker.setdefault(cell.row.ranker, [])
             before = sum(part.shape[1] for part in parts)
-            parts.append(done[cell.digest][1]["orders"] + np.int32(before))
-    return {label: np.concatenate(parts, axis=1) for label, parts in found.items()}
+            parts.append(results[cell.digest][1]["orders"] + np.int32(before))
+    return {label: np.concatenate(parts, axis=1) for label, parts in by_ranker.items()}
 
 
 def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
     """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found."""
     count = len(attack.base.lists)
-    few = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
+    part = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
     proof = attack.certificate
-    facts: dict[str, Any] = {"queries": len(few.base.lists), **asdict(proof), "evaluated": 0}
-    same = np.arange(int(few.base.lists.offsets[-1]))[None]
-    as_is = few.values(same)[0]
+    facts: dict[str, Any] = {"queries": len(part.base.lists), **asdict(proof), "evaluated": 0}
+    identity = np.arange(int(part.base.lists.offsets[-1]))[None]
+    as_is = part.values(identity)[0]
     if cell.row.family == RANDOM:
-        return facts, _random(few, plan, cell, as_is, proven=proof.proven)
+        return facts, _random(part, plan, cell, as_is, proven=proof.proven)
     if proof.proven:
         values = np.repeat(as_is, len(plan.budgets) + 1, axis=0)
-        orders = np.repeat(same, len(plan.budgets) + 1, axis=0)
+        orders = np.repeat(identity, len(plan.budgets) + 1, axis=0)
     else:
-        worst = yield from few.worst(plan.search, plan.seed + cell.part)
-        values, orders = _with_random(few, plan, cell, worst)
+        worst = yield from part.worst(plan.search, plan.seed + cell.part)
+        values, orders = _with_random(part, plan, cell, worst)
         facts["evaluated"] = worst.evaluated
     return facts, {
         "values": values[:, None].astype(np.float32),
-        "tau": _tau(orders, few.base.lists.offsets)[:, None].astype(np.float32),
+        "tau": _tau(orders, part.base.lists.offsets)[:, None].astype(np.float32),
         "orders": orders.astype(np.int32),
     }
 
 
 def _random(
-    few: Attack, plan: Plan, cell: Cell, as_is: Float64[np.ndarray, "one lists"], *, proven: bool
+    part: Attack, plan: Plan, cell: Cell, as_is: Float64[np.ndarray, "one lists"], *, proven: bool
 ) -> dict[str, np.ndarray]:
     """Random orders of every budget; scored, unless it is proven that they change nothing."""
     values, taus = [np.repeat(as_is, plan.draws, axis=0)], [np.ones((plan.draws, as_is.shape[1]))]
     for budget in plan.budgets:
-        orders = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
-        values.append(values[0] if proven else few.values(orders)[0])
-        taus.append(_tau(orders, few.base.lists.offsets))
+        orders = part.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
+        values.append(values[0] if proven else part.values(orders)[0])
+        taus.append(_tau(orders, part.base.lists.offsets))
     arrays = {"values": values, "tau": taus}
     return {name: np.stack(array).astype(np.float32) for name, array in arrays.items()}
 
 
 def _with_random(
-    few: Attack, plan: Plan, cell: Cell, worst: Worst
+    part: Attack, plan: Plan, cell: Cell, worst: Worst
 ) -> tuple[Float64[np.ndarray, "budgets lists"], Int64[np.ndarray, "budgets places"]]:
     """The worst orders of the budgets, random ones among them where they are worse than found."""
     steps = np.minimum([0, *plan.budgets], len(worst.values) - 1)
     values, orders = worst.values[steps], worst.orders[steps]
-    owner = ragged.segment_ids(few.base.lists.offsets)
+    owner = ragged.segment_ids(part.base.lists.offsets)
     for at, budget in enumerate(plan.budgets, start=1):
-        drawn = few.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
-        tried = zip([values[at - 1], *few.values(drawn)[0]], [orders[at - 1], *drawn], strict=True)
+        drawn = part.random_orders(plan.search.unit, budget, plan.draws, plan.seed + cell.part)
+        tried = zip([values[at - 1], *part.values(drawn)[0]], [orders[at - 1], *drawn], strict=True)
         for value, order in tried:
             better = value < values[at]
             values[at] = np.where(better, value, values[at])

@@ -319,9 +319,9 @@ def test_three_differences_are_named_and_the_others_counted():
     change, p = [0.1, -0.4, 0.2, 0.3, 0.9], [0.01, 0.01, 0.01, 0.05, 0.06]
     frame = pd.DataFrame({"variant": names, "change": change, "change_p": p})
     four = "4 of 5 single differences change it: b (−0.400), d (+0.300), c (+0.200) and 1 more."
-    assert sections._moved(frame, "change", "it") == four
+    assert sections._significant_changes(frame, "change", "it") == four
     three = "3 of 4 single differences change it: b (−0.400), d (+0.300), c (+0.200)."
-    assert sections._moved(frame[1:], "change", "it") == three
+    assert sections._significant_changes(frame[1:], "change", "it") == three
 
 
 def test_an_undefined_convention_is_said(result):

@@ -167,6 +167,6 @@ def test_families_that_change_documents_make_no_card(workbench):
 )
 def test_where_a_ranker_falls_below_is_said_in_the_familys_unit(family, crossing, said):
     row = {"below_initial": 2.0, "below_initial_crossing": crossing}
-    found = card_table._below(row, family)
+    found = card_table._breakdown_level(row, family)
     assert found.startswith("from level 2 on (")
     assert found.endswith(said)

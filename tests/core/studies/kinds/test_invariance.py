@@ -143,7 +143,7 @@ def test_verdicts_are_by_list_and_name_their_queries():
 def test_tied_and_equal_documents_are_counted_list_by_list():
     judged = lists_of([3, 1, 0, 4])
     scores = np.array([1.0, 2.0, 2.0, 2.0, 7.0, 7.0, 5.0, 7.0])
-    seen = examination._covered(judged.lists, examination.kinds_of(judged), scores)
+    seen = examination._coverage(judged.lists, examination.kinds_of(judged), scores)
     assert seen["tied_documents"] == 2 + 3
     assert seen["equal_documents"] == 2
     assert (seen["longest"], seen["middle_length"], seen["singles"]) == (4, 2.0, 2)

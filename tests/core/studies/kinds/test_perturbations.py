@@ -302,7 +302,7 @@ def test_facts_are_those_of_the_lists_and_the_rankers(small, result):
 def test_levels_that_some_lists_do_not_reach_are_told_with_their_number(judged):
     pairs = [("remove-top", level) for level in (0.0, 1.0, 7.0, 8.0, 40.0)]
     of_each = {"1": 5, "7": 4, "8": 3, "40": 0}
-    assert study._reached(judged, [("cut", 0.5), *pairs]) == {"remove-top": of_each}
+    assert study._lists_reaching(judged, [("cut", 0.5), *pairs]) == {"remove-top": of_each}
 
 
 def test_the_lists_as_they_are_stand_in_every_study(small, result):
