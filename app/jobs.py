@@ -166,7 +166,7 @@ def name(job: Job) -> str:
     if job.kind == "train":
         return f"Train {recipe(job)} on {given['data']}"
     if job.kind == "ingest":
-        return f"Read {given['name']}"
+        return f"Import {given['name']}"
     if kind := {"library-import": "Import", "library-export": "Export"}.get(job.kind):
         return f"{kind} {given.get('name', 'from the library')}"
     if job.kind == "runs":

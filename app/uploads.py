@@ -19,6 +19,7 @@ from typing import Any
 from shuffleproof.core import jobs
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.letor import read as letor
+from shuffleproof.core.data.letor.start import beyond_squares
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job
@@ -151,6 +152,13 @@ class Draft:
         except DataError as error:
             return str(error)
         return ""
+
+    def doubt(self, file: Spooled) -> str:
+        """What in the first lines can be read and yet spoils a study; empty: nothing."""
+        try:
+            return "" if is_group(file.name) else beyond_squares(self.path(file), file.name)
+        except DataError:
+            return ""  # `fault` names it
 
     def path(self, file: Spooled) -> Path:
         """Where a file of the draft lies."""

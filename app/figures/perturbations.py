@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
     INK,
+    NAMES,
     PALE_GAIN_LOSS,
     beside,
     end_labels,
@@ -97,12 +98,12 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
     ]  # fmt: skip
     written(figure, headings)
     names = end_labels([_short(name, 24) for name in rankers])
-    top = beside(names, 7.5, 16)
-    laid_out(figure, height=ROW * len(rows) + top + FRAME, hovermode="closest", showlegend=False)
+    height = ROW * len(rows) + beside(names, 7.5, 16) + FRAME
+    laid_out(figure, height=height, hovermode="closest", showlegend=False)
     xaxes(figure,
         tickvals=list(range(len(rankers))), ticktext=names, side="top", fixedrange=True,
         range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
-        autotickangles=ANGLES,
+        autotickangles=ANGLES, **NAMES,
     )  # fmt: skip
     attacks = [family for _, family in rows if attacked(family)]
     targets = display_names(map(attacked, attacks))
@@ -114,7 +115,7 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         ticktext=texts,
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
-    put(figure.layout, margin={"t": top, "b": 12, "l": beside(texts, 6.5), "r": 8})
+    put(figure.layout, margin={"t": 8, "b": 12, "l": beside(texts, 6.5), "r": 8})
 
 
 def _dashes(

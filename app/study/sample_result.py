@@ -1,5 +1,7 @@
 """What a study found on the sample, greyed, where there is none of one's own data yet."""
 
+from collections.abc import Callable
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -34,10 +36,14 @@ def picture(result: StudyResult) -> Picture | None:
     return next((section.complete for section in sections if isinstance(section, Picture)), None)
 
 
-def beside(kind: str) -> DeltaGenerator:
+def beside(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaGenerator:
     """Draw the sample's result of a kind; the place beside it.
 
     Where there is none, or the sample itself is in use, the place is all of the page.
+
+    Args:
+        kind: of study.
+        instead: draws what stands for the picture of a kind that has none.
     """
     artefact = None if state.data() == SAMPLE else shipped(kind)
     if artefact is None:
@@ -48,7 +54,10 @@ def beside(kind: str) -> DeltaGenerator:
         st.markdown(":gray-badge[Example: the result on the sample. Yours will stand here.]")
         parts.headline(opened.computed(key, headline))
         shown = opened.computed(key, picture)
-    if shown is not None:
+    if shown is None:
+        with left:
+            instead()
+    else:
         figure, alt = pictures.drawn(shown)
         chart(figure, alt, "example", place=left.container(key="of_the_sample"), config=STILL)
     return right

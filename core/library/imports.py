@@ -31,7 +31,7 @@ from shuffleproof.core.words import counted
 
 REMEDY = "Ask who exported it for another export."
 NO_DATA = (
-    "Read that data set in first (`shuffleproof ingest`), or export the entry together with it."
+    "Import that data set first (`shuffleproof ingest`), or export the entry together with it."
 )
 
 AT_ONCE = 16

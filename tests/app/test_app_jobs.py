@@ -277,7 +277,7 @@ def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
 @pytest.mark.parametrize(
     ("kind", "given", "name"),
     [
-        ("ingest", {"upload": "u", "name": "mine"}, "Read mine"),
+        ("ingest", {"upload": "u", "name": "mine"}, "Import mine"),
         (
             "initial-ranking",
             {"data": "d", "rankers": ["a", "b"]},

@@ -130,6 +130,8 @@ def _sorted_file(file: Spooled) -> bool:
     fault = held.fault(file, missing) if held else ""
     if fault:
         parts.long_error(fault)
+    if held and (doubt := held.doubt(file)):
+        st.warning(refusal(doubt))
     return bool(fault)
 
 
@@ -144,12 +146,13 @@ def _moved(file: Spooled) -> None:
 
 
 def _reading(how: tuple[str, ...]) -> Reading:
-    with st.expander("How it is read", expanded=how == (WHOLE,)):
+    split = how == (WHOLE,)
+    with st.expander("Missing values and split" if split else "Missing values", expanded=split):
         missing = st.selectbox(
             "NULL and NaN cells", list(POLICIES), format_func=POLICIES.__getitem__,
             key="upload missing", persist_state="session",
         )  # fmt: skip
-        if how != (WHOLE,):
+        if not split:
             return Reading(missing)
         columns = st.columns(3)
         train = columns[0].number_input(

@@ -27,7 +27,7 @@ from shuffleproof.app.figures.invariance import scatter
 from shuffleproof.app.plain import told
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List
-from shuffleproof.app.study import cards, parts, sample_result, shown_list
+from shuffleproof.app.study import cards, demonstration, parts, sample_result, shown_list
 from shuffleproof.app.study.picture import drawn
 from shuffleproof.app.study.shown_list import Shown
 from shuffleproof.app.views.invariance import certificates
@@ -110,7 +110,7 @@ def _answered() -> None:
 
 
 def _nothing_trained(data: str) -> None:
-    with sample_result.beside("invariance"):
+    with sample_result.beside("invariance", demonstration.draw):
         parts.not_yet(
             f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
             "Train two of them, say DLCM and SetRank, and this page compares them. By command:",

@@ -22,7 +22,7 @@ from shuffleproof.core.rankers.name import RankerName, named
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.studies import tuning
 from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
-from shuffleproof.core.words import counted, duration, number
+from shuffleproof.core.words import counted, duration, listed, number
 
 QUESTION = "Which settings of this ranker are best here, and how many were tried?"
 CONVENTION = Measure("NDCG", 10).convention()
@@ -260,7 +260,7 @@ def _range(ends: Sequence[Any]) -> str:
 
 def _cost(data: str, base: RankerName, limit: str, most: int, first: Sequence[str]) -> str:
     """What comes first, and how long it takes here."""
-    words = f"{', '.join(first)} first, so that the result is never worse on validation. "
+    words = f"{listed(first).capitalize()} come first: the result is never worse on validation. "
     fitting = training.fitting(data)
     plan = training.planned(fitting, training.usual_lists(data), base.base, base.preset, {})
     low, high = plan.cost.low, plan.cost.high
