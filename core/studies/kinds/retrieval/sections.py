@@ -33,7 +33,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Column, Table
-from shuffleproof.core.words import counted, listed, number, p_value, signed
+from shuffleproof.core.words import counted, listed, number, p_value, percent, signed
 
 ALPHA = 0.05
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -46,7 +46,7 @@ GATES = (
     Column("empty_share", "Empty", tables.SHARE, "Queries or documents, the larger; below 1 %."),
     Column("nonzeros_document", "Terms a document", ".1f", "Dimensions that are not zero."),
     Column("nonzeros_query", "Terms a query", ".1f", "Dimensions that are not zero."),
-    Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It reads or matches too much."),
+    Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It fails a gate."),
     Column("failed", "Why not sparse", tables.TEXT, "The gates that it does not pass."),
 )
 TERM_COLUMNS = (
@@ -247,7 +247,7 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
 
 
 def disguised(result: StudyResult) -> list[str]:
-    """The learnt sparse retrievers that pass a gate."""
+    """The learnt sparse retrievers that fail a gate."""
     found = gates(result)
     dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
     return [name for name in map(str, dense) if is_sparse(name)]
@@ -302,10 +302,19 @@ def effectiveness(result: StudyResult) -> Table:
 
 
 def findings(result: StudyResult) -> list[str]:
-    """What the numbers amount to; what is dense in disguise first."""
-    told = gates(result)
+    """What the numbers amount to; the gates of learnt indexes first."""
+    told, dense = gates(result), disguised(result)
     failed = dict(zip(told["retriever"], told["failed"], strict=True))
-    said = [f"{label(name)} is dense in disguise: {failed[name]}." for name in disguised(result)]
+    said = [f"{label(name)} is dense in disguise: {failed[name]}." for name in dense]
+    said += [
+        f"{label(row['retriever'])} is sparse by all gates: a query reads "
+        f"{row['postings_per_query_over_n']:.2f} postings a document and matches "
+        f"{percent(row['matched_share'])} of the documents; the commonest dimension is in "
+        f"{percent(row['largest_document_frequency'])}, and {percent(row['empty_share'], 1)} of "
+        "the texts are empty."
+        for row in told.to_dict("records")
+        if is_sparse(row["retriever"]) and row["retriever"] not in dense
+    ]
     tested = comparisons(result)
     for measure in result.measures:
         found = summary(result)

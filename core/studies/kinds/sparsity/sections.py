@@ -118,7 +118,11 @@ def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; what is dense in disguise first."""
     told = gates(result)
     dense = told[told["dense_in_disguise"].astype(bool)]
-    said = [f"{len(dense)} of {len(told)} indexes are dense in disguise."] if len(dense) else []
+    said = (
+        [f"{len(dense)} of {len(told)} indexes fail a gate: dense in disguise."]
+        if len(dense)
+        else []
+    )
     for measure in result.measures:
         sparse = _sparse(result, measure)
         for way in dict.fromkeys(told["way"]):
