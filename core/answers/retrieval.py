@@ -44,7 +44,7 @@ def found(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         `documents`, places by rank; `why`, of each of the first ten the dimensions that add most:
-        `terms` of the collection that are strongest in it, and its `share` of the score.
+        `terms` of the collection that bring most to it, and its `share` of the score.
     """
     retriever = _made(item["store"], item["collection"], item["retriever"])
     documents = retriever.search([item["text"]], item["k"]).of(0)[0].tolist()

@@ -184,9 +184,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
         said = f"It reorders the first {depth} documents of query likelihood."
         return Answer(answer, f"{said}\n\n{table(head | facts['last'])}")
     dense, failed = facts["gates"]["dense_in_disguise"], "; ".join(facts["failed"])
-    said = f"Dense in disguise: {failed}." if dense else "Sparse by the gates of postings."
-    if failed and not dense:
-        said += f" A gate fails: {failed}."
+    said = f"Dense in disguise: {failed}." if dense else "Sparse by all gates."
     return Answer(answer, f"{said}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 

@@ -81,9 +81,9 @@ class File:
                 yield number, line.removesuffix("\r")
 
     def first(self) -> str:
-        """Its first line that is not blank; empty where there is none, or no text in it."""
+        """Its first line that is not blank, with a tab at its end; empty: none, or no text."""
         try:
-            return next((line.strip() for _, line in self.lines() if line.strip()), "")
+            return next((one.lstrip().rstrip(" ") for _, one in self.lines() if one.strip()), "")
         except LetorError:
             raise
         except DataError:  # no text: neither documents nor queries
@@ -125,6 +125,7 @@ def _members(path: Path, stack: ExitStack) -> list[File]:
         archive = stack.enter_context(tarfile.open(path))  # noqa: SIM115 (so it is)
         members = [member for member in archive.getmembers() if member.isfile()]
     except (tarfile.TarError, OSError, EOFError) as error:
+        why = str(error).partition(":\n")[0]  # not what each way of unpacking met
         remedy = "Fetch it again or unpack it elsewhere."
-        raise DataError(str(path), f"a damaged archive ({error})", remedy) from error
+        raise DataError(str(path), f"a damaged archive ({why})", remedy) from error
     return [File(path, archive, member) for member in members]

@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from shuffleproof.core.errors import DataError, LetorError, quoted
 from shuffleproof.core.numerals import whole
@@ -28,7 +28,8 @@ CITATIONS = re.compile(r"\d+\t\d+\t\d+$")
 ID_NAMES = ("_id", "id", "docid", "doc_id", "docno", "qid", "query_id")
 TEXT_NAMES = ("text", "contents", "body", "abstract", "query", "segment", "passage")
 NO_DOCUMENT = "Leave the line out, or give it what the format wants."
-JUDGED = "A line reads: query 0 document grade (TREC), or query, document, grade (BEIR: with tabs)."
+JUDGED = "A line reads: query 0 document grade, or query document grade; a grade is a whole number."
+JUDGED_BY_TABS = "A line reads: query, tab, document, tab, grade; a grade is a whole number."
 DIGITS = re.compile(r"\d+")
 
 
@@ -83,9 +84,11 @@ def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tup
     forms = [form] if form else list(FORMATS)
     whole_ones = [name for name in forms if {"documents", "queries"} <= _roles(kinds[name])]
     if not whole_ones:
-        for file in files:
-            if file.role and not file.first():
-                next(file.lines(), None)  # what cannot be read says why
+        known = _roles(file for name in FORMATS for file in kinds[name])
+        named = any(file.role == "queries" for file in files)
+        for file in kinds.get("", ()):
+            if file.role not in known and (named or not file.first()):
+                _refuse(file)
         seen = ", ".join(sorted(file.name for file in files)[:8]) or "nothing"
         remedy = (
             "Wanted: a file of documents and one of queries (its name holds `quer`, `qry` or "
@@ -106,6 +109,21 @@ def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tup
         notes.append(f"Several files of judgments ({names}); read: {test[0].name}.")
         judged = test[:1]
     return Files(chosen, parts["documents"], parts["queries"], judged), tuple(notes)
+
+
+def _refuse(file: File) -> NoReturn:
+    """Say why a file is none of documents or queries.
+
+    Raises:
+        LetorError: its first line is of no format that is known.
+        DataError: it is empty, or what cannot be read says why.
+    """
+    for number, line in file.lines():
+        if line.strip():
+            wanted = "`.I 1`, `<DOC>` or `<top>`, a JSON object, or an id, a tab and a text"
+            found_ = "neither documents nor queries of a format that is known"
+            raise LetorError(str(file), number, line, found_, f"Begin it with {wanted}.")
+    raise DataError(str(file), "an empty file", "Put documents or queries into it, or remove it.")
 
 
 def _roles(files: Iterable[File]) -> set[str]:
@@ -351,6 +369,7 @@ def judgments(file: File) -> Iterator[Judgment]:
 
 
 def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgment:
+    remedy = JUDGED_BY_TABS if "\t" in line and len(columns) < 4 else JUDGED
     if len(columns) == 3:
         query, document, grade = columns
     elif len(columns) == 4 and columns[1] in {"0", "Q0"}:
@@ -359,12 +378,12 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
         query, document, grade = *columns[:2], "1"
     else:
         told = f"{counted(len(columns), 'column')} where 3 or 4 are due"
-        raise LetorError(str(file), number, line, told, JUDGED)
+        raise LetorError(str(file), number, line, told, remedy)
     try:
         value = whole(grade)
     except ValueError as error:
         told = f"{quoted(grade)} where a whole number is due"
-        raise LetorError(str(file), number, line, told, JUDGED) from error
+        raise LetorError(str(file), number, line, told, remedy) from error
     return Judgment(query, document, value, number)
 
 

@@ -366,15 +366,19 @@ class Latent:
         return Ranked.of_queries([(one[::-1][:k], scores[::-1][:k]) for one, scores in own])
 
     def terms_of(self, dimension: int, count: int = 3) -> list[str]:
-        """The terms of the vocabulary that alone are strongest in a dimension, those in it at all.
+        """The terms that bring most to a dimension over the collection, those in it at all.
+
+        That is a term's own value times the documents that have it: by the value alone, words of a
+        single document would stand for every dimension.
 
         Args:
             dimension: which.
             count: terms at most; of the `MOST_TERMS` commonest ones.
         """
         column = self._of_terms[:, [dimension]].tocoo()
-        order = np.lexsort((column.coords[0], -column.data))[:count]
-        places = self._common[column.coords[0][order]]
+        places = self._common[column.coords[0]]
+        brought = column.data * self.tokens.document_frequency[places]
+        places = places[np.lexsort((column.coords[0], -brought))[:count]]
         return [self.tokens.terms[place] for place in places.tolist()]
 
     @cached_property
@@ -426,11 +430,21 @@ class LatentFeedback:
     def __init__(self, latent: Latent, recipe: FeedbackRecipe | None = None) -> None:
         """Keep what finds the first documents."""
         self._latent, self._recipe = latent, recipe or FeedbackRecipe()
+        self.frequencies, self.document_terms = latent.frequencies, latent.document_terms
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, by its vector and that of the first documents."""
+        return self._latent.of_vectors(self._mixed(self._latent.vectors(query_texts)), k)
+
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The dimensions of each query, read first, and those of its mixed vector."""
+        first = self._latent.vectors(query_texts)
+        every = [np.split(one.dimensions, one.offsets[1:-1]) for one in (first, self._mixed(first))]
+        return [np.append(*both) for both in zip(*every, strict=True)]
+
+    def _mixed(self, vectors: SparseVectors) -> SparseVectors:
+        """Vectors of queries, with those of the documents that each finds first."""
         latent, recipe = self._latent, self._recipe
-        vectors = latent.vectors(query_texts)
         first = latent.of_vectors(vectors, recipe.documents)
         asked, known = vectors.matrix, latent.index.vectors.matrix
         rows = []
@@ -442,8 +456,7 @@ class LatentFeedback:
                 new = _shares(pruned(csr_array(weights @ known[documents]), recipe.terms))
                 own = csr_array(recipe.original * own + (1 - recipe.original) * new)
             rows.append(own)
-        mixed = vstack(rows, format="csr") if rows else asked
-        return latent.of_vectors(SparseVectors.of(mixed), k)
+        return SparseVectors.of(vstack(rows, format="csr") if rows else asked)
 
 
 def _shares(row: csr_array) -> csr_array:

@@ -72,7 +72,32 @@ class FeedbackRecipe:
         check(self)
 
 
-class Bm25:
+class _OverWords:
+    """What searches an index of words, and so reads postings.
+
+    Attributes:
+        index: of words.
+    """
+
+    index: WordIndex
+
+    @property
+    def frequencies(self) -> Int32[np.ndarray, " terms"]:
+        """In how many documents each term occurs."""
+        return self.index.tokens.document_frequency
+
+    @property
+    def document_terms(self) -> Int64[np.ndarray, " documents"]:
+        """How many terms each document has, each counted once."""
+        return self.index.document_terms
+
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The terms of each query."""
+        asked = self.index.tokens.encode(query_texts)
+        return [asked.of(query) for query in range(len(asked))]
+
+
+class Bm25(_OverWords):
     """Σ idf(t) · tf / (tf + k1 (1 − b + b · length / mean length)), idf = ln(1 + (N − df + ½)/(df + ½))."""  # noqa: E501 (a formula)
 
     def __init__(self, index: WordIndex, recipe: Bm25Recipe | None = None) -> None:
@@ -84,31 +109,16 @@ class Bm25:
         of_length = 1 - recipe.b + recipe.b * lengths / max(float(lengths.mean()), 1e-12)
         tf = index.counts.astype(np.float64)
         saturated = tf / (tf + recipe.k1 * of_length[index.documents])
-        self._index = index
+        self.index = index
         self._values = (idf[index.terms] * saturated).astype(np.float32)
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self._index.tokens.encode(query_texts).in_order
-        return searched(self._index, self._values, asked.tokens, asked.offsets, k)
-
-    @property
-    def frequencies(self) -> Int32[np.ndarray, " terms"]:
-        """In how many documents each term occurs."""
-        return self._index.tokens.document_frequency
-
-    @property
-    def document_terms(self) -> Int64[np.ndarray, " documents"]:
-        """How many terms each document has, each counted once."""
-        return self._index.document_terms
-
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
-        """The terms of each query."""
-        asked = self._index.tokens.encode(query_texts)
-        return [asked.of(query) for query in range(len(asked))]
+        asked = self.index.tokens.encode(query_texts).in_order
+        return searched(self.index, self._values, asked.tokens, asked.offsets, k)
 
 
-class QueryLikelihood:
+class QueryLikelihood(_OverWords):
     """Σ ln((tf + μ p(t)) / (length + μ)), p(t) the term's share of the collection.
 
     Words that the collection lacks are left out.
@@ -128,21 +138,6 @@ class QueryLikelihood:
         asked = self.index.tokens.encode(query_texts).in_order
         return self.weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
 
-    @property
-    def frequencies(self) -> Int32[np.ndarray, " terms"]:
-        """In how many documents each term occurs."""
-        return self.index.tokens.document_frequency
-
-    @property
-    def document_terms(self) -> Int64[np.ndarray, " documents"]:
-        """How many terms each document has, each counted once."""
-        return self.index.document_terms
-
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
-        """The terms of each query."""
-        asked = self.index.tokens.encode(query_texts)
-        return [asked.of(query) for query in range(len(asked))]
-
     def weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
     ) -> Ranked:
@@ -158,20 +153,26 @@ class QueryLikelihood:
         return replace(found, scores=(found.scores + shift).astype(np.float32))
 
 
-class SequentialDependence:
+class SequentialDependence(_OverWords):
     """Query likelihood of terms, of neighbours in order, and of neighbours within a window."""
 
     def __init__(self, words: QueryLikelihood, recipe: DependenceRecipe | None = None) -> None:
         """Keep the likelihood of words."""
         self._words, self._recipe = words, recipe or DependenceRecipe()
+        self.index = words.index
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self._words.index.tokens.encode(query_texts)
+        asked = self.index.tokens.encode(query_texts)
         return Ranked.of_queries([self._one(asked.of(query), k) for query in range(len(asked))])
 
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The terms of each query, and those of every two neighbours again for each window."""
+        every = super().dimensions(query_texts)
+        return [np.concatenate([own, *2 * [own[:-1], own[1:]]]) for own in every]
+
     def _one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        index, recipe, mu = self._words.index, self._recipe, self._words.mu
+        index, recipe, mu = self.index, self._recipe, self._words.mu
         documents, values, weights, constant = [], [], [], 0.0
         for term in terms.tolist():
             own = slice(index.starts[term], index.starts[term + 1])
@@ -201,24 +202,35 @@ class SequentialDependence:
         return ranked.documents, (ranked.scores + constant).astype(np.float32)
 
 
-class RelevanceFeedback:
+class RelevanceFeedback(_OverWords):
     """RM3: the query, and the terms of what query likelihood finds for it, weighed by its share."""
 
     def __init__(self, words: QueryLikelihood, recipe: FeedbackRecipe | None = None) -> None:
         """Keep the likelihood of words."""
         self._words, self._recipe = words, recipe or FeedbackRecipe()
+        self.index = words.index
 
     def search(self, query_texts: Sequence[str], k: int) -> Ranked:
         """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
+        weights = self._mixed(query_texts)
+        tokens = np.array([term for own in weights for term in own], np.int32)
+        bounds = np.cumsum([0, *map(len, weights)]).astype(np.int64)
+        every = np.array([weight for own in weights for weight in own.values()], np.float64)
+        return self._words.weighted(tokens, bounds, every, k)
+
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+        """The terms of each query, which are read first, and those of the query that they find."""
+        first, second = super().dimensions(query_texts), self._mixed(query_texts)
+        return [
+            np.append(asked, np.array(list(own), np.int32))
+            for asked, own in zip(first, second, strict=True)
+        ]
+
+    def _mixed(self, query_texts: Sequence[str]) -> list[dict[int, float]]:
+        """Of each query the weights of its terms and of those that it gets."""
         first = self._words.search(query_texts, self._recipe.documents)
-        asked = self._words.index.tokens.encode(query_texts).in_order
-        tokens, weights = [], []
-        for query in range(len(asked)):
-            own = self._expanded(asked.of(query), *first.of(query))
-            tokens.append(np.array(list(own), np.int32))
-            weights.append(np.array(list(own.values()), np.float64))
-        bounds = np.cumsum([0, *map(len, tokens)]).astype(np.int64)
-        return self._words.weighted(np.concatenate(tokens), bounds, np.concatenate(weights), k)
+        asked = self.index.tokens.encode(query_texts).in_order
+        return [self._expanded(asked.of(one), *first.of(one)) for one in range(len(asked))]
 
     def _expanded(
         self, terms: np.ndarray, documents: np.ndarray, scores: np.ndarray
@@ -232,7 +244,7 @@ class RelevanceFeedback:
             return weight
         likely = np.exp(scores - scores.max(), dtype=np.float64)
         likely /= likely.sum()
-        encoded = self._words.index.tokens.documents
+        encoded = self.index.tokens.documents
         new: dict[int, float] = {}
         for document, probability in zip(documents.tolist(), likely.tolist(), strict=True):
             own, counts = np.unique(encoded.of(document), return_counts=True)

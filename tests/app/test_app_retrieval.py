@@ -1,11 +1,13 @@
 """The page Retrieval: the shipped collection, a query of it, its study, other collections."""
 
+import re
 from functools import partial
 
 import pytest
 
 from shuffleproof.app import scoring
 from shuffleproof.app.opened import place
+from shuffleproof.app.plain import escaped
 from shuffleproof.core.answers import retrieval as answers
 from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
 from shuffleproof.core.progress import finished
@@ -31,8 +33,18 @@ def store(dashboard, tmp_path, monkeypatch):
     return dashboard(tmp_path)
 
 
-def shown(page, column):
-    return [one.value for one in page.dataframe if column in one.value]
+def shown(page):
+    """What each retriever finds: a list of Markdown, a document an item."""
+    lists = [one.value for one in page.markdown if one.value.startswith("1. ")]
+    return [re.split(r"^\d+\. ", one, flags=re.MULTILINE)[1:] for one in lists]
+
+
+def titles_of(documents):
+    return [f"**{escaped(COLLECTION.titles[int(document)])}**" for document in documents]
+
+
+def titles(items):
+    return [item.split("  \n")[0] for item in items]
 
 
 def test_the_shipped_collection_is_searched_by_two_retrievers(store):
@@ -40,10 +52,15 @@ def test_the_shipped_collection_is_searched_by_two_retrievers(store):
     indexed = Indexed(COLLECTION, store)
     query = COLLECTION.queries[0]
     both = [RETRIEVERS[name].made(indexed).search([query], 10).of(0)[0] for name in ("bm25", "lsi")]
-    for frame, documents in zip(shown(page, "other"), both, strict=True):
-        titles = [COLLECTION.titles[document] for document in documents.tolist()]
-        assert list(frame["title"]) == titles
-        assert set(frame["grade"].dropna()) <= {0, 1, 2}
+    own = slice(*COLLECTION.judged_offsets[:2])
+    grades = dict(zip(COLLECTION.judged[own], COLLECTION.grades[own], strict=True))
+    for items, documents in zip(shown(page), both, strict=True):
+        assert titles(items) == titles_of(documents)
+        for item, document in zip(items, documents.tolist(), strict=True):
+            assert escaped(COLLECTION.texts[document][:100]) in item
+            assert f"document {COLLECTION.doc_ids[document]} · " in item
+            assert (f"grade {grades.get(document)}" if document in grades else "not judged") in item
+    assert f"rank {both[1].tolist().index(both[0][0]) + 1} by LSI" in shown(page)[0][0]
     same = len(set(both[0].tolist()) & set(both[1].tolist()))
     assert f"{same} of the best 10 are the same" in words(page)
     assert "generated collection" in words(page)
@@ -54,17 +71,16 @@ def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     query = COLLECTION.queries[0]
     latent = snrm.snrm(Indexed(COLLECTION, Store(store.root, default_store().bundled)), "small")
     documents = latent.search([query], 10).of(0)[0].tolist()
-    _, frame = shown(page, "other")
-    assert list(frame["title"]) == [COLLECTION.titles[document] for document in documents]
+    words_found, items = shown(page)
+    assert titles(items) == titles_of(documents)
     best = latent.index.explain(latent.vectors([query]), documents[0])
     whole = sum(one.added for one in best)
     wanted = [
         f"{' '.join(latent.terms_of(one.dimension))} ({100 * one.added / whole:.0f} %)"
         for one in best[:3]
     ]
-    assert frame["why"].iloc[0] == " · ".join(wanted)
-    assert f"Its first document shares with the query: {' · '.join(wanted)}." in words(page)
-    assert "why" not in shown(page, "other")[0], "words have no dimensions"
+    assert escaped(f"shares {' · '.join(wanted)}") in items[0]
+    assert "shares" not in " ".join(words_found), "words have no dimensions"
     assert "SNRM small alone" in words(page)
 
 
@@ -80,8 +96,7 @@ def test_several_made_one_search_too(store, typed, kept):
     assert page.selectbox(key="right").value == kept
     indexed = Indexed(COLLECTION, Store(store.root, default_store().bundled))
     documents = named(kept).made(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
-    _, frame = shown(page, "other")
-    assert list(frame["title"]) == [COLLECTION.titles[one] for one in documents.tolist()]
+    assert titles(shown(page)[1]) == titles_of(documents)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +106,7 @@ def test_what_cannot_be_made_one_is_said_and_nothing_else_changes(store, typed):
     page = opened(query={"right": typed})
     assert page.warning
     assert page.selectbox(key="right").value == "lsi"
-    assert len(shown(page, "other")) == 2
+    assert len(shown(page)) == 2
 
 
 def test_only_what_is_trained_is_offered(store, tmp_path):
@@ -109,7 +124,7 @@ def test_only_what_is_trained_is_offered(store, tmp_path):
 def test_another_query_that_nothing_matches_says_so(store):
     page = opened(q="zzzz")
     assert words(page).count("No document matches.") == 2
-    assert not shown(page, "other")
+    assert not shown(page)
     assert "Type a query." in words(opened(q="  "))
 
 
@@ -128,7 +143,7 @@ def test_a_collection_without_a_study_has_the_command(store, tmp_path):
     page = opened(query={"collection": "mine"})
     assert "No study of this collection is stored yet." in words(page)
     assert any("study retrieval --data mine" in one.value for one in page.code)
-    assert shown(page, "other"), "its first query is asked"
+    assert shown(page), "its first query is asked"
 
 
 def test_every_kind_of_study_of_the_collection_is_a_choice_here(store):

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -17,6 +16,7 @@ from shuffleproof.app.study import choice, lab_form, parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import ingest, planted
+from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.name import fused, parsed
 from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever, named
 from shuffleproof.core.store.manifest import Artefact
@@ -24,10 +24,10 @@ from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.retriever_names import label
 from shuffleproof.core.studies.sections import Finding, Picture, View
-from shuffleproof.core.studies.tables import Column, Table
+from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, percent
 
-BEST, SNIPPET = 10, 160
+BEST, SNIPPET = 10, 200
 SIDES = {"left": "bm25", "right": "lsi"}
 """In addresses: the two retrievers side by side, and who they are where it says nothing."""
 
@@ -39,15 +39,6 @@ DEPTH = 1000
 PLAIN = tuple(entry.name for entry in RETRIEVERS.values() if not entry.presets)
 """Retrievers that learn no network: the pages search by them themselves."""
 WORK = "shuffleproof.core.answers.retrieval"
-WHY = Column(
-    "why", "Dimensions that matched",
-    help="By the terms strongest in each, with its share of the score; the largest three.",
-)  # fmt: skip
-FOUND = (
-    Column("rank", "Rank", "d"), Column("other", "Rank there", "d", "By the other retriever."),
-    Column("grade", "Grade", "d", "As judged; empty: nobody judged it."),
-    Column("title", "Title"), Column("text", "Text"),
-)  # fmt: skip
 
 
 def page() -> None:
@@ -94,28 +85,39 @@ def _search(name: str) -> None:
     for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
         other = next(one for one in SIDES if one != side)
         ranks = {document: rank for rank, document in enumerate(ranked[other], start=1)}
-        why = [_dimensions(one) for one in found[side]["why"]]
-        rows = [
-            {
-                "rank": rank, "other": ranks.get(document), "grade": grades.get(document),
-                "title": collection.titles[document] or collection.doc_ids[document],
-                "text": " ".join(collection.texts[document].split())[:SNIPPET],
-                "why": why[rank - 1] if why else "",
-            }
-            for rank, document in enumerate(ranked[side][:BEST], start=1)
-        ]  # fmt: skip
-        called = label(sides[side])
-        columns = (*FOUND[:4], WHY, *FOUND[4:]) if why else FOUND
-        frame = pd.DataFrame(rows, columns=[column.key for column in columns])
-        frame = frame.astype({"other": "Int64", "grade": "Int64"})
+        lines = []
+        for at, document in enumerate(ranked[side][:BEST]):
+            facts = [_placed(ranks.get(document), label(sides[other]))]
+            if grades:
+                facts.append(f"grade {grades[document]}" if document in grades else "not judged")
+            if found[side]["why"]:
+                facts.append(f"shares {_dimensions(found[side]['why'][at])}")
+            lines.append(f"{at + 1}. {_document(collection, document, facts)}")
         with place:
-            st.markdown(f"**{escaped(called)}**")
-            if rows:
-                data_frame(Table(frame, columns, f"What {called} finds"), f"found {side}")
-                if why:
-                    st.caption(told(f"Its first document shares with the query: {why[0]}."))
-            else:
-                st.caption("No document matches.")
+            st.markdown(f"**{escaped(label(sides[side]))}**")
+            st.markdown("\n".join(lines) or "No document matches.")
+    if any(one["why"] for one in found.values()):
+        st.caption(
+            "Learnt dimensions that a document shares with the query stand with their share of the "
+            "score, the largest three, and are called by the terms that bring most to each."
+        )
+
+
+def _placed(rank: int | None, retriever: str) -> str:
+    """Where another retriever has a document."""
+    return f"rank {rank} by {retriever}" if rank else f"not found by {retriever}"
+
+
+def _document(collection: Collection, document: int, facts: Sequence[str]) -> str:
+    """A document in Markdown: its title, how its text begins, its id and what else is known."""
+    said, name = " ".join(collection.texts[document].split()), collection.doc_ids[document]
+    cut = said[:SNIPPET] + (" …" if len(said) > SNIPPET else "")
+    lines = (
+        f"**{escaped(collection.titles[document] or name)}**",
+        *([escaped(cut)] if cut else []),
+        f":small[:gray[{escaped(' · '.join([f'document {name}', *facts]))}]]",
+    )
+    return "  \n   ".join(lines)
 
 
 def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:

@@ -132,6 +132,7 @@ MALFORMED = {
     "grades apart": (trec, "qrels.txt", "1 0 2 1\n1 0 2 2\n", "qrels.txt:2"),
     "a column short": (trec, "qrels.txt", "1 0 2 1\n1 2\n", "qrels.txt:2"),
     "a lone return": (tables, "documents.tsv", "1\ta\rb\n", "documents.tsv:1"),
+    "no format that is known": (beir, "corpus.jsonl", '\n["1", "a"]\n', "corpus.jsonl:2"),
 }
 
 
@@ -144,6 +145,47 @@ def test_malformed_files_are_named_with_the_line(tmp_path, case):
         finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
     assert f"{place}: " in str(told.value)
     assert not list(Store(tmp_path / ".store").artefacts())
+
+
+@pytest.mark.parametrize(
+    ("write", "name", "said", "remedy"),
+    [
+        (
+            beir,
+            "qrels/test.tsv",
+            "query-id\tcorpus-id\tscore\n1\t2\tgood\n",
+            "query, tab, document",
+        ),
+        (beir, "qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\n", "query, tab, document"),
+        (trec, "qrels.txt", "1 0 2 good\n", "query 0 document grade"),
+    ],
+)
+def test_the_remedy_of_a_malformed_judgment_is_of_its_format(tmp_path, write, name, said, remedy):
+    write(tmp_path)
+    (tmp_path / name).write_text(said)
+    with pytest.raises(LetorError) as told:
+        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+    assert f"A line reads: {remedy}" in str(told.value)
+
+
+def test_a_file_without_anything_is_named(tmp_path):
+    beir(tmp_path)
+    (tmp_path / "corpus.jsonl").write_text("\n")
+    with pytest.raises(DataError, match=r"corpus\.jsonl: an empty file"):
+        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+
+
+def test_the_first_document_of_a_table_may_be_empty(tmp_path):
+    tables(tmp_path)
+    (tmp_path / "documents.tsv").write_text("1\t\n2\tflow\n")
+    found = find(str(tmp_path), Store(tmp_path / ".store"))
+    assert list(found.texts) == ["", "flow"]
+
+
+def test_a_damaged_archive_is_named_in_one_line(tmp_path):
+    (tmp_path / "all.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(DataError, match=r"all.tar.gz: a damaged archive \([^\n]+\)\. Fetch"):
+        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
 
 
 def test_a_folder_without_documents_or_queries_says_what_is_wanted(tmp_path):

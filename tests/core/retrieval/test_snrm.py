@@ -23,7 +23,7 @@ from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.retrieval.registry import Indexed, Inverted, named
 from shuffleproof.core.retrieval.snrm import (
     FILE,
     PRESETS,
@@ -239,6 +239,24 @@ def test_feedback_of_weight_one_on_the_query_changes_no_order(indexed):
     plain = latent.search(QUERIES, 10)
     same = LatentFeedback(latent, FeedbackRecipe(original=1.0)).search(QUERIES, 10)
     assert plain.documents.tolist() == same.documents.tolist()
+
+
+def test_feedback_reads_the_querys_postings_and_then_those_of_the_mixed_vector(indexed):
+    finished(training(indexed, QUICK))
+    latent = trained(indexed, QUICK)
+    feedback = LatentFeedback(latent)
+    assert isinstance(feedback, Inverted)
+    assert np.array_equal(feedback.frequencies, latent.frequencies)
+    assert np.array_equal(feedback.document_terms, latent.document_terms)
+    vectors, known = latent.vectors(QUERIES), latent.index.vectors
+    found = latent.search(QUERIES, 10)
+    for query, read in enumerate(feedback.dimensions(QUERIES)):
+        own, counts = vectors.text(query), np.zeros(known.width)
+        for document, score in zip(*found.of(query), strict=True):
+            for dimension, weight in known.text(int(document)).items():
+                counts[dimension] += score * weight
+        new = np.argsort(-counts, kind="stable")[:20]
+        assert sorted(read) == sorted([*own, *{*own, *new[counts[new] > 0]}])
 
 
 def test_the_worst_first_order_is_the_reverse(indexed):

@@ -11,7 +11,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval import lsi
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever
+from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted, Retriever
 from shuffleproof.core.retrieval.words import Bm25Recipe, likelihood
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -144,6 +144,23 @@ def test_scores_are_those_of_the_formula(indexed, name):
         wanted = [by_place[document] for document in documents]
         assert wanted == pytest.approx(scores, rel=1e-5, abs=1e-5)
         assert own.tolist() == sorted(own.tolist(), key=lambda one: (-by_place[one], one))
+
+
+@pytest.mark.parametrize("name", ["ql", "bm25", "sdm", "rm3"])
+def test_postings_are_counted_as_often_as_they_are_read(indexed, name):
+    """SDM reads those of neighbours again for two windows, RM3 first those of the query alone."""
+    retriever = RETRIEVERS[name].made(indexed)
+    assert isinstance(retriever, Inverted)
+    mean = indexed.tokens.documents.lengths.mean()
+    read = [[indexed.tokens.terms[term] for term in own] for own in retriever.dimensions(QUERIES)]
+    for text, own in zip(QUERIES, read, strict=True):
+        words = [word for word in text.split() if word in indexed.tokens.terms]
+        twice = [word for pair in pairwise(words) for word in pair] * 2 if name == "sdm" else []
+        mixed = [word for _, word in feedback_of(indexed, mean, words)] if name == "rm3" else []
+        assert sorted(own) == sorted([*words, *twice, *dict.fromkeys(mixed)])
+    frequency = [sum(word in text for text in texts_of(indexed)) for word in indexed.tokens.terms]
+    assert retriever.frequencies.tolist() == frequency
+    assert retriever.document_terms.tolist() == [len(set(text)) for text in texts_of(indexed)]
 
 
 def test_bm25_ranks_as_bm25s(indexed):

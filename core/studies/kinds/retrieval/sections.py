@@ -33,7 +33,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Column, Table
-from shuffleproof.core.words import counted, listed, number, p_value, signed
+from shuffleproof.core.words import counted, listed, number, p_value, percent, signed
 
 ALPHA = 0.05
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -46,7 +46,7 @@ GATES = (
     Column("empty_share", "Empty", tables.SHARE, "Queries or documents, the larger; below 1 %."),
     Column("nonzeros_document", "Terms a document", ".1f", "Dimensions that are not zero."),
     Column("nonzeros_query", "Terms a query", ".1f", "Dimensions that are not zero."),
-    Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It reads or matches too much."),
+    Column("dense_in_disguise", "Dense in disguise", tables.FLAG, "It fails a gate."),
     Column("failed", "Why not sparse", tables.TEXT, "The gates that it does not pass."),
 )
 TERM_COLUMNS = (
@@ -91,14 +91,14 @@ def headline(result: StudyResult, view: View) -> Headline:
         verb = "is" if len(dense) == 1 else "are"
         return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
     measure = view.measures[0] if view.measures else result.measures[0]
-    frame = summary(result)
-    frame = frame[frame["measure"] == measure].sort_values("mean", ascending=False, kind="stable")
-    best = frame.iloc[0]
-    text = f"{label(best['retriever'])} finds most: {measure} {number(best['mean'])}"
-    if len(frame) > 1:
-        second = frame.iloc[1]
+    found = summary(result)
+    found = found[found["measure"] == measure].sort_values("mean", ascending=False, kind="stable")
+    first = found.iloc[0]
+    text = f"{label(first['retriever'])} finds most: {measure} {number(first['mean'])}"
+    if len(found) > 1:
+        second = found.iloc[1]
         tested = comparisons(result)
-        pair = tested[(tested["measure"] == measure) & (tested["first"] == best["retriever"])
+        pair = tested[(tested["measure"] == measure) & (tested["first"] == first["retriever"])
                       & (tested["second"] == second["retriever"])]  # fmt: skip
         chance = "" if (pair["p"] <= ALPHA).all() else ", which may be chance"
         text += f", {label(second['retriever'])} {number(second['mean'])}{chance}"
@@ -107,16 +107,14 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    index_gates = gates(result)
-    frame = summary(result)
+    read = gates(result)
+    found = summary(result)
     yield from map(Finding, findings(result))
-    if len(index_gates):
-        yield Table(
-            labelled(index_gates), GATES, "What an index reads and matches", notes_on(index_gates)
-        )
+    if len(read):
+        yield Table(labelled(read), GATES, "What an index reads and matches", notes_on(read))
         yield Table(labelled(terms(result)), TERM_COLUMNS, "Terms of documents and of queries")
     yield effectiveness(result)
-    yield Picture("retrieval", (labelled(frame), result.measures[0]))
+    yield Picture("retrieval", (labelled(found), result.measures[0]))
     for measure in result.measures:
         yield Convention.of(measure, int(result.facts["queries"]))
     yield Table(labelled(costs(result)), COST_COLUMNS, "What a query costs")
@@ -126,7 +124,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     tested = comparisons(result)
     if len(tested):
         yield Table(labelled(tested), COMPARISONS, "Is it more than chance?", folded=True)
-    yield Table(labelled(frame), SUMMARY, "Every number", folded=True)
+    yield Table(labelled(found), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -144,10 +142,9 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    retrievers = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
     return (
-        f"Compared are {'; '.join(retrievers)}, each with its best {DEPTH:,} documents. Queries "
-        "are "
+        f"Compared are {'; '.join(told)}, each with its best {DEPTH:,} documents. Queries are "
         f"split into two folds, by {counted(recipe['seeds'], 'seed')}; what a retriever fits to "
         "judgments it fits to the other fold alone. Unjudged documents are not relevant, and a "
         "query that matches nothing counts as an empty list."
@@ -160,9 +157,9 @@ def summary(result: StudyResult) -> pd.DataFrame:
     return frame[tables.keys(SUMMARY)]
 
 
-def _mean_of(result: StudyResult, name: str, measure: str) -> np.ndarray:
+def _mean_of(result: StudyResult, name: str, what: str) -> np.ndarray:
     """Of every query, the mean over seeds."""
-    return np.asarray(result.per_query(name, "retrieval", 0.0, measure), np.float64)
+    return np.asarray(result.per_query(name, "retrieval", 0.0, what), np.float64)
 
 
 def costs(result: StudyResult) -> pd.DataFrame:
@@ -195,7 +192,7 @@ def gates(result: StudyResult) -> pd.DataFrame:
     """The gates of every retriever that reads an inverted index."""
     rows = []
     for name in names(result):
-        values = {cost: _mean_of(result, name, cost) for cost in COSTS}
+        values = {one: _mean_of(result, name, one) for one in COSTS}
         if not np.isnan(known_mean(values["postings"])):
             rows.append({"retriever": name} | gates_of(values, result.facts["documents"]))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
@@ -219,15 +216,12 @@ def terms(result: StudyResult) -> pd.DataFrame:
     """
     rows = []
     for name in gates(result)["retriever"]:
-        query_terms = _mean_of(result, name, "nonzeros")
-        spreads = {
-            "document": result.facts.get(TERMS, {}).get(name),
-            "query": spread_of_terms(query_terms),
-        }
+        asked = _mean_of(result, name, "nonzeros")
+        own = {"document": result.facts.get(TERMS, {}).get(name), "query": spread_of_terms(asked)}
         rows += [
-            dict(zip(tables.keys(TERM_COLUMNS), (name, of, *map(float, spread)), strict=True))
-            for of, spread in spreads.items()
-            if spread is not None
+            dict(zip(tables.keys(TERM_COLUMNS), (name, of, *map(float, told)), strict=True))
+            for of, told in own.items()
+            if told is not None
         ]
     return pd.DataFrame(rows, columns=tables.keys(TERM_COLUMNS))
 
@@ -239,8 +233,8 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
         values: `COSTS` of every query.
         documents: of the collection.
     """
-    of = {cost: known_mean(numbers) for cost, numbers in values.items()}
-    gates = Gates(
+    of = {one: known_mean(own) for one, own in values.items()}
+    found = Gates(
         postings_per_query_over_n=of["postings"] / documents,
         largest_document_frequency=of["largest"] / documents,
         matched_share=of["matched"] / documents,
@@ -248,14 +242,14 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
         nonzeros_document=of["nonzeros_document"],
         nonzeros_query=of["nonzeros"],
     )
-    verdicts = {"dense_in_disguise": gates.dense_in_disguise, "failed": "; ".join(gates.failed)}
-    return asdict(gates) | verdicts
+    kept = {"dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
+    return asdict(found) | kept
 
 
 def disguised(result: StudyResult) -> list[str]:
-    """The learnt sparse retrievers that pass a gate."""
-    frame = gates(result)
-    dense = frame[frame["dense_in_disguise"].astype(bool)]["retriever"]
+    """The learnt sparse retrievers that fail a gate."""
+    found = gates(result)
+    dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
     return [name for name in map(str, dense) if is_sparse(name)]
 
 
@@ -272,30 +266,30 @@ def comparisons(result: StudyResult) -> pd.DataFrame:
         values = {name: _mean_of(result, name, measure) for name in names(result)}
         pairs = list(combinations(values, 2))
         tests = [paired_t(values[first], values[second]) for first, second in pairs]
-        adjusted = holm(np.array([test.p_value for test in tests]))
+        adjusted = holm(np.array([one.p_value for one in tests]))
         for (first, second), test, p in zip(pairs, tests, adjusted.tolist(), strict=True):
-            directions = ((first, second, 1), (second, first, -1))
+            both = ((first, second, 1), (second, first, -1))
             rows += [
-                {"measure": measure, "first": former, "second": latter, "p": p, "n": test.n,
+                {"measure": measure, "first": one, "second": other, "p": p, "n": test.n,
                  "difference": sign * test.difference, "effect": sign * test.effect_size}
-                for former, latter, sign in directions
+                for one, other, sign in both
             ]  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(COMPARISONS))
 
 
 def effectiveness(result: StudyResult) -> Table:
     """The paper's table: a row a retriever, a column a measure, letters of those surely below."""
-    tested, means = comparisons(result), summary(result)
-    retrievers = names(result)
-    letter = dict(zip(retrievers, LETTERS, strict=False))
+    tested, found = comparisons(result), summary(result)
+    own = names(result)
+    letter = dict(zip(own, LETTERS, strict=False))
     rows = []
-    for name in retrievers:
+    for name in own:
         row: dict[str, Any] = {"retriever": f"{letter[name]} {label(name)}"}
         for measure in result.measures:
-            at = means[means["measure"] == measure].set_index("retriever")["mean"]
+            at = found[found["measure"] == measure].set_index("retriever")["mean"]
             above = tested[(tested["measure"] == measure) & (tested["first"] == name)
                            & (tested["difference"] > 0) & (tested["p"] <= ALPHA)]  # fmt: skip
-            marks = "".join(letter[rival] for rival in above["second"])
+            marks = "".join(letter[other] for other in above["second"])
             row[measure] = str(Cell(number(at[name]), bool(at[name] == at.max()), marks))
         rows.append(row)
     columns = (RETRIEVER, *(Column(measure, measure) for measure in result.measures))
@@ -308,31 +302,36 @@ def effectiveness(result: StudyResult) -> Table:
 
 
 def findings(result: StudyResult) -> list[str]:
-    """What the numbers amount to; what is dense in disguise first."""
-    index_gates = gates(result)
-    failed = dict(zip(index_gates["retriever"], index_gates["failed"], strict=True))
-    sentences = [
-        f"{label(name)} is dense in disguise: {failed[name]}." for name in disguised(result)
+    """What the numbers amount to; the gates of learnt indexes first."""
+    told, dense = gates(result), disguised(result)
+    failed = dict(zip(told["retriever"], told["failed"], strict=True))
+    said = [f"{label(name)} is dense in disguise: {failed[name]}." for name in dense]
+    said += [
+        f"{label(row['retriever'])} is sparse by all gates: a query reads "
+        f"{row['postings_per_query_over_n']:.2f} postings a document and matches "
+        f"{percent(row['matched_share'])} of the documents; the commonest dimension is in "
+        f"{percent(row['largest_document_frequency'])}, and {percent(row['empty_share'], 1)} of "
+        "the texts are empty."
+        for row in told.to_dict("records")
+        if is_sparse(row["retriever"]) and row["retriever"] not in dense
     ]
     tested = comparisons(result)
     for measure in result.measures:
-        ranked = summary(result)
-        ranked = ranked[ranked["measure"] == measure].sort_values(
+        found = summary(result)
+        found = found[found["measure"] == measure].sort_values(
             "mean", ascending=False, kind="stable"
         )
-        best = ranked.iloc[0]
+        best = found.iloc[0]
         text = f"{Measure.parse(measure)}: {label(best['retriever'])} {number(best['mean'])}"
-        if len(ranked) > 1:
-            second = ranked.iloc[1]
+        if len(found) > 1:
+            second = found.iloc[1]
             pair = tested[(tested["measure"] == measure) & (tested["first"] == best["retriever"])
                           & (tested["second"] == second["retriever"])].iloc[0]  # fmt: skip
             text += (
                 f", before {label(second['retriever'])} by {signed(pair['difference'])} "
                 f"({p_value(pair['p'])}, N = {pair['n']}, paired t, Holm)"
             )
-        sentences.append(f"{text}.")
+        said.append(f"{text}.")
     fast = costs(result).sort_values("milliseconds", kind="stable").iloc[0]
-    sentences.append(
-        f"{label(fast['retriever'])} is fastest: {fast['milliseconds']:.3f} ms a query."
-    )
-    return sentences
+    said.append(f"{label(fast['retriever'])} is fastest: {fast['milliseconds']:.3f} ms a query.")
+    return said

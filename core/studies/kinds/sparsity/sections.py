@@ -36,10 +36,10 @@ SUMMARY = (*WAY, *retrieval.SUMMARY[1:])
 def headline(result: StudyResult, view: View) -> Headline:
     """The best that is truly sparse, or that nothing is."""
     measure = view.measures[0] if view.measures else result.measures[0]
-    sparse = _sparse(result, measure)
-    if not len(sparse):
+    found = _sparse(result, measure)
+    if not len(found):
         return Headline("No way to sparsity passes the gates: all are dense in disguise.")
-    best = sparse.iloc[0]
+    best = found.iloc[0]
     return Headline(
         f"{_way(best)} is best of what is sparse: {measure} {number(best['mean'])} at "
         f"{best['nonzeros_document']:.0f} non-zeros a document."
@@ -67,7 +67,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    strengths = ", ".join(f"{strength:g}" for strength in recipe["strengths"])
+    strengths = ", ".join(f"{one:g}" for one in recipe["strengths"])
     keep = ", ".join(map(str, recipe["keep"]))
     return (
         f"SNRM (preset {recipe['preset']}, {counted(recipe['seeds'], 'seed')}) is trained with "
@@ -88,7 +88,7 @@ def gates(result: StudyResult) -> pd.DataFrame:
     documents, rows = result.facts["documents"], []
     pairs = zip(result.trials["ranker"].map(str), result.trials["level"].map(float), strict=True)
     for way, level in dict.fromkeys(pairs):
-        values = {cost: result.per_query(way, "sparsity", level, cost) for cost in COSTS}
+        values = {one: result.per_query(way, "sparsity", level, one) for one in COSTS}
         time = {"milliseconds": known_mean(values["milliseconds"])}
         rows.append({"way": way, "level": level} | retrieval.gates_of(values, documents) | time)
     return pd.DataFrame(rows, columns=tables.keys(GATES))
@@ -96,15 +96,15 @@ def gates(result: StudyResult) -> pd.DataFrame:
 
 def points(result: StudyResult, measure: str) -> pd.DataFrame:
     """Effectiveness under one measure beside the gates, a row a way and level."""
-    frame = summary(result)
-    return frame[frame["measure"] == measure].merge(gates(result), on=["way", "level"])
+    found = summary(result)
+    return found[found["measure"] == measure].merge(gates(result), on=["way", "level"])
 
 
 def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
     """Those that are not dense in disguise, the best first."""
-    frame = points(result, measure)
-    sparse = frame[~frame["dense_in_disguise"].astype(bool)]
-    return sparse.sort_values("mean", ascending=False, kind="stable")
+    found = points(result, measure)
+    own = found[~found["dense_in_disguise"].astype(bool)]
+    return own.sort_values("mean", ascending=False, kind="stable")
 
 
 def _way(row: Any) -> str:
@@ -116,28 +116,30 @@ def _way(row: Any) -> str:
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; what is dense in disguise first."""
-    frame = gates(result)
-    dense = frame[frame["dense_in_disguise"].astype(bool)]
-    sentences = (
-        [f"{len(dense)} of {len(frame)} indexes are dense in disguise."] if len(dense) else []
+    told = gates(result)
+    dense = told[told["dense_in_disguise"].astype(bool)]
+    said = (
+        [f"{len(dense)} of {len(told)} indexes fail a gate: dense in disguise."]
+        if len(dense)
+        else []
     )
     for measure in result.measures:
         sparse = _sparse(result, measure)
-        for way in dict.fromkeys(frame["way"]):
-            of_way = sparse[sparse["way"] == way]
-            if not len(of_way):
-                sentences.append(f"{way}: no level is sparse by the gates.")
+        for way in dict.fromkeys(told["way"]):
+            own = sparse[sparse["way"] == way]
+            if not len(own):
+                said.append(f"{way}: no level is sparse by the gates.")
                 continue
-            best = of_way.iloc[0]
-            sentences.append(
+            best = own.iloc[0]
+            said.append(
                 f"{_way(best)}: {Measure.parse(measure)} {number(best['mean'])} "
                 f"{interval(best['low'], best['high'], '.3f')}, "
                 f"{best['nonzeros_document']:.1f} non-zeros a document, "
                 f"{best['postings_per_query_over_n']:.2f} N postings and "
                 f"{best['milliseconds']:.3f} ms a query, the best of {way} that is sparse."
             )
-    nothing = frame[np.isclose(frame["nonzeros_document"], 0)]
+    nothing = told[np.isclose(told["nonzeros_document"], 0)]
     if len(nothing):
         names = listed([_way(row) for _, row in nothing.iterrows()])
-        sentences.append(f"No dimension is left under {names}.")
-    return sentences
+        said.append(f"No dimension is left under {names}.")
+    return said

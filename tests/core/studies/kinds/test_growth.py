@@ -15,6 +15,7 @@ from shuffleproof.core.retrieval.collection import MISSING, digest_of
 from shuffleproof.core.retrieval.growth import Growth, later_documents, part_of
 from shuffleproof.core.retrieval.lsi import lsi
 from shuffleproof.core.retrieval.registry import Indexed, Ranked, named
+from shuffleproof.core.retrieval.text import Encoded
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.growth import sections
 from shuffleproof.core.studies.kinds.growth.study import (
@@ -97,13 +98,14 @@ def test_what_is_learnt_before_encodes_what_comes_later(store):
     wanted = snrm.pruned(table, recipe.training.keep_document)
     np.testing.assert_allclose(new[grown.late].toarray(), wanted.toarray(), atol=1e-6)
     dimension = int(np.diff(old.tocsc().indptr).argmax())
-    alone = finished(snrm.encoded(
-        before.network, before._windows, before.tokens.encode([*before.terms_of(dimension, 9)]),
-        0, recipe.training.seed,
-    ))  # fmt: skip
-    strengths = alone[:, [dimension]].toarray()[:, 0]
-    assert (np.diff(strengths) <= 1e-6).all()
-    assert (strengths > 0).all()
+    terms = before.terms_of(dimension, 9)
+    places = np.array([before.tokens.terms.index(term) for term in terms], np.int32)
+    own = Encoded(places, np.arange(len(terms) + 1), np.zeros(len(terms), np.int32))
+    alone = finished(snrm.encoded(before.network, before._windows, own, 0, recipe.training.seed))
+    values = alone[:, [dimension]].toarray()[:, 0]
+    assert (values > 0).all()
+    brought = values * before.tokens.document_frequency[places]
+    assert (np.diff(brought) <= 1e-4).all(), "what a term brings over the collection falls"
     query = [COLLECTION.queries[0]]
     products = new @ before.vectors(query).matrix.T.toarray()[:, 0]
     found = after.search(query, 5)

@@ -145,7 +145,10 @@ def test_the_answer_has_a_row_a_retriever_and_measure(store, result, capsys):
     largest = index.frequencies.max() / len(COLLECTION)
     assert gates["bm25"]["largest_document_frequency"] == pytest.approx(largest)
     assert not gates["snrm@small"]["dense_in_disguise"]
-    assert answer["findings"][0].startswith("AP: "), "nothing is dense"
+    own = gates["snrm@small"]
+    assert answer["findings"][0].startswith("SNRM small is sparse by all gates: a query reads ")
+    assert f"{own['postings_per_query_over_n']:.2f} postings a document" in answer["findings"][0]
+    assert answer["findings"][1].startswith("AP: ")
 
 
 def test_document_frequencies_fall_with_the_rank(store, result):
@@ -207,8 +210,23 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
     assert said.text == "SNRM small is dense in disguise."
     first = sections.findings(dense)[0]
     assert first == ("SNRM small is dense in disguise: a query reads 5.0 postings a document.")
+    assert not any("sparse by all gates" in one for one in sections.findings(dense))
     assert sections.disguised(dense) == ["snrm@small"]
     assert sections.disguised(result) == []
+
+
+def test_empty_texts_alone_fail_a_gate_too(result):
+    """They lower the other means: an index may look sparse by leaving texts out."""
+    at = list(result.stored).index("nonzeros")
+    values = result.values.copy()
+    rows = np.flatnonzero(result.trials["ranker"] == "snrm@small")
+    values[rows, at, :1] = 0
+    (said, *_) = sections.findings(replace(result, values=values))
+    share = f"{100 / len(result.query_ids):.1f} %"
+    assert said == (
+        f"SNRM small is dense in disguise: {share} of the texts are empty, which lowers the other "
+        "means."
+    )
 
 
 def test_letters_stand_where_the_test_says_so(result):
