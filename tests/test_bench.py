@@ -2,16 +2,20 @@
 
 import ast
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 from shuffleproof.core import bench
-from shuffleproof.core.bench import machine, page, scaling, shell, softrank
+from shuffleproof.core.bench import gpu, machine, page, scaling, shell, softrank
 from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli import work
 from shuffleproof.core.cli.arguments import BENCH_JOBS, main
+from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.rankers.neural.recipes import FIXED
 
 
 def jobs_of(module):
@@ -34,13 +38,48 @@ def test_the_help_names_every_job(capsys):
 def test_a_softrank_epoch_is_timed_beside_one_of_attention_rank(monkeypatch):
     case = softrank.Case("dlcm", "small", 10, 8)
     losses = []
-    real = softrank._epoch
-    monkeypatch.setattr(softrank, "_epoch", lambda *one: losses.append(one[2]) or real(*one))
+    real = softrank.epoch
+    monkeypatch.setattr(
+        softrank, "epoch", lambda *one: losses.append(one[0].training.loss) or real(*one)
+    )
     row = softrank._row(case, repeats=1)
     assert losses == ["softrank", "attention-rank"]
     assert row.ratio == pytest.approx(20 * row.peer / row.ours)
     assert row.floor == 1.0
     assert "at most 20 ×" in row.note
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a rehearsal is for machines without one")
+def test_without_a_gpu_every_goal_is_rehearsed_and_none_is_said_to_be_met(monkeypatch):
+    monkeypatch.setattr(gpu, "MatrixProduct", partial(gpu.MatrixProduct, side=64))
+    rows = [row for job in gpu.JOBS.values() for row in job(quick=True)]
+    assert [row.job for row in rows] == [
+        "gpu-train msab N=10, batches of 4", "gpu-train msab epoch N=10, batches of 4",
+        "gpu-train imsab N=10, batches of 4", "gpu-train msab N=10, batches of 8",
+        "gpu-train msab epoch N=10, batches of 8", "gpu-train imsab N=10, batches of 8",
+        "gpu-train msab N=60, batches of 4", "gpu-train imsab N=60, batches of 4",
+        "gpu-score msab N=10", "gpu-score msab N=60", "gpu-table2, neural rows",
+    ]  # fmt: skip
+    for row in rows:
+        assert "GPU not measured: a rehearsal on the CPU" in row.note
+        assert row.floor is None
+        assert row.ours > 0
+        assert row.ratio == pytest.approx(row.peer / row.ours)
+    neural = [name for name in expanded(["table2"]) if name in FIXED]
+    assert len(neural) == 8
+    assert all(f"{name} " in rows[-1].note for name in neural)
+
+
+def test_on_a_gpu_the_goals_have_floors(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    place = gpu.Place.here(quick=False)
+    assert (place.device, place.preset, place.table) == ("cuda", "paper", (18_919, 6_306, 6_306, 3))
+    assert [(one.docs, one.lists, one.share, one.seconds) for one in place.sizes] == [
+        (40, 19_000, 0.25, 1.0), (40, 19_000, 0.25, 1.0), (240, 3_200, 0.35, None)
+    ]  # fmt: skip
+    assert place.floor(gpu.SCORING_SHARE) == 0.4
+    monkeypatch.setattr(gpu, "difference_from_cpu", lambda *_: 2e-4)
+    assert [(row.ours, "not timed" in row.note) for row in gpu._wrong("a", place)] == [(None, True)]
 
 
 def test_a_start_is_timed_by_its_least_cpu_seconds_beside_ceilings_and_peers(monkeypatch):

@@ -60,14 +60,14 @@ def _rows(size: Size) -> Iterator[BenchRow]:
     grads = torch.randn(size.lists, size.docs, hidden, generator=generator)
     grads *= (torch.arange(size.docs) < lengths[:, None])[..., None]
     product = MatrixProduct(torch.float32)
-    *ours, peer, limit = interleaved(
+    *ours, peer, _ = interleaved(
         _ours(vectors, lengths, grads, reset_after=False),
         _ours(vectors, lengths, grads, reset_after=True),
         _packed(vectors, lengths, grads),
         product,
         repeats=2 if size.docs > 40 else 7,
     )
-    rate = product.rate(limit)
+    rate = product.rate
     # Three gates: the vectors' product and its weights' gradient, the state's and its two.
     operations = 2 * int(lengths.sum()) * 3 * hidden * (2 * width + 3 * hidden)
     for reset, seconds in zip(("before", "after"), ours, strict=True):

@@ -1,39 +1,156 @@
-"""SetRank's paper preset on a CUDA device: first that it is right, then how much of it is used.
+"""SetRank on a GPU: first that it is right, then how much of the device it uses.
 
 Float32 scores, losses and gradients must equal the CPU's within 1e-4 relative, TF32 off, before
-anything is timed. The whole set lives on the device; an epoch is gathered there.
+anything is timed. What is timed is the product: epochs of its training loop, scores of its lists.
+Shares count the operations of the model's blocks against the bf16 matrix product, which runs in
+turns with what it bounds. Without a GPU all of it is rehearsed with small sizes on the CPU, and no
+figure has a floor.
 """
 
 import time
-from collections.abc import Callable
-from statistics import median
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from shuffleproof.core.bench.epochs import data_of, epoch, judged
 from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
-from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.losses.listwise import attention_rank
-from shuffleproof.core.models.config import SETRANK_PRESETS
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate, mean_of
+from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.setrank import SetRank
+from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.training.network import built, held_scores
 
 CONFIG = SETRANK_PRESETS["paper"]
-FEATURES = 136
-SETS = ((40, 19_000), (240, 3_200))  # documents a list, lists
-BATCH = 40_960  # documents a step
 CLOSE = 1e-4
-AIMS = {"gpu-train": 0.25, "gpu-score": 0.40}
 LOW = torch.bfloat16
+Block = Literal["msab", "imsab"]
+BLOCKS: tuple[Block, ...] = ("msab", "imsab")
+REHEARSAL = "GPU not measured: a rehearsal on the CPU with small sizes"
+PEAK = "its products at the bf16 matrix peak"
+
+
+@dataclass(frozen=True)
+class Size:
+    """Lists of one length, and what is aimed at.
+
+    Attributes:
+        docs: documents a list.
+        lists: lists of the set.
+        batch: lists a training step: the paper's recipe has 32, whose launches take longest.
+        share: least share of the matrix peak in training.
+        seconds: an epoch's, at most; None where none is set.
+    """
+
+    docs: int
+    lists: int
+    batch: int
+    share: float
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where it runs and how large it is there.
+
+    Attributes:
+        device: cuda, or cpu for a rehearsal.
+        sizes: of the training sets.
+        preset: of the networks.
+        features: of a document.
+        table: training, validation and test queries of the table, and its seeds.
+        changes: of the table's recipes.
+    """
+
+    device: str
+    sizes: tuple[Size, ...]
+    preset: str
+    features: int
+    table: tuple[int, int, int, int]
+    changes: dict[str, Any]
+
+    @classmethod
+    def here(cls, *, quick: bool) -> "Place":
+        """The GPU where there is one; a rehearsal on the CPU elsewhere."""
+        if not torch.cuda.is_available():
+            sizes = tuple(
+                replace(size, lists=8, batch=4 if size.batch < 1024 else 8, docs=size.docs // 4)
+                for size in SIZES
+            )
+            return cls("cpu", sizes, "small", 8, (8, 4, 4, 1), {"epochs": 1, "least_steps": 1})
+        sizes = tuple(replace(size, lists=4 * size.batch) for size in SIZES) if quick else SIZES
+        table = (600, 200, 200, 1) if quick else TABLE
+        return cls("cuda", sizes, "paper", FEATURES, table, {"epochs": 2} if quick else {})
+
+    def config(self, block: Block) -> SetRankConfig:
+        """The architecture of the preset with this block."""
+        return replace(SETRANK_PRESETS[self.preset], block=block)
+
+    def floor(self, least: float) -> float | None:
+        """A goal counts on a GPU alone."""
+        return least if self.device == "cuda" else None
+
+    @property
+    def name(self) -> str:
+        """The device, or that this is a rehearsal."""
+        return torch.cuda.get_device_name() if self.device == "cuda" else REHEARSAL
+
+
+FEATURES = 136
+SIZES = (
+    Size(40, 19_000, 32, 0.25, 1.0), Size(40, 19_000, 1024, 0.25, 1.0),
+    Size(240, 3_200, 170, 0.35),
+)  # fmt: skip
+TABLE = (18_919, 6_306, 6_306, 3)
+"""Training, validation and test queries of MSLR-WEB30K's fold 1, and seeds."""
+
+TABLE_SECONDS, TABLE_DOCS = 600.0, 40
+SCORING_SHARE = 0.40
+IMSAB_TIMES = 1.3
+"""IMSAB may take so many times what its operations would at MSAB's rate."""
 
 
 def training(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
-    """An epoch: gather, forward in bf16, attention rank, backward, fused Adam."""
-    return _job("gpu-train", 3, _epoch, quick=quick)
+    """Epochs of MSAB and IMSAB in bf16: seconds, share of the matrix peak, one beside the other."""
+    place = Place.here(quick=quick)
+    wrong = _wrong("gpu-train", place)
+    return wrong or [row for size in place.sizes for row in _training_rows(size, place)]
 
 
 def scoring(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """Scores of the whole set in bf16."""
-    return _job("gpu-score", 1, _scores, quick=quick)
+    place = Place.here(quick=quick)
+    by_length = {size.docs: size for size in place.sizes}.values()
+    return _wrong("gpu-score", place) or [_scoring_row(size, place) for size in by_length]
+
+
+def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
+    """The neural rows of Table 2: trained with every seed, scored and measured on the test part."""
+    place = Place.here(quick=quick)
+    *parts, seeds = place.table
+    train, valid, test = (judged(count, TABLE_DOCS, place.features) for count in parts)
+    names = [name for name in expanded(["table2"]) if name in FIXED]
+    measure, seconds, values = Measure.parse("NDCG@10"), [], []
+    for name in names:
+        start = time.perf_counter()
+        for seed in range(seeds):
+            spec = NeuralSpec.preset(name, place.preset, seed=seed, **place.changes)
+            scores = finished(spec.fit(train, valid)).score(test.dataset, test.lists)
+        values.append(mean_of(measure, evaluate([measure], test.dataset, test.lists, scores)[0]))
+        seconds.append(time.perf_counter() - start)
+    each = [
+        f"{name} {taken:.1f} s (NDCG@10 {value:.3f})"
+        for name, taken, value in zip(names, seconds, values, strict=True)
+    ]
+    note = f"{place.name}; {parts[0]} training queries, seeds {seeds}: {', '.join(each)}"
+    return [_within("gpu-table2, neural rows", sum(seconds), TABLE_SECONDS, place, note)]
 
 
 def difference_from_cpu(device: str, docs: int) -> float:
@@ -45,7 +162,10 @@ def difference_from_cpu(device: str, docs: int) -> float:
     torch.set_float32_matmul_precision("highest")
     try:
         torch.manual_seed(0)
-        model, features, labels = SetRank(FEATURES, CONFIG), *_set(8, docs, "cpu")
+        drawn = torch.Generator().manual_seed(0)
+        model = SetRank(FEATURES, CONFIG)
+        features = torch.randn(8, docs, FEATURES, generator=drawn)
+        labels = torch.randint(0, 3, (8, docs), generator=drawn).float()
         due = _facts(model, features, labels)
         found = _facts(model.to(device), features.to(device), labels.to(device))
     finally:
@@ -60,89 +180,74 @@ def _facts(model: SetRank, features: Tensor, labels: Tensor) -> tuple[Tensor, ..
     return scores, losses, *torch.autograd.grad(losses.mean(), list(model.parameters()))
 
 
-def _job(
-    job: str, passes: int, make: Callable[..., Callable[[], object]], *, quick: bool
-) -> list[BenchRow]:
-    if not torch.cuda.is_available():
-        note = "no CUDA device here: neither checked nor timed"
-        return [
-            BenchRow(f"{job} N={docs}", None, None, "", None, None, note=note) for docs, _ in SETS
-        ]
-    return [_row(job, docs, 64 if quick else lists, passes, make) for docs, lists in SETS]
+def _wrong(job: str, place: Place) -> list[BenchRow]:
+    """The row of a device that computes otherwise than the CPU; none where it is right."""
+    apart = max(difference_from_cpu(place.device, size.docs) for size in place.sizes)
+    if apart <= CLOSE:
+        return []
+    note = f"float32 differs from the CPU by {apart:.1e} relative: not timed"
+    return [BenchRow(job, None, None, "CPU float32", None, None, note=note)]
 
 
-def _row(
-    job: str, docs: int, lists: int, passes: int, make: Callable[..., Callable[[], object]]
-) -> BenchRow:
-    named = f"{job} bf16 N={docs}"
-    apart = difference_from_cpu("cuda", docs)
-    if apart > CLOSE:
-        note = f"float32 differs from the CPU by {apart:.1e} relative: not timed"
-        return BenchRow(named, None, None, "CPU float32", None, None, note=note)
-    model = SetRank(FEATURES, CONFIG).cuda()
-    features, labels = _set(lists, docs, "cuda")
-    product = MatrixProduct(LOW, "cuda")
-    seconds, limit = _timed(make(model, features, labels), product)
-    rate = product.rate(limit)
-    operations = passes * scoring_operations(CONFIG, lists, docs)
-    note = (
-        f"{lists} lists, {torch.cuda.get_device_name()}; CPU float32 within {apart:.1e}; matrix "
-        f"product {rate / 1e12:.0f} Tflop/s, aim {AIMS[job]:.0%} of it"
+def _training_rows(size: Size, place: Place) -> Iterator[BenchRow]:
+    data = data_of(size.lists, size.docs, place.features, place.device)
+    product = MatrixProduct(LOW, place.device)
+    specs = [
+        NeuralSpec.preset(
+            f"setrank-{block}", place.preset, precision="bf16", batch_lists=size.batch,
+            batch_documents=size.batch * size.docs,
+        )
+        for block in BLOCKS
+    ]  # fmt: skip
+    msab, imsab, _ = interleaved(*(epoch(spec, data) for spec in specs), product)
+    due, due_imsab = (
+        3 * scoring_operations(place.config(block), size.lists, size.docs) / product.rate
+        for block in BLOCKS
     )
-    limit = operations / rate
-    return BenchRow(named, seconds, None, "", None, None, limit, limit / seconds, note)
+    said = f"N={size.docs}, batches of {size.batch}"
+    note = f"{place.name}; {size.lists} lists"
+    least = place.floor(size.share)
+    yield _share(f"gpu-train msab {said}", msab, due, least, note)
+    if size.seconds is not None:
+        yield _within(f"gpu-train msab epoch {said}", msab, size.seconds, place, note)
+    flops = due_imsab / due
+    allowed = IMSAB_TIMES * flops * msab
+    note = f"{note}; {flops:.2f} × MSAB's operations, {imsab / msab:.2f} × its time"
+    peer = f"{IMSAB_TIMES} × its operations at MSAB's rate"
+    yield BenchRow(
+        f"gpu-train imsab {said}",
+        imsab,
+        allowed,
+        peer,
+        allowed / imsab,
+        place.floor(1.0),
+        note=note,
+    )
 
 
-def _set(lists: int, docs: int, device: str) -> tuple[Tensor, Tensor]:
-    drawn = torch.Generator(device).manual_seed(0)
-    features = torch.randn(lists, docs, FEATURES, generator=drawn, device=device)
-    labels = torch.randint(0, 3, (lists, docs), generator=drawn, device=device).float()
-    return features, labels
+def _scoring_row(size: Size, place: Place) -> BenchRow:
+    data = data_of(size.lists, size.docs, place.features, place.device)
+    spec = NeuralSpec.preset("setrank-msab", place.preset)
+    network = built(spec.model, place.features, 0).to(place.device).eval()
+    product = MatrixProduct(LOW, place.device)
+    seconds, _ = interleaved(lambda: held_scores(network, data.train, "bf16"), product)
+    due = scoring_operations(place.config("msab"), size.lists, size.docs) / product.rate
+    note = f"{place.name}; {size.lists} lists"
+    return _share(f"gpu-score msab N={size.docs}", seconds, due, place.floor(SCORING_SHARE), note)
 
 
-def _epoch(model: SetRank, features: Tensor, labels: Tensor) -> Callable[[], object]:
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
-    step = max(1, BATCH // features.shape[1])
-
-    def run() -> None:
-        """One epoch of steps over the set, in an order drawn anew."""
-        for chosen in torch.split(torch.randperm(len(features), device=features.device), step):
-            optimiser.zero_grad(set_to_none=True)
-            with torch.autocast("cuda", LOW):
-                scores = model.score(model.embed(features[chosen]))
-            real = torch.ones_like(scores, dtype=torch.bool)
-            loss: Tensor = attention_rank(scores, labels[chosen], real).mean()
-            torch.autograd.backward(loss)
-            optimiser.step()
-
-    return run
+def _share(job: str, seconds: float, limit: float, least: float | None, note: str) -> BenchRow:
+    share = limit / seconds
+    return BenchRow(job, seconds, limit, PEAK, share, least, limit, share, note)
 
 
-def _scores(model: SetRank, features: Tensor, labels: Tensor) -> Callable[[], object]:
-    low = model.eval().to(LOW)
-    step = max(1, BATCH // labels.shape[1])
-
-    def run() -> None:
-        """Score the whole set, part after part."""
-        with torch.inference_mode():
-            for part in torch.split(features, step):
-                low.score(low.embed(part.to(LOW)))
-
-    return run
+def _within(job: str, seconds: float, most: float, place: Place, note: str) -> BenchRow:
+    goal = f"the goal, {most:g} s"
+    return BenchRow(job, seconds, most, goal, most / seconds, place.floor(1.0), note=note)
 
 
-def _timed(*jobs: Callable[[], object]) -> tuple[float, ...]:
-    """Median seconds of each on the device, run in turn after two warm-ups."""
-    seconds: list[list[float]] = [[] for _ in jobs]
-    for repeat in range(7):
-        for index, job in enumerate(jobs):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            job()
-            torch.cuda.synchronize()
-            if repeat > 1:
-                seconds[index].append(time.perf_counter() - start)
-    return tuple(median(taken) for taken in seconds)
-
-
-JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"gpu-train": training, "gpu-score": scoring}
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {
+    "gpu-train": training,
+    "gpu-score": scoring,
+    "gpu-table2": table,
+}

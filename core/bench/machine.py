@@ -5,8 +5,6 @@ import json
 import os
 import platform
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -71,11 +69,11 @@ def limits() -> dict[str, float]:
     single, half = (MatrixProduct(dtype) for dtype in (torch.float32, torch.bfloat16))
     source = np.ones(COPIED // 8)
     target = np.empty_like(source)
-    seconds = interleaved(single, half, lambda: np.copyto(target, source))
+    *_, copied = interleaved(single, half, lambda: np.copyto(target, source))
     found = {
-        "product, float32 (Gflop/s)": single.rate(seconds[0]) / 1e9,
-        "product, bfloat16 (Gflop/s)": half.rate(seconds[1]) / 1e9,
-        "memory, copy (GB/s)": 2 * COPIED / seconds[2] / 1e9,
+        "product, float32 (Gflop/s)": single.rate / 1e9,
+        "product, bfloat16 (Gflop/s)": half.rate / 1e9,
+        "memory, copy (GB/s)": 2 * COPIED / copied / 1e9,
     }
     return found | _disk()
 
@@ -97,14 +95,5 @@ def _disk() -> dict[str, float]:
                 while file.read(1 << 24):
                     pass
 
-        rates = [WRITTEN / _least(step) / 1e6 for step in (written, read)]
+        rates = [WRITTEN / least / 1e6 for least in interleaved(written, read, repeats=3)]
     return {"disk, written (MB/s)": rates[0], "disk, read (MB/s)": rates[1]}
-
-
-def _least(step: Callable[[], None], repeats: int = 3) -> float:
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        step()
-        taken.append(time.perf_counter() - start)
-    return min(taken)

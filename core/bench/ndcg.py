@@ -12,7 +12,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 
 CUTOFFS = (1, 3, 5, 10)
-FLOOR = 10.0
+FLOOR = 50.0
 
 
 def ndcg(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (the signature of every job)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 
 
 @dataclass(frozen=True)
@@ -34,16 +33,19 @@ class BenchRow:
 
 
 def interleaved(*jobs: Callable[[], object], repeats: int = 5) -> tuple[float, ...]:
-    """Median seconds of each job, run in turn A B A B …, after one warm-up of each."""
+    """Least seconds of each job, run in turn A B A B …, after one warm-up of each.
+
+    On a machine with other work the least time is nearest to what a job takes by itself.
+    """
     for job in jobs:
         job()
-    seconds: list[list[float]] = [[] for _ in jobs]
+    seconds = [float("inf")] * len(jobs)
     for _ in range(repeats):
         for index, job in enumerate(jobs):
             start = time.perf_counter()
             job()
-            seconds[index].append(time.perf_counter() - start)
-    return tuple(median(run) for run in seconds)
+            seconds[index] = min(seconds[index], time.perf_counter() - start)
+    return tuple(seconds)
 
 
 def compared(

@@ -154,12 +154,8 @@ def _rows(
     products = {dtype: MatrixProduct(dtype) for dtype in (torch.float32, LOW)}
     ours = [contender.run for contender in contenders]
     seconds = interleaved(peer, *ours, *products.values(), repeats=3 if lists < 6 else 7)
-    rates = {
-        dtype: product.rate(taken)
-        for (dtype, product), taken in zip(products.items(), seconds[-2:], strict=True)
-    }
     for contender, taken in zip(contenders, seconds[1:-2], strict=True):
-        rate = rates[contender.dtype]
+        rate = products[contender.dtype].rate
         limit = passes * scoring_operations(contender.config, lists, size.docs) / rate
         yield BenchRow(
             job=f"{job} {contender.name} N={size.docs}",

@@ -5,19 +5,13 @@ itself, on the same network, lists and batches, in turn.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 
+from shuffleproof.core.bench.epochs import data_of, epoch
 from shuffleproof.core.bench.result import BenchRow, interleaved
-from shuffleproof.core.data.batches import held
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
-from shuffleproof.core.seeds import generator
-from shuffleproof.core.training.loop import TrainingData, train
-from shuffleproof.core.training.network import built
 
 FEATURES = 46
 ALLOWED = 20.0
@@ -56,11 +50,13 @@ def softrank(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common s
 
 
 def _row(case: Case, repeats: int) -> BenchRow:
-    data, spec = _data(case), NeuralSpec.preset(case.ranker, case.preset)
-    seconds = interleaved(
-        *(_epoch(spec, data, loss) for loss in ("softrank", "attention-rank")), repeats=repeats
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    data = data_of(case.lists, case.docs, FEATURES, device)
+    spec = NeuralSpec.preset(case.ranker, case.preset)
+    ours, peer = interleaved(
+        *(epoch(spec.changed({"loss": loss}), data) for loss in ("softrank", "attention-rank")),
+        repeats=repeats,
     )
-    ours, peer = seconds
     return BenchRow(
         job=f"softrank epoch {case.ranker} N={case.docs}",
         ours=ours,
@@ -71,42 +67,6 @@ def _row(case: Case, repeats: int) -> BenchRow:
         note=f"{case.lists} lists, {case.preset} widths: {ours / peer:.1f} × as long, at most "
         f"{ALLOWED:g} ×; the ratio is {ALLOWED:g} over that",
     )
-
-
-def _epoch(spec: NeuralSpec, data: TrainingData, loss: str) -> Callable[[], object]:
-    """One epoch of the training loop from the same first weights; one list is validated."""
-    recipe = replace(
-        spec.training, loss=loss, epochs=1, least_steps=1, steps_per_epoch=None,
-        schedule="constant",
-    )  # fmt: skip
-    network = built(spec.model, FEATURES, 0).to(data.train.features.device)
-
-    def run() -> None:
-        for _ in train(network, data, recipe):
-            pass
-
-    return run
-
-
-def _data(case: Case) -> TrainingData:
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    judged, valid = _judged(case.docs, case.lists), _judged(case.docs, 1)
-    parts = [
-        held(one.lists, one.dataset.features, one.dataset.labels, device) for one in (judged, valid)
-    ]
-    return TrainingData("softrank bench", parts[0], parts[1], valid)
-
-
-def _judged(docs: int, lists: int) -> JudgedLists:
-    """Seeded lists whose grades 0 to 4 follow two of the features."""
-    draws = generator(0, "bench softrank", docs)
-    features = draws.standard_normal((docs * lists, FEATURES), dtype=np.float32)
-    useful = features[:, 0] + features[:, 1] + draws.normal(size=len(features))
-    labels = np.clip(np.floor(useful), 0, 4).astype(np.float32)
-    names = tuple(f"q{query}" for query in range(lists))
-    offsets, ids = np.arange(lists + 1, dtype=np.int64) * docs, tuple(range(1, FEATURES + 1))
-    dataset = RankingDataset(features, labels, offsets, names, ids)
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
 
 
 JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"softrank": softrank}

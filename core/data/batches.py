@@ -2,10 +2,11 @@
 
 Lists are grouped by length under a budget of documents, so that little of a batch is padding:
 padded / real documents stay within 1.05 when scoring and 1.4 in training. A whole set is held as
-ragged tensors on its device, and a batch is one gather from there.
+ragged tensors on its device, and a batch is one gather from there. What decides a batch's shape is
+known on the host: no batch asks the device for anything.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,9 @@ class ListBatch:
         mask: True = a real document.
         full: every document is real, so that no mask is needed.
         rows: slot of each document in the held lists; the last slot where padded.
+        lengths: documents of each list, on the host.
+        present: initial rankings that are there, on the host.
+        ties: for each initial ranking, whether documents of these lists share a rank in it.
     """
 
     features: Float[Tensor, "lists docs features"]
@@ -41,6 +45,9 @@ class ListBatch:
     mask: Bool[Tensor, "lists docs"]
     full: bool
     rows: Int64[Tensor, "lists docs"]
+    lengths: Int64[np.ndarray, " lists"]
+    present: tuple[int, ...]
+    ties: tuple[bool, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,10 @@ class HeldLists:
         ranks: best rank of the tied block.
         tied: size of the tied block.
         starts: first slot of each list.
-        lengths: candidates of each list, on the host.
+        counts: candidates of each list.
+        lengths: the same on the host.
+        present: initial rankings that are there (−1 everywhere: it is absent).
+        ties: whether documents of a list share a rank, on the host.
     """
 
     features: Float[Tensor, "sources features"]
@@ -63,17 +73,36 @@ class HeldLists:
     ranks: Int64[Tensor, "slots rankings"]
     tied: Int64[Tensor, "slots rankings"]
     starts: Int64[Tensor, " lists"]
+    counts: Int64[Tensor, " lists"]
     lengths: Int64[np.ndarray, " lists"]
+    present: tuple[int, ...]
+    ties: Bool[np.ndarray, "lists rankings"]
 
-    def batch(self, chosen: Int64[np.ndarray, " chosen"]) -> ListBatch:
-        """These lists padded to the longest of them."""
-        device = self.starts.device
-        longest = int(self.lengths[chosen].max(initial=0))
-        places = torch.arange(longest, device=device)
-        lengths = torch.from_numpy(self.lengths[chosen]).to(device)
-        starts = self.starts[torch.from_numpy(chosen).to(device)]
-        mask = places < lengths[:, None]
-        rows = torch.where(mask, starts[:, None] + places, len(self.source) - 1)
+    def batches(self, plan: Sequence[Int64[np.ndarray, " _chosen"]]) -> Iterator[ListBatch]:
+        """The batches of a plan in turn; the plan goes to the device once, at first."""
+        if plan:
+            placed = torch.from_numpy(np.concatenate(plan)).to(self.starts.device)
+            for chosen, there in zip(
+                plan, torch.split(placed, [len(one) for one in plan]), strict=True
+            ):
+                yield self.batch(chosen, there)
+
+    def batch(
+        self, chosen: Int64[np.ndarray, " chosen"], placed: Int64[Tensor, " chosen"] | None = None
+    ) -> ListBatch:
+        """These lists padded to the longest of them.
+
+        Args:
+            chosen: the lists, on the host.
+            placed: the same where they are on the device already.
+        """
+        if placed is None:
+            placed = torch.from_numpy(chosen).to(self.starts.device)
+        lengths = self.lengths[chosen]
+        longest = int(lengths.max(initial=0))
+        places = torch.arange(longest, device=self.starts.device)
+        mask = places < self.counts[placed][:, None]
+        rows = torch.where(mask, self.starts[placed][:, None] + places, len(self.source) - 1)
         flat = rows.flatten()
         return ListBatch(
             features=_gathered(self.features, self.source[flat], rows),
@@ -81,8 +110,11 @@ class HeldLists:
             tied=_gathered(self.tied, flat, rows),
             labels=self.labels[flat].view(rows.shape),
             mask=mask,
-            full=bool((self.lengths[chosen] == longest).all()),
+            full=bool((lengths == longest).all()),
             rows=rows,
+            lengths=lengths,
+            present=self.present,
+            ties=tuple(self.ties[chosen].any(0).tolist()),
         )
 
 
@@ -100,16 +132,8 @@ def held(
         labels: one label a candidate.
         device: a torch device.
     """
-    slots = len(lists.rows) + 1
-    return HeldLists(
-        features=with_slot(features).to(device),
-        source=torch.arange(slots, device=device),
-        labels=with_slot(labels).to(device),
-        ranks=with_slot(lists.ranks.astype(np.int64)).to(device),
-        tied=with_slot(tied_blocks(lists), fill=1).to(device),
-        starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
-        lengths=lists.lengths,
-    )
+    source = torch.arange(len(lists.rows) + 1, device=device)
+    return _held(lists, with_slot(features).to(device), source, with_slot(labels).to(device))
 
 
 def reheld(
@@ -124,16 +148,31 @@ def reheld(
         features: what is known of each source document; the last row is the padding's.
         source: for each candidate its row of `features`.
     """
-    device = features.device
     slots = np.append(source, len(features) - 1)
+    labels = torch.zeros(len(slots), device=features.device)
+    return _held(lists, features, torch.from_numpy(slots).to(features.device), labels)
+
+
+def _held(
+    lists: CandidateLists,
+    features: Float[Tensor, "sources features"],
+    source: Int64[Tensor, " slots"],
+    labels: Float32[Tensor, " slots"],
+) -> HeldLists:
+    device, tied = features.device, tied_blocks(lists)
+    shared = np.zeros((len(lists), lists.rankings), dtype=np.bool_)
+    np.logical_or.at(shared, np.repeat(np.arange(len(lists)), lists.lengths), tied > 1)
     return HeldLists(
         features=features,
-        source=torch.from_numpy(slots).to(device),
-        labels=torch.zeros(len(slots), device=device),
+        source=source,
+        labels=labels,
         ranks=with_slot(lists.ranks.astype(np.int64)).to(device),
-        tied=with_slot(tied_blocks(lists), fill=1).to(device),
+        tied=with_slot(tied, fill=1).to(device),
         starts=torch.from_numpy(lists.offsets[:-1].copy()).to(device),
+        counts=torch.from_numpy(lists.lengths.copy()).to(device),
         lengths=lists.lengths,
+        present=tuple(range(lists.rankings)),
+        ties=shared,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which device computes, and whether bf16 pays on it: measured, never guessed."""
+"""Which device computes, and which ways to compute pay on it: measured, never guessed."""
 
 import functools
 import json
@@ -7,6 +7,7 @@ import platform
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
@@ -19,10 +20,9 @@ if TYPE_CHECKING:
 
 DEVICE = re.compile(r"cpu|cuda(:[0-9]{1,3})?")
 WORTHWHILE = 0.9
-"""bf16 is used where it takes at most this share of float32's time."""
+"""Another way to compute is taken where it needs at most this share of the usual one's time."""
 
 LISTS, DOCUMENTS, WIDTH, HEADS, REPEATS = 16, 40, 256, 8, 7
-PROBES = "bf16.json"
 
 
 def device(name: str | None) -> str:
@@ -52,26 +52,35 @@ def device(name: str | None) -> str:
 def bf16_pays(device: str, cache: Path | None = None) -> bool:
     """Whether a transformer block runs clearly faster in bf16 than in float32 on this device.
 
-    Measured once a process, or once a machine where a folder keeps the answer. Never asked where
-    exact equivariance is measured: bf16 moves scores.
+    Never asked where exact equivariance is measured: bf16 moves scores.
 
     Args:
         device: as `device` returns it.
-        cache: a folder for the answer, kept under the name of the processor; None keeps none.
+        cache: as in `pays`.
     """
-    return _bf16_pays(device, cache)
+    return pays("bf16", device, cache, _share_of_float32)
 
 
 @functools.cache
-def _bf16_pays(device: str, cache: Path | None) -> bool:
+def pays(what: str, device: str, cache: Path | None, share_on: Callable[[str], float]) -> bool:
+    """Whether a way to compute takes at most WORTHWHILE of the usual one's time on this device.
+
+    Measured once a process, or once a machine where a folder keeps the answer.
+
+    Args:
+        what: the way; names the file of answers.
+        device: as `device` returns it.
+        cache: a folder for the answer, kept under the name of the processor; None keeps none.
+        share_on: measures the share of the usual time on a device.
+    """
     import torch  # noqa: PLC0415 (see device)
 
     name = f"{_processor(device)} · {torch.get_num_threads()} threads · torch {torch.__version__}"
-    known = _read(cache) if cache else {}
+    known = _read(cache, what) if cache else {}
     if name not in known:
-        known[name] = _share_of_float32(device)
+        known[name] = share_on(device)
         if cache:
-            _write(cache, known)
+            _write(cache, what, known)
     return known[name] <= WORTHWHILE
 
 
@@ -124,19 +133,19 @@ def _processor(device: str) -> str:
     return platform.processor() or platform.machine()
 
 
-def _read(cache: Path) -> dict[str, float]:
+def _read(cache: Path, what: str) -> dict[str, float]:
     with suppress(
         OSError, ValueError, TypeError, AttributeError
     ):  # absent or damaged: measure again
-        content = json.loads((cache / PROBES).read_text(encoding="utf-8"))
+        content = json.loads((cache / f"{what}.json").read_text(encoding="utf-8"))
         return {str(name): float(share) for name, share in content.items()}
     return {}
 
 
-def _write(cache: Path, shares: dict[str, float]) -> None:
+def _write(cache: Path, what: str, shares: dict[str, float]) -> None:
     with suppress(OSError):  # a cache that cannot be written costs a measurement, no more
         cache.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=PROBES, dir=cache)
+        descriptor, name = tempfile.mkstemp(prefix=what, dir=cache)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump(shares, file, indent=1)
-        Path(name).replace(cache / PROBES)
+        Path(name).replace(cache / f"{what}.json")

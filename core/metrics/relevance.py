@@ -305,13 +305,12 @@ def _sorted_keys(
 ) -> UInt64[np.ndarray, " candidates"]:
     if len(scores) != len(rows):
         raise ShapeError("scores", f"{len(scores)}", f"{len(rows)}, one a candidate")
-    unknown = int(np.isnan(scores).sum())
+    bits = np.ascontiguousarray(scores).view(np.uint32)
+    keys, unknown, outside = blocks.sort_keys(bits, rows, offsets, *spans)
     if unknown:
         found = f"{unknown} of {len(scores)} are NaN"
         raise DataError("scores", found, "A ranking needs numbers: mend or replace the ranker.")
-    bits = (scores + np.float32(0.0)).view(np.uint32)  # −0 + 0 = +0: the two zeros tie
-    keys, inside = blocks.sort_keys(bits, rows, offsets, *spans)
-    if not inside:
+    if outside:
         raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
     segments.sort_within(offsets, keys)
     return keys

@@ -4,13 +4,14 @@ Ai et al., "Learning a Deep Listwise Context Model for Ranking Refinement", SIGI
 Tensors are [lists, docs, …], documents in the order shown, real ones first; mask True = real.
 """
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 
 from shuffleproof.core.models.config import DLCMConfig
-from shuffleproof.core.models.dense import dense
+from shuffleproof.core.models.dense import dense, needed
 from shuffleproof.core.models.memory import MemoryRecurrence
 from shuffleproof.core.models.recurrence import GatedRecurrence
 
@@ -100,16 +101,19 @@ class DLCM(nn.Module):
         self,
         embedded: Float[Tensor, "lists docs gates"],
         mask: Bool[Tensor, "lists docs"] | None = None,
+        lengths: Int64[np.ndarray, " lists"] | None = None,
     ) -> Float[Tensor, "lists docs"]:
         """One score a document, higher is better; 0 at pads.
 
         Args:
             embedded: from `embed`, in the order shown.
             mask: True = real, real documents first; None = every document is.
+            lengths: the mask's on the host, where they are known; else the mask is asked.
         """
-        mask = None if mask is None or bool(mask.all()) else mask
+        mask = needed(mask)
         parts = embedded.chunk(len(self.recurrences), -1)
-        read = [walk(part, mask) for walk, part in zip(self.recurrences, parts, strict=True)]
+        ways = zip(self.recurrences, parts, strict=True)
+        read = [walk(part, mask, lengths) for walk, part in ways]
         outputs = torch.cat([states for states, _ in read], -1)
         scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in read], -1))
         return scores if mask is None else torch.where(mask, scores, 0)

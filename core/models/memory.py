@@ -26,12 +26,14 @@ class MemoryRecurrence(nn.Module):
         self,
         products: Float[Tensor, "lists docs gates"],
         mask: Bool[Tensor, "lists docs"] | None = None,
+        _lengths: object = None,
     ) -> tuple[Float[Tensor, "lists docs hidden"], Float[Tensor, "lists hidden"]]:
         """The state at every position (0 at pads) and the state after the last step.
 
         Args:
             products: input products of the gates i, f, g, o.
             mask: True = real, real documents first; None = all are real.
+            _lengths: as in `GatedRecurrence`; every step is masked here, so they are not read.
         """
         lists, docs, _ = products.shape
         products = products.to(self.weight.dtype)

@@ -98,10 +98,19 @@ class UnivariateNet(nn.Module):
         self,
         features: Float[Tensor, "lists docs features"],
         mask: Bool[Tensor, "lists docs"] | None = None,
+        real: int | None = None,
     ) -> Float[Tensor, "lists docs"]:
-        """Scores from features; pads are neither computed nor part of a batch's statistics."""
+        """Scores from features; pads are neither computed nor part of a batch's statistics.
+
+        Args:
+            features: of each document.
+            mask: True = real; None = every document is.
+            real: how many documents are, where the host knows it; else the mask is asked.
+        """
         if mask is None:
             return self.score(self.embed(features))
-        found = self.embed(features[mask]).squeeze(-1)
-        scores = torch.zeros(mask.shape, dtype=found.dtype, device=found.device)
-        return scores.masked_scatter(mask, found)
+        count = int(mask.sum()) if real is None else real
+        flat = mask.flatten().nonzero_static(size=count)[:, 0]
+        found = self.embed(features.flatten(0, 1).index_select(0, flat)).squeeze(-1)
+        scores = torch.zeros(mask.numel(), dtype=found.dtype, device=found.device)
+        return scores.index_copy(0, flat, found).view(mask.shape)

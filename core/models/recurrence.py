@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
@@ -74,25 +75,28 @@ class GatedRecurrence(nn.Module):
         self,
         products: Float[Tensor, "lists docs gates"],
         mask: Bool[Tensor, "lists docs"] | None = None,
+        lengths: Int64[np.ndarray, " lists"] | None = None,
     ) -> tuple[Float[Tensor, "lists docs hidden"], Float[Tensor, "lists hidden"]]:
         """The state at every position (0 at pads) and the state after the last step.
 
         Args:
             products: input products of the gates r, z, n.
             mask: True = real, real documents first; None = all are real.
+            lengths: the mask's on the host, where they are known; else the mask is asked.
         """
         lists, docs, _ = products.shape
         if mask is None:
             states = self._walked(products, (lists,) * docs)
             return states, states[:, 0 if self.backwards else -1]
-        lengths = mask.sum(1)
-        order = lengths.argsort(descending=True, stable=True)
-        active = tuple((lengths[:, None] > torch.arange(docs, device=mask.device)).sum(0).tolist())
+        counts = mask.sum(1)
+        lengths = counts.cpu().numpy() if lengths is None else lengths
+        order = counts.argsort(descending=True, stable=True)
+        active = tuple((lengths[:, None] > np.arange(docs)).sum(0).tolist())
         sorted_already = bool((lengths[1:] <= lengths[:-1]).all())
         states = self._walked(products if sorted_already else products[order], active)
         if not sorted_already:
             states = states[order.argsort()]
-        last = torch.zeros_like(lengths) if self.backwards else (lengths - 1).clamp(min=0)
+        last = torch.zeros_like(counts) if self.backwards else (counts - 1).clamp(min=0)
         return states, states[torch.arange(lists, device=mask.device), last]
 
     def _walked(self, products: Tensor, active: tuple[int, ...]) -> Tensor:

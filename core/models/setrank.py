@@ -5,6 +5,7 @@ SIGIR 2020, section 4. Tensors are [lists, docs, …]; mask True = a real docume
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (the field's name for it)
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from shuffleproof.core.errors import DataError, MissingRankingError
 from shuffleproof.core.models.config import SetRankConfig
-from shuffleproof.core.models.dense import dense, dense_added
+from shuffleproof.core.models.dense import dense, dense_added, needed
 
 
 class SetRank(nn.Module):
@@ -50,11 +51,12 @@ class SetRank(nn.Module):
         ranks: Int64[Tensor, "lists docs rankings"],
         tied: Int64[Tensor, "lists docs rankings"],
         start: Int64[Tensor, " lists"] | None = None,
+        known: "Known | None" = None,
     ) -> Float[Tensor, "lists docs width"] | None:
         """The summed ordinal embeddings (see `OrdinalEmbedding`); None when none are read."""
         if self.ordinal is None:
             return None
-        embedded: Tensor = self.ordinal(ranks, tied, start)
+        embedded: Tensor = self.ordinal(ranks, tied, start, known)
         return embedded
 
     def score(
@@ -73,9 +75,7 @@ class SetRank(nn.Module):
             record: where given, every attention's weights [lists, heads, queries, keys] are
                 appended to it: one tensor an MSAB, two an IMSAB.
         """
-        x = embedded
-        if mask is not None:
-            mask = None if bool(mask.all()) else mask
+        x, mask = embedded, needed(mask)
         keys = mask
         if mask is not None:
             x = torch.where(mask[..., None], x, 0)
@@ -316,6 +316,25 @@ class MultiHeadAttention(nn.Module):
         return tuple(part.transpose(1, 2) for part in split.unbind(2))
 
 
+class Known(NamedTuple):
+    """What the host knows of a batch's ranks, so that no device is asked.
+
+    Attributes:
+        present: initial rankings that are not absent.
+        ties: for each ranking, whether documents share a rank.
+    """
+
+    present: tuple[int, ...]
+    ties: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, ranks: Tensor, tied: Tensor) -> "Known":
+        """The same asked of the tensors; arguments as in `OrdinalEmbedding`."""
+        present = (ranks >= 0).any(1).any(0).tolist()
+        ties = (tied > 1).any(1).any(0).tolist()
+        return cls(tuple(at for at, there in enumerate(present) if there), tuple(ties))
+
+
 class OrdinalEmbedding(nn.Module):
     """P(rank), summed over the initial rankings (Pang et al., SIGIR 2020, sections 4.2 and 4.5)."""
 
@@ -334,6 +353,7 @@ class OrdinalEmbedding(nn.Module):
         ranks: Int64[Tensor, "lists docs rankings"],
         tied: Int64[Tensor, "lists docs rankings"],
         start: Int64[Tensor, " lists"] | None = None,
+        known: Known | None = None,
     ) -> Float[Tensor, "lists docs width"]:
         """The summed embedding of each document.
 
@@ -342,14 +362,17 @@ class OrdinalEmbedding(nn.Module):
                 everywhere is absent: it contributes nothing.
             tied: how many documents the block has, itself included; 1 at pads.
             start: what every rank of a list is moved by (relative sampling); None = 0.
+            known: of ranks that the table is known to reach; None: ranks and tied are asked.
 
         Raises:
             MissingRankingError: fewer rankings than the config reads.
-            DataError: a rank that the table does not reach.
+            DataError: a rank that the table does not reach; not looked for where `known`.
         """
         if ranks.shape[-1] < self.rankings:
             raise MissingRankingError("ordinal embedding", self.rankings, ranks.shape[-1])
-        columns = [at for at in range(self.rankings) if bool((ranks[..., at] >= 0).any())]
+        asked = known is None
+        known = Known.of(ranks, tied) if known is None else known
+        columns = [at for at in known.present if at < self.rankings]
         if not columns:
             return self.tables.new_zeros(*ranks.shape[:2], self.tables.shape[-1])
         ranks, tied = ranks[..., columns], tied[..., columns]
@@ -358,8 +381,9 @@ class OrdinalEmbedding(nn.Module):
         if start is not None:
             ranks = ranks + start[:, None, None]
         first = self.size - ranks - tied if self.worst_first else ranks
-        self._check(first, tied)
-        shares_ranks = bool((tied > 1).any())
+        if asked:
+            self._check(first, tied)
+        shares_ranks = not self.by_position and any(known.ties[at] for at in columns)
         total = self._column(first[..., 0], tied[..., 0], columns[0], shares_ranks)
         for at, column in enumerate(columns[1:], start=1):
             total = total + self._column(first[..., at], tied[..., at], column, shares_ranks)

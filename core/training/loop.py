@@ -21,7 +21,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from shuffleproof.core.data.batches import HeldLists, ListBatch, scoring_plan, training_plan
+from shuffleproof.core.data.batches import HeldLists, scoring_plan, training_plan
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError
 from shuffleproof.core.losses.registry import loss as loss_named
@@ -29,15 +29,16 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.training.network import (
-    BUDGET,
     Network,
     arithmetic,
+    budgeted,
     held_scores,
-    sampled_starts,
     scores_of,
     weights_of,
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.recording import steps_of
+from shuffleproof.core.training.step import Steps, planned
 
 
 @dataclass(frozen=True)
@@ -255,14 +256,16 @@ def train(
     """
     if not data.train.lengths.any():
         raise DataError(data.name, "no training list has a document", "Check the training part.")
-    optimiser = _optimiser(network, recipe)
+    steps = steps_of(network, data.train, recipe)
+    trained = network, steps.optimiser
     facts = {"training": asdict(recipe), "model": asdict(network.config)}
     state = RunState()
     if workspace is not None:
-        state = restore(workspace, facts, (network, optimiser))
+        state = restore(workspace, facts, trained)
     while state.epoch < recipe.epochs and not _out_of_patience(state, recipe):
         start = time.perf_counter()
-        loss, lists = yield from _epoch(network, data, (recipe, state), optimiser)
+        total, lists = yield from _epoch(steps, (recipe, state))
+        loss = float(total) / lists  # here the device is waited for
         seconds = time.perf_counter() - start
         if not math.isfinite(loss):
             raise DivergedError(data.name, state.epoch + 1, recipe.learning_rate)
@@ -270,67 +273,37 @@ def train(
         state = _after(state, network, valid)
         state = replace(state, schedule=state.schedule.after(recipe, loss))
         if workspace is not None:
-            save(workspace, facts, state, (network, optimiser))
-        rate = optimiser.param_groups[0]["lr"]
+            save(workspace, facts, state, trained)
         yield EpochReport(
-            state.epoch, recipe.epochs, loss, valid, state.best_epoch, rate, lists / seconds
+            state.epoch, recipe.epochs, loss, valid, state.best_epoch, steps.rate, lists / seconds
         )
     network.load_state_dict(state.best_weights)
     return state
 
 
 def _epoch(
-    network: Network,
-    data: TrainingData,
-    plan: tuple[TrainingRecipe, RunState],
-    optimiser: torch.optim.Optimizer,
-) -> Generator[StepReport, None, tuple[float, int]]:
-    """One epoch of steps; the mean loss of a list, and how many lists there were.
+    steps: Steps, plan: tuple[TrainingRecipe, RunState]
+) -> Generator[StepReport, None, tuple[Tensor, int]]:
+    """One epoch of steps; the summed loss of its lists, on the device, and how many there were.
 
     Whoever waits between two steps changes none of them: their draws are the epoch's own.
     """
     recipe, state = plan
-    loss_of = loss_named(recipe.loss, **recipe.loss_options())
-    device = data.train.features.device
+    network, held_lists = steps.network, steps.lists
     draws = generator(recipe.seed, "training", "epoch", state.epoch)
-    batches = _batches(data.train.lengths, recipe, draws)
-    total, lists, start = torch.zeros((), device=device), 0, time.perf_counter()
+    batches = _batches(held_lists.lengths, recipe, draws)
+    drawn = planned(held_lists, batches, recipe, network.config, draws)
+    total, lists = torch.zeros((), device=held_lists.features.device), 0
+    start = time.perf_counter()
     network.train()
-    for index, chosen in enumerate(batches):
-        share = (state.epoch + (index + 0.5) / len(batches)) / recipe.epochs
-        for group in optimiser.param_groups:
-            group["lr"] = learning_rate(recipe, share, state.schedule)
-        batch = _hiding(data.train.batch(chosen), recipe.hidden_features, draws)
-        starts = sampled_starts(network.config, data.train.lengths[chosen], draws)
-        placed = None if starts is None else torch.from_numpy(starts).to(device)
-        optimiser.zero_grad(set_to_none=True)
-        with arithmetic(recipe.precision, device.type):
-            scores = scores_of(network, batch, placed)
-        loss = loss_of(scores.float(), batch.labels, batch.mask).mean()
-        loss.backward()
-        if recipe.clip is not None:
-            torch.nn.utils.clip_grad_norm_(network.parameters(), recipe.clip)
-        optimiser.step()
-        total += loss.detach() * len(chosen)
-        lists += len(chosen)
-        part, seconds = (index + 1) / (len(batches) + 1), time.perf_counter() - start
+    for index, step in enumerate(drawn):
+        share = (state.epoch + (index + 0.5) / len(drawn)) / recipe.epochs
+        loss = steps.take(step, learning_rate(recipe, share, state.schedule))
+        total += loss * len(step.chosen)
+        lists += len(step.chosen)
+        part, seconds = (index + 1) / (len(drawn) + 1), time.perf_counter() - start
         yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds)
-    return float(total) / lists, lists
-
-
-def _hiding(batch: ListBatch, share: float, draws: np.random.Generator) -> ListBatch:
-    """The batch with some features zero in all documents of a list, the others enlarged as much.
-
-    Features are centred or small, so that 0 says little; what is hidden is drawn for each list
-    anew, and documents of a list stay comparable (dropout, Srivastava et al., JMLR 2014, of whole
-    columns).
-    """
-    if not share:
-        return batch
-    lists, _, features = batch.features.shape
-    kept = (draws.random((lists, 1, features)) >= share).astype(np.float32) / (1 - share)
-    factors = torch.from_numpy(kept).to(batch.features.device)
-    return replace(batch, features=batch.features * factors)
+    return total, lists
 
 
 def _batches(
@@ -362,13 +335,17 @@ def _selection_value(network: Network, data: TrainingData, recipe: TrainingRecip
 @torch.inference_mode()
 def _valid_loss(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> float:
     loss_of = loss_named(recipe.loss, **recipe.loss_options())
-    device = lists.features.device.type
-    total = 0.0
-    with arithmetic("fp32", device):
-        for chosen in scoring_plan(lists.lengths, BUDGET[device]):
-            batch = lists.batch(chosen)
-            total += float(loss_of(scores_of(network, batch), batch.labels, batch.mask).sum())
-    return total / max(1, len(lists.lengths))
+    device = lists.features.device
+
+    def summed(budget: int) -> Tensor:
+        total = torch.zeros((), dtype=torch.float64, device=device)
+        with arithmetic("fp32", device.type):
+            for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
+                total += loss_of(scores_of(network, batch), batch.labels, batch.mask).sum()
+        return total
+
+    total = budgeted(summed, int(lists.lengths.max(initial=0)), device)
+    return float(total) / max(1, len(lists.lengths))
 
 
 def _after(state: RunState, network: Network, valid: float) -> RunState:
@@ -387,10 +364,3 @@ def _after(state: RunState, network: Network, valid: float) -> RunState:
 
 def _out_of_patience(state: RunState, recipe: TrainingRecipe) -> bool:
     return recipe.patience is not None and state.epoch - state.best_epoch >= recipe.patience
-
-
-def _optimiser(network: Network, recipe: TrainingRecipe) -> torch.optim.Optimizer:
-    values: dict[str, Any] = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
-    if recipe.optimiser == "sgd":
-        return torch.optim.SGD(network.parameters(), **values)
-    return torch.optim.AdamW(network.parameters(), fused=True, **values)

@@ -4,7 +4,7 @@ Scoring is exact float32 (TF32 off) unless bf16 is asked for; every batch stays 
 documents, and the networks never see where it came from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
 
@@ -23,14 +23,16 @@ from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.gsf import GSF
 from shuffleproof.core.models.mlp import UnivariateNet
-from shuffleproof.core.models.setrank import SetRank
+from shuffleproof.core.models.setrank import Known, SetRank
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.training.within_memory import within_memory
 
 Network = SetRank | DLCM | GSF | UnivariateNet
 Precision = Literal["fp32", "bf16", "auto"]
 
-BUDGET = {"cpu": 4096, "cuda": 131_072}  # padded documents a scoring batch
+BUDGET = {"cpu": 4096, "cuda": 131_072}
+"""Padded documents a scoring batch, by kind of device; less where memory once ran out."""
 
 
 def built(config: Architecture, features: int, seed: int) -> Network:
@@ -59,7 +61,8 @@ def scores_of(
 ) -> Float[Tensor, "lists docs"]:
     """The network's scores of a batch of feature vectors; what stands at padding is undefined."""
     if isinstance(network, UnivariateNet):  # pads have no part in the statistics of a batch
-        found: Tensor = network(batch.features, None if batch.full else batch.mask)
+        mask = None if batch.full else batch.mask
+        found: Tensor = network(batch.features, mask, int(batch.lengths.sum()))
         return found
     return embedded_scores(network, network.embed(batch.features), batch, start)
 
@@ -73,9 +76,13 @@ def embedded_scores(
     """The scores of documents that were embedded before."""
     mask = None if batch.full else batch.mask
     if isinstance(network, SetRank):
-        return network.score(embedded, mask, network.ordinals(batch.ranks, batch.tied, start))
+        known = Known(batch.present, batch.ties)
+        ordinals = network.ordinals(batch.ranks, batch.tied, start, known)
+        return network.score(embedded, mask, ordinals)
     if isinstance(network, GSF):
         return network.score(embedded, mask, start)
+    if isinstance(network, DLCM):
+        return network.score(embedded, mask, batch.lengths)
     return network.score(embedded, mask)
 
 
@@ -122,18 +129,21 @@ def held_scores(
         precision: fp32 is exact; bf16 moves positions.
         embedded: the lists hold what `embed` returned.
     """
-    wide = lists.features.dtype == torch.float64
-    scores = torch.zeros(
-        len(lists.source),
-        device=lists.features.device,
-        dtype=torch.float64 if wide else torch.float32,
-    )
     run = _embedded_batch if embedded else scores_of
-    with arithmetic(precision, scores.device.type):
-        for chosen in scoring_plan(lists.lengths, BUDGET[scores.device.type]):
-            batch = lists.batch(chosen)
-            scores[batch.rows] = run(network, batch).to(scores.dtype)
-    return scores[:-1].cpu().numpy()
+
+    def scored(budget: int) -> Tensor:
+        scores = torch.zeros(
+            len(lists.source),
+            device=device,
+            dtype=torch.float64 if lists.features.dtype == torch.float64 else torch.float32,
+        )
+        with arithmetic(precision, device.type):
+            for batch in lists.batches(list(scoring_plan(lists.lengths, budget))):
+                scores[batch.rows] = run(network, batch).to(scores.dtype)
+        return scores
+
+    device = lists.features.device
+    return budgeted(scored, int(lists.lengths.max(initial=0)), device)[:-1].cpu().numpy()
 
 
 @torch.inference_mode()
@@ -141,10 +151,33 @@ def held_embeddings(
     network: Network, features: Float32[Tensor, "slots features"], precision: Precision = "fp32"
 ) -> Float[Tensor, "slots width"]:
     """What the network makes of each document alone."""
-    budget = BUDGET[features.device.type]
-    with arithmetic(precision, features.device.type):
-        parts = [network.embed(part[None])[0] for part in torch.split(features, budget)]
-    return torch.cat(parts)
+
+    def embedded(budget: int) -> Tensor:
+        with arithmetic(precision, features.device.type):
+            return torch.cat(
+                [network.embed(part[None])[0] for part in torch.split(features, budget)]
+            )
+
+    return budgeted(embedded, 1, features.device)
+
+
+def budgeted(work: Callable[[int], Tensor], longest: int, device: torch.device) -> Tensor:
+    """The work done with as many padded documents at once as the device can hold.
+
+    A budget that was too large once is not tried again in this process.
+
+    Args:
+        work: does everything from the beginning with such a budget.
+        longest: documents of the longest list.
+        device: where.
+
+    Raises:
+        DataError: there is no memory for a single list.
+    """
+    budget = BUDGET[device.type]
+    done, fitting = within_memory(work, budget, longest, str(device))
+    BUDGET[device.type] = min(budget, fitting)
+    return done
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:

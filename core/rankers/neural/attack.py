@@ -8,6 +8,7 @@ features; a normalisation that keeps order keeps its sign.
 import numpy as np
 import torch
 from jaxtyping import Float32
+from torch import Tensor
 
 from shuffleproof.core.data.batches import held, scoring_plan
 from shuffleproof.core.data.lists import JudgedLists
@@ -16,7 +17,7 @@ from shuffleproof.core.losses.listwise import softmax_ce
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.neural.feed import document_features, fed, groups_of, read_rankings
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
-from shuffleproof.core.training.network import BUDGET, arithmetic, scores_of
+from shuffleproof.core.training.network import arithmetic, budgeted, scores_of
 
 
 def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs features"]:
@@ -52,11 +53,16 @@ def _gradient(
     features = document_features(ranker.normalisation, dataset, lists.rows)
     whole = held(lists, features, dataset.labels[lists.rows], ranker.device)
     slots = read_rankings(whole, ranker.columns)
-    found = torch.zeros_like(slots.features)
-    with torch.enable_grad(), arithmetic("fp32", found.device.type):
-        for chosen in scoring_plan(slots.lengths, BUDGET[found.device.type]):
-            batch = slots.batch(chosen)
-            batch.features.requires_grad_()
-            loss = softmax_ce(scores_of(ranker.network, batch), batch.labels, batch.mask).sum()
-            (found[batch.rows],) = torch.autograd.grad(loss, batch.features)
-    return found[:-1].cpu().numpy()
+
+    def directions_of(budget: int) -> Tensor:
+        found = torch.zeros_like(slots.features)
+        with torch.enable_grad(), arithmetic("fp32", found.device.type):
+            for batch in slots.batches(list(scoring_plan(slots.lengths, budget))):
+                batch.features.requires_grad_()
+                scores = scores_of(ranker.network, batch)
+                loss = softmax_ce(scores, batch.labels, batch.mask).sum()
+                (found[batch.rows],) = torch.autograd.grad(loss, batch.features)
+        return found
+
+    longest = int(slots.lengths.max(initial=0))
+    return budgeted(directions_of, longest, slots.features.device)[:-1].cpu().numpy()

@@ -67,10 +67,12 @@ def read_rankings(lists: HeldLists, columns: tuple[int | None, ...]) -> HeldList
     """Lists whose j-th ranking is the one at `columns[j]` of these; None: it is absent (−1)."""
     ranks = torch.full((len(lists.ranks), len(columns)), -1, device=lists.ranks.device)
     tied = torch.ones_like(ranks)
-    for at, column in enumerate(columns):
-        if column is not None:
-            ranks[:, at], tied[:, at] = lists.ranks[:, column], lists.tied[:, column]
-    return replace(lists, ranks=ranks, tied=tied)
+    ties = np.zeros((len(lists.lengths), len(columns)), dtype=np.bool_)
+    read = {at: column for at, column in enumerate(columns) if column is not None}
+    for at, column in read.items():
+        ranks[:, at], tied[:, at] = lists.ranks[:, column], lists.tied[:, column]
+        ties[:, at] = lists.ties[:, column]
+    return replace(lists, ranks=ranks, tied=tied, ties=ties, present=tuple(read))
 
 
 def mixed(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:

@@ -431,17 +431,17 @@ def test_the_processor_is_named_by_the_system_or_else_by_its_kind(tmp_path, monk
 def test_bf16_is_measured_once_and_kept(tmp_path, monkeypatch):
     shares = iter([0.5, 2.0, 1.0])
     monkeypatch.setattr(devices, "_share_of_float32", lambda _: next(shares))
-    devices._bf16_pays.cache_clear()
+    devices.pays.cache_clear()
     assert devices.bf16_pays("cpu", tmp_path) is True
-    devices._bf16_pays.cache_clear()  # as in another process
+    devices.pays.cache_clear()  # as in another process
     assert devices.bf16_pays("cpu", tmp_path) is True
-    ((name, share),) = json.loads((tmp_path / devices.PROBES).read_text()).items()
+    ((name, share),) = json.loads((tmp_path / "bf16.json").read_text()).items()
     assert (share, "threads" in name) == (0.5, True)
-    (tmp_path / devices.PROBES).write_text("[")
-    devices._bf16_pays.cache_clear()
+    (tmp_path / "bf16.json").write_text("[")
+    devices.pays.cache_clear()
     assert devices.bf16_pays("cpu", tmp_path) is False
     assert devices.bf16_pays("cpu") is False
-    devices._bf16_pays.cache_clear()
+    devices.pays.cache_clear()
 
 
 def test_the_bf16_probe_runs_here():

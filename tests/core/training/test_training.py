@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from shuffleproof.core.data.batches import ListBatch, held
+from shuffleproof.core.data.batches import held
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
@@ -32,11 +32,11 @@ from shuffleproof.core.training.loop import (
     ScheduleState,
     TrainingData,
     _batches,
-    _hiding,
     learning_rate,
     train,
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.step import kept_features
 
 SMALL = (60, 20, 40)
 
@@ -314,20 +314,12 @@ def test_cuda_trains_to_the_cpus_losses(name, monkeypatch):
 
 
 def test_hidden_features_are_hidden_from_whole_lists_and_the_others_grow_as_much():
-    lists, docs, features = 64, 5, 40
-    ones = torch.ones(lists, docs, features)
-    ranks = torch.zeros(lists, docs, 0, dtype=torch.int64)
-    whole = torch.ones(lists, docs, dtype=torch.bool)
-    rows = torch.arange(lists * docs).reshape(lists, docs)
-    batch = ListBatch(ones, ranks, ranks, ones[..., 0], whole, full=True, rows=rows)
-    assert _hiding(batch, 0.0, generator(0, "hidden")) is batch
-    found = _hiding(batch, 0.5, generator(0, "hidden")).features
-    assert set(found.unique().tolist()) == {0.0, 2.0}
-    assert (found == found[:, :1]).all(), "documents of a list stay comparable"
-    assert found[:, 0].mean().item() == pytest.approx(1.0, abs=0.08)
+    shape = (64, 1, 40)
+    found = kept_features(shape, 0.5, generator(0, "hidden"))
+    assert set(np.unique(found).tolist()) == {0.0, 2.0}
+    assert found.mean() == pytest.approx(1.0, abs=0.08)
     assert (found[0] != found[1]).any()
-    again = _hiding(batch, 0.5, generator(0, "hidden")).features
-    assert torch.equal(found, again)
+    assert np.array_equal(found, kept_features(shape, 0.5, generator(0, "hidden")))
 
 
 def test_a_steps_rate_is_that_of_the_middle_of_the_step(monkeypatch):

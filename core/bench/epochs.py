@@ -1,0 +1,51 @@
+"""Epochs of the training loop itself, on generated lists of one length: what some jobs time."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.training.loop import TrainingData, train
+from shuffleproof.core.training.network import built
+
+
+def epoch(spec: NeuralSpec, data: TrainingData) -> Callable[[], object]:
+    """One epoch at a constant rate, again and again on the same network; its end is waited for."""
+    recipe = replace(
+        spec.training, epochs=1, least_steps=1, steps_per_epoch=None, schedule="constant"
+    )
+    features = data.train.features
+    network = built(spec.model, features.shape[1], 0).to(features.device)
+
+    def run() -> None:
+        for _ in train(network, data, recipe):
+            pass
+
+    return run
+
+
+def data_of(lists: int, docs: int, features: int, device: str) -> TrainingData:
+    """Lists to learn from, and one to select on."""
+    learnt, selected = judged(lists, docs, features), judged(1, docs, features)
+    train_lists, valid = (
+        held(one.lists, one.dataset.features, one.dataset.labels, device)
+        for one in (learnt, selected)
+    )
+    return TrainingData("bench", train_lists, valid, selected)
+
+
+def judged(lists: int, docs: int, features: int) -> JudgedLists:
+    """Seeded lists whose grades 0 to 4 follow two of the features, ranked by each of four."""
+    draws = generator(0, "bench epochs", docs)
+    values = draws.standard_normal((docs * lists, features), dtype=np.float32)
+    useful = values[:, 0] + values[:, 1] + draws.normal(size=len(values))
+    labels = np.clip(np.floor(useful), 0, 4).astype(np.float32)
+    names = tuple(f"q{query}" for query in range(lists))
+    offsets, ids = np.arange(lists + 1, dtype=np.int64) * docs, tuple(range(1, features + 1))
+    dataset = RankingDataset(values, labels, offsets, names, ids)
+    return JudgedLists(dataset, CandidateLists.ranked_by(dataset, values[:, :4].copy(), None))

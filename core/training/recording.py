@@ -1,0 +1,108 @@
+"""Whether recorded training steps pay on a device: measured once a machine, never guessed.
+
+A step of SetRank launches several hundred kernels; with the paper's batches of 32 lists a GPU waits
+for their launches longer than for their arithmetic. A recorded step is one launch.
+"""
+
+import time
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+import torch
+
+from shuffleproof.core.data.batches import HeldLists, held
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.execution import devices
+from shuffleproof.core.models.config import SETRANK_PRESETS
+from shuffleproof.core.store.artefacts import default_store
+from shuffleproof.core.training.graphs import Graphs, Recorder
+from shuffleproof.core.training.network import Network, built
+from shuffleproof.core.training.recipe import SETRANK_TRAINING, TrainingRecipe
+from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, planned
+
+ASKS_THE_DEVICE = ("softrank",)
+"""Losses that work on the relevant documents alone: the host waits for their number."""
+
+LISTS, DOCUMENTS, FEATURES, STEPS = 32, 40, 136, 12
+CLOSE = 1e-3
+"""Largest relative difference of the probe's losses."""
+
+
+def steps_of(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> Steps:
+    """What takes a network's training steps: recorded ones where a probe shows that they pay."""
+    device = lists.features.device
+    if recipe.loss in ASKS_THE_DEVICE or not recording_pays(device):
+        return Steps(network, lists, recipe, optimiser_of(network, recipe))
+    return recording(network, lists, recipe, Graphs(device))
+
+
+def recording(
+    network: Network, lists: HeldLists, recipe: TrainingRecipe, recorder: Recorder
+) -> Steps:
+    """What takes recorded training steps."""
+    optimiser = optimiser_of(network, recipe, recorded=True)
+    return Steps(network, lists, recipe, optimiser, recorder)
+
+
+def recording_pays(device: torch.device) -> bool:
+    """Whether recorded steps learn alike on this device and are clearly faster.
+
+    Never on a CPU, where nothing is launched.
+    """
+    return device.type == "cuda" and devices.pays(
+        "graphs", str(device), default_store().root, _share_on
+    )
+
+
+def _share_on(device: str) -> float:
+    place = torch.device(device)
+    try:
+        return share_of_unrecorded(place, Graphs(place))
+    except RuntimeError:  # what cannot be recorded here is taken as it comes
+        return float("inf")
+
+
+def share_of_unrecorded(device: torch.device, recorder: Recorder) -> float:
+    """Time of a recorded step of SetRank's paper preset over that of one taken as it comes.
+
+    Infinite where the two do not learn alike.
+    """
+    recipe = replace(SETRANK_TRAINING["paper"], learning_rate=1e-4)
+    plain, recorded = (_probe(device, recipe, one) for one in (None, recorder))
+    apart = max(abs(one - other) / one for one, other in zip(plain[0], recorded[0], strict=True))
+    return recorded[1] / plain[1] if apart <= CLOSE else float("inf")
+
+
+def _probe(
+    device: torch.device, recipe: TrainingRecipe, recorder: Recorder | None
+) -> tuple[list[float], float]:
+    """The losses of some steps, and the seconds of one of the later ones."""
+    network = built(SETRANK_PRESETS["paper"], FEATURES, 0).to(device).train()
+    lists = _lists(device)
+    if recorder is None:
+        steps = Steps(network, lists, recipe, optimiser_of(network, recipe))
+    else:
+        steps = recording(network, lists, recipe, recorder)
+    draws = np.random.default_rng(0)
+    plan = [draws.permutation(LISTS) for _ in range(STEPS)]
+    losses, seconds = [], []
+    for number, step in enumerate(planned(lists, plan, recipe, network.config, draws)):
+        start = time.perf_counter()
+        losses.append(float(steps.take(step, recipe.learning_rate)))  # waits for the device
+        if number > SEEN_BEFORE + 1:
+            seconds.append(time.perf_counter() - start)
+    return losses, median(seconds)
+
+
+def _lists(device: torch.device) -> HeldLists:
+    draws = np.random.default_rng(0)
+    documents = LISTS * DOCUMENTS
+    nothing = np.zeros((documents, 0), dtype=np.int32)
+    lists = CandidateLists(
+        np.arange(LISTS + 1, dtype=np.int64) * DOCUMENTS, np.arange(LISTS), np.arange(documents),
+        nothing, nothing.astype(np.float32),
+    )  # fmt: skip
+    features = draws.standard_normal((documents, FEATURES), dtype=np.float32)
+    labels = draws.integers(0, 3, documents).astype(np.float32)
+    return held(lists, features, labels, str(device))

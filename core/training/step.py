@@ -1,0 +1,272 @@
+"""The steps of an epoch: their draws lie on the device beforehand, and no step asks it anything.
+
+A step's gradient is computed at once or, where memory runs out, in parts that are added up. Where
+there is a recorder (`recording.py`), steps of a shape seen before are recorded and replayed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from shuffleproof.core.data.batches import HeldLists, ListBatch
+from shuffleproof.core.losses.registry import loss as loss_named
+from shuffleproof.core.models.dlcm import DLCM
+from shuffleproof.core.models.mlp import UnivariateNet
+from shuffleproof.core.training.graphs import Recorder
+from shuffleproof.core.training.network import Network, arithmetic, sampled_starts, scores_of
+from shuffleproof.core.training.recipe import TrainingRecipe
+from shuffleproof.core.training.within_memory import within_memory
+
+SEEN_BEFORE = 2
+"""Steps of a shape that are taken as they come before the next one is recorded."""
+
+RECORDINGS = 16
+"""Shapes that are recorded at most: each keeps its memory."""
+
+
+class Step(NamedTuple):
+    """What one step is made of.
+
+    Attributes:
+        chosen: its lists, on the host.
+        placed: the same on the device.
+        factors: of every feature of a list, 0 where it is hidden; None: nothing is hidden.
+        starts: from `sampled_starts`, on the device; None where nothing is drawn.
+    """
+
+    chosen: Int64[np.ndarray, " chosen"]
+    placed: Int64[Tensor, " chosen"]
+    factors: Float[Tensor, "chosen 1 features"] | None
+    starts: Int64[Tensor, " chosen"] | None
+
+    def parts(self, most: int) -> Iterator["Step"]:
+        """Runs of at most so many lists."""
+        for first in range(0, len(self.chosen), most):
+            run = slice(first, first + most)
+            yield self._with(self.chosen[run], itemgetter(run))
+
+    def twin(self) -> "Step":
+        """The same in memory of its own."""
+        return self._with(self.chosen, Tensor.clone)
+
+    def _with(
+        self, chosen: Int64[np.ndarray, " _chosen"], change: Callable[[Tensor], Tensor]
+    ) -> "Step":
+        factors = None if self.factors is None else change(self.factors)
+        starts = None if self.starts is None else change(self.starts)
+        return Step(chosen, change(self.placed), factors, starts)
+
+    def copied(self, source: "Step") -> None:
+        """Take over what another step of the same shape has on the device."""
+        for mine, other in zip(self[1:], source[1:], strict=True):
+            if mine is not None and other is not None:
+                mine.copy_(other)
+
+
+def planned(
+    lists: HeldLists,
+    plan: Sequence[Int64[np.ndarray, " _chosen"]],
+    recipe: TrainingRecipe,
+    config: Any,
+    draws: np.random.Generator,
+) -> list[Step]:
+    """The steps of an epoch: all that they draw goes to the device at once.
+
+    Args:
+        lists: that are learnt from.
+        plan: the lists of each step.
+        recipe: says how much is hidden.
+        config: the network's.
+        draws: the epoch's own.
+    """
+    factors, starts = [], []
+    for chosen in plan:
+        if recipe.hidden_features:
+            shape = (len(chosen), 1, lists.features.shape[1])
+            factors.append(kept_features(shape, recipe.hidden_features, draws))
+        start = sampled_starts(config, lists.lengths[chosen], draws)
+        if start is not None:
+            starts.append(start)
+    device, sizes = lists.features.device, [len(chosen) for chosen in plan]
+
+    def placed(arrays: Sequence[np.ndarray]) -> Sequence[Tensor]:
+        whole = torch.from_numpy(np.concatenate(arrays)).to(device)
+        return torch.split(whole, sizes)
+
+    nothing = [None] * len(plan)
+    return [
+        Step(chosen, there, factor, start)
+        for chosen, there, factor, start in zip(
+            plan, placed(plan),
+            placed(factors) if factors else nothing,
+            placed(starts) if starts else nothing,
+            strict=True,
+        )
+    ]  # fmt: skip
+
+
+def kept_features(
+    shape: tuple[int, int, int], share: float, draws: np.random.Generator
+) -> Float[np.ndarray, "lists 1 features"]:
+    """Factors of the features: some 0 in all documents of a list, the others enlarged as much.
+
+    Features are centred or small, so that 0 says little; what is hidden is drawn for each list
+    anew, and documents of a list stay comparable (dropout, Srivastava et al., JMLR 2014, of whole
+    columns).
+    """
+    kept: Float[np.ndarray, "lists 1 features"] = (draws.random(shape) >= share).astype(np.float32)
+    return kept / np.float32(1 - share)
+
+
+@dataclass(eq=False)
+class Steps:
+    """Takes the training steps of one network.
+
+    Attributes:
+        network: trained in place.
+        lists: that are learnt from, on the network's device.
+        recipe: how.
+        optimiser: from `optimiser_of`.
+        recorder: records steps; None: every step is taken as it comes.
+        most: padded documents whose gradient is computed at once; None: a step's.
+        rate: learning rate of the last step.
+    """
+
+    network: Network
+    lists: HeldLists
+    recipe: TrainingRecipe
+    optimiser: torch.optim.Optimizer
+    recorder: Recorder | None = None
+    most: int | None = None
+    rate: float = 0.0
+    _seen: dict[Any, int] = field(default_factory=dict)
+    _recordings: dict[Any, tuple[Step, Callable[[], Tensor]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Look up the loss."""
+        self._loss = loss_named(self.recipe.loss, **self.recipe.loss_options())
+
+    def take(self, step: Step, rate: float) -> Float[Tensor, ""]:
+        """One step; the mean loss of its lists, on the device.
+
+        Raises:
+            DataError: there is no memory for a single list.
+        """
+        self.rate = rate
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        if self.recorder is not None and self.most is None:
+            taken = self._recorded(step, self.recorder)
+            if taken is not None:
+                return taken
+        return self._in_parts(step)
+
+    def _recorded(self, step: Step, recorder: Recorder) -> Tensor | None:
+        """The step by a recording; None: it is to be taken otherwise, and nothing was done."""
+        shape = self._shape(step)
+        if shape not in self._recordings:
+            self._seen[shape] = self._seen.get(shape, 0) + 1
+            full = len(self._recordings) >= RECORDINGS
+            try:
+                if full or self._seen[shape] <= SEEN_BEFORE:
+                    return recorder.warmed(lambda: self._whole(step))
+                twin = step.twin()
+                self._recordings[shape] = twin, recorder.recorded(lambda: self._whole(twin))
+            except torch.OutOfMemoryError:
+                self.recorder = None
+            if self.recorder is None:
+                self._recordings.clear()
+                return None
+        twin, replay = self._recordings[shape]
+        twin.copied(step)
+        return replay()
+
+    def _shape(self, step: Step) -> tuple[Any, ...]:
+        """All that the host decides a step by: steps of equal shape launch the same work."""
+        lengths = self.lists.lengths[step.chosen]
+        longest = int(lengths.max())
+        full = bool((lengths == longest).all())
+        by_length = not full and isinstance(self.network, DLCM | UnivariateNet)
+        ties = tuple(self.lists.ties[step.chosen].any(0).tolist())
+        return len(lengths), longest, full, ties, lengths.tobytes() if by_length else b""
+
+    def _whole(self, step: Step) -> Tensor:
+        """The step at once."""
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = self._losses(step).mean()
+        torch.autograd.backward(loss)
+        self._update()
+        return loss.detach()
+
+    def _in_parts(self, step: Step) -> Tensor:
+        """The step in as few parts as memory allows; it starts again where memory runs out."""
+        longest = int(self.lists.lengths[step.chosen].max())
+        padded = longest * len(step.chosen)
+        budget = padded if self.most is None else min(padded, self.most)
+        loss, fitting = within_memory(
+            lambda most: self._gradient(step, max(1, most // longest)),
+            max(budget, longest), longest, str(step.placed.device),
+        )  # fmt: skip
+        if fitting < budget:
+            self.most = fitting
+        self._update()
+        return loss
+
+    def _gradient(self, step: Step, most: int) -> Tensor:
+        """Make the gradient of the mean loss, so many lists at once; that loss."""
+        self.optimiser.zero_grad(set_to_none=True)
+        lists = len(step.chosen)
+        if lists <= most:
+            loss = self._losses(step).mean()
+            torch.autograd.backward(loss)
+            return loss.detach()
+        total = torch.zeros((), device=step.placed.device)
+        for part in step.parts(most):
+            loss = self._losses(part).sum() / lists
+            torch.autograd.backward(loss)
+            total += loss.detach()
+        return total
+
+    def _losses(self, step: Step) -> Float[Tensor, " lists"]:
+        batch: ListBatch = self.lists.batch(step.chosen, step.placed)
+        if step.factors is not None:
+            batch = replace(batch, features=batch.features * step.factors)
+        with arithmetic(self.recipe.precision, step.placed.device.type):
+            scores = scores_of(self.network, batch, step.starts)
+        return self._loss(scores.float(), batch.labels, batch.mask)
+
+    def _update(self) -> None:
+        if self.recipe.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
+        self.optimiser.step()
+
+
+def optimiser_of(
+    network: Network, recipe: TrainingRecipe, *, recorded: bool = False
+) -> torch.optim.Optimizer:
+    """The recipe's optimiser; all parameters are updated by one kernel where there is one.
+
+    Args:
+        network: whose parameters it changes.
+        recipe: says which.
+        recorded: keep rate and step count on the device, where a recorded step reads them.
+    """
+    parameters = list(network.parameters())
+    device, rate = parameters[0].device, recipe.learning_rate
+    values: dict[str, Any] = {"lr": rate, "weight_decay": recipe.weight_decay}
+    if recorded:
+        values["lr"] = torch.tensor(rate, dtype=torch.float32, device=device)
+    if recipe.optimiser == "sgd":
+        return torch.optim.SGD(parameters, fused=True if device.type == "cuda" else None, **values)
+    if recorded and device.type == "cuda":
+        values["capturable"] = True
+    return torch.optim.AdamW(parameters, fused=True, **values)

@@ -1,0 +1,41 @@
+"""Work in parts that fit into the memory of a device: half the budget where it runs out."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+from shuffleproof.core.errors import DataError
+
+Done = TypeVar("Done")
+
+
+def within_memory(
+    work: Callable[[int], Done], budget: int, longest: int, device: str
+) -> tuple[Done, int]:
+    """The work done with the budget or, where memory does not suffice, with half of it, and so on.
+
+    Args:
+        work: does everything from the beginning, at most so many padded documents at once.
+        budget: documents at once, at first.
+        longest: documents of the longest list, below which no list can be parted.
+        device: where memory may run out.
+
+    Returns:
+        What the work returned, and the budget that it was done with.
+
+    Raises:
+        DataError: a single list does not fit.
+    """
+    while True:
+        try:
+            return work(budget), budget
+        except torch.OutOfMemoryError as error:
+            if budget <= longest:
+                found = f"no memory for one list of {longest} documents"
+                remedy = "Cut the lists (--depth), take a smaller network, or --device cpu."
+                raise DataError(device, found, remedy) from error
+        # Out of the handler: the error would keep all tensors of the failed work alive.
+        budget = max(longest, budget // 2)
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
