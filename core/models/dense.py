@@ -27,8 +27,8 @@ def dense(
     >>> dense(torch.ones(1, 2), torch.tensor([[1.0, 1.0], [-1.0, -1.0]]), relu=True).tolist()
     [[2.0, 0.0]]
     """
-    if _fused(x, weight):
-        x, weight, bias = _lowered(x, weight, bias)
+    if _can_fuse(x, weight):
+        x, weight, bias = _autocast_arguments(x, weight, bias)
         return _product(x, weight, bias, "relu" if relu else "none", [], "")
     product = F.linear(x, weight, bias)
     return product.relu_() if relu else product
@@ -45,13 +45,13 @@ def dense_added(
     >>> dense_added(torch.ones(1, 2), torch.ones(1, 1), torch.ones(1, 2), None).tolist()
     [[3.0]]
     """
-    if _fused(x, weight):
-        x, weight, bias = _lowered(x, weight, bias)
+    if _can_fuse(x, weight):
+        x, weight, bias = _autocast_arguments(x, weight, bias)
         return _product.binary(x, residual.to(x.dtype), weight, bias, "add")
     return residual + F.linear(x, weight, bias)
 
 
-def _fused(x: Tensor, weight: Tensor) -> bool:
+def _can_fuse(x: Tensor, weight: Tensor) -> bool:
     return (
         _product is not None
         and x.device.type == "cpu"
@@ -62,7 +62,7 @@ def _fused(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _lowered(
+def _autocast_arguments(
     x: Tensor, weight: Tensor, bias: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """What autocast would do to a linear layer's arguments."""

@@ -109,9 +109,9 @@ class DLCM(nn.Module):
         """
         mask = None if mask is None or bool(mask.all()) else mask
         parts = embedded.chunk(len(self.recurrences), -1)
-        read = [walk(part, mask) for walk, part in zip(self.recurrences, parts, strict=True)]
-        outputs = torch.cat([states for states, _ in read], -1)
-        scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in read], -1))
+        walks = [walk(part, mask) for walk, part in zip(self.recurrences, parts, strict=True)]
+        outputs = torch.cat([states for states, _ in walks], -1)
+        scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in walks], -1))
         return scores if mask is None else torch.where(mask, scores, 0)
 
     def forward(

@@ -46,8 +46,8 @@ def unit(width: int, norm: str, activation: str) -> nn.Module:
         activation: a key of ACTIVATIONS.
     """
     norms: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": RowNorm}
-    chosen = [norms[norm](width)] if norm in norms else []
-    return nn.Sequential(*chosen, ACTIVATIONS[activation]())
+    norm_layers = [norms[norm](width)] if norm in norms else []
+    return nn.Sequential(*norm_layers, ACTIVATIONS[activation]())
 
 
 class UnivariateNet(nn.Module):
@@ -102,6 +102,6 @@ class UnivariateNet(nn.Module):
         """Scores from features; pads are neither computed nor part of a batch's statistics."""
         if mask is None:
             return self.score(self.embed(features))
-        found = self.embed(features[mask]).squeeze(-1)
-        scores = torch.zeros(mask.shape, dtype=found.dtype, device=found.device)
-        return scores.masked_scatter(mask, found)
+        real_scores = self.embed(features[mask]).squeeze(-1)
+        scores = torch.zeros(mask.shape, dtype=real_scores.dtype, device=real_scores.device)
+        return scores.masked_scatter(mask, real_scores)

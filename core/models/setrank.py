@@ -292,11 +292,11 @@ class MultiHeadAttention(nn.Module):
             record: where given, the weights [lists, heads, queries, keys] are appended to it.
         """
         if queries is keys:
-            query, key, value = self._heads(self._projected(keys, 0, 3), 3)
+            query, key, value = self._heads(self._projection(keys, 0, 3), 3)
         else:
-            (query,) = self._heads(self._projected(queries, 0, 1), 1)
+            (query,) = self._heads(self._projection(queries, 0, 1), 1)
             query = query.expand(len(keys), -1, -1, -1)
-            key, value = self._heads(self._projected(keys, 1, 3), 2)
+            key, value = self._heads(self._projection(keys, 1, 3), 2)
         if record is None:
             gathered = attend(query, key, value, mask, self.scale)
         else:
@@ -304,7 +304,7 @@ class MultiHeadAttention(nn.Module):
             gathered = record[-1] @ value
         return gathered.transpose(1, 2).flatten(2)
 
-    def _projected(self, x: Tensor, first: int, last: int) -> Tensor:
+    def _projection(self, x: Tensor, first: int, last: int) -> Tensor:
         width = self.weight.shape[1]
         rows = slice(first * width, last * width)
         bias = None if self.bias is None else self.bias[rows]
@@ -357,33 +357,33 @@ class OrdinalEmbedding(nn.Module):
             ranks, tied = ranks + _place_in_block(ranks), torch.ones_like(tied)
         if start is not None:
             ranks = ranks + start[:, None, None]
-        first = self.size - ranks - tied if self.worst_first else ranks
-        self._check(first, tied)
+        ordinals = self.size - ranks - tied if self.worst_first else ranks
+        self._check(ordinals, tied)
         shares_ranks = bool((tied > 1).any())
-        total = self._column(first[..., 0], tied[..., 0], columns[0], shares_ranks)
+        total = self._column(ordinals[..., 0], tied[..., 0], columns[0], shares_ranks)
         for at, column in enumerate(columns[1:], start=1):
-            total = total + self._column(first[..., at], tied[..., at], column, shares_ranks)
+            total = total + self._column(ordinals[..., at], tied[..., at], column, shares_ranks)
         return total
 
     def _column(
         self,
-        first: Tensor,
+        ordinals: Tensor,
         tied: Tensor,
         column: int,
         shares_ranks: bool,  # noqa: FBT001
     ) -> Tensor:
         table = self.tables[column % len(self.tables)]
-        single = F.embedding(first, table)
+        single = F.embedding(ordinals, table)
         if not shares_ranks:
             return single
         sums = F.pad(table.double().cumsum(0), (0, 0, 1, 0))
-        block = (F.embedding(first + tied, sums) - F.embedding(first, sums)) / tied[..., None]
+        block = (F.embedding(ordinals + tied, sums) - F.embedding(ordinals, sums)) / tied[..., None]
         return torch.where(tied[..., None] > 1, block.to(single.dtype), single)
 
-    def _check(self, first: Tensor, tied: Tensor) -> None:
-        if first.numel() == 0:
+    def _check(self, ordinals: Tensor, tied: Tensor) -> None:
+        if ordinals.numel() == 0:
             return
-        beyond = max(int((first + tied).max()) - self.size, -int(first.min()))
+        beyond = max(int((ordinals + tied).max()) - self.size, -int(ordinals.min()))
         if beyond > 0:
             raise DataError(
                 "initial ranking",
@@ -397,6 +397,6 @@ def _place_in_block(
 ) -> Int64[Tensor, "lists docs rankings"]:
     """How many documents shown before share the rank."""
     docs = ranks.shape[1]
-    same = ranks[:, :, None, :] == ranks[:, None, :, :]
+    shares_rank = ranks[:, :, None, :] == ranks[:, None, :, :]
     before = torch.ones(docs, docs, dtype=torch.bool, device=ranks.device).tril(-1)
-    return (same & before[:, :, None]).sum(2)
+    return (shares_rank & before[:, :, None]).sum(2)
