@@ -31,26 +31,26 @@ class Ray:
         Raises:
             UsageError: Ray is not installed.
         """
-        ray = _imported()
+        ray = _ray_module()
         if not ray.is_initialized():
             ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
         task = ray.remote(max_retries=RETRIES, num_cpus=1)(answered)
-        most = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        limit = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         waiting = list(enumerate(items))[::-1]
         running: dict[Any, int] = {}
         try:
             while waiting or running:
-                while waiting and len(running) < most:
+                while waiting and len(running) < limit:
                     index, item = waiting.pop()
                     running[task.remote(function, json.dumps(item))] = index
                 for reference in ray.wait(list(running), num_returns=1)[0]:
-                    yield running.pop(reference), _fetched(ray, reference)
+                    yield running.pop(reference), _outcome_of(ray, reference)
         finally:
             for reference in running:
                 ray.cancel(reference, force=True)
 
 
-def _imported() -> Any:
+def _ray_module() -> Any:
     try:
         import ray  # noqa: PLC0415 (optional: only who chooses it needs it)
     except ImportError as error:
@@ -59,7 +59,7 @@ def _imported() -> Any:
     return ray
 
 
-def _fetched(ray: Any, reference: Any) -> Any:
+def _outcome_of(ray: Any, reference: Any) -> Any:
     try:
         return outcome(ray.get(reference))
     except ray.exceptions.RayError as error:

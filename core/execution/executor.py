@@ -63,19 +63,19 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
         UnknownNameError: no executor has the name.
         ParameterError: a number of processes that is none.
     """
-    name, colon, more = text.partition(":")
-    if name not in EXECUTORS or (colon and not more):
+    name, colon, argument = text.partition(":")
+    if name not in EXECUTORS or (colon and not argument):
         raise UnknownNameError("executor", text, EXECUTORS)
     if name == "serial":
         return Serial()
     if name == "processes":
-        if colon and not (is_count(more) and int(more)):
+        if colon and not (is_count(argument) and int(argument)):
             raise ParameterError("--executor", text, "processes:N with a whole number from 1 on")
-        return _made("processes", "Processes")(int(more) if colon else workers)
+        return _executor_class("processes", "Processes")(int(argument) if colon else workers)
     if name == "slurm":
-        return _made("slurm", "Slurm")(folder, more or None)
-    return _made("cluster", "Ray")(workers, more or None)
+        return _executor_class("slurm", "Slurm")(folder, argument or None)
+    return _executor_class("cluster", "Ray")(workers, argument or None)
 
 
-def _made(module: str, kind: str) -> Any:
+def _executor_class(module: str, kind: str) -> Any:
     return getattr(importlib.import_module(f"shuffleproof.core.execution.{module}"), kind)

@@ -49,10 +49,10 @@ class Processes:
             for lane in lanes:
                 lane.thread.start()
             for _ in items:
-                done = finished.get()
-                if isinstance(done, BaseException):
-                    raise done
-                yield done
+                answer = finished.get()
+                if isinstance(answer, BaseException):
+                    raise answer
+                yield answer
         finally:
             for lane in lanes:
                 lane.stop()
@@ -81,7 +81,7 @@ class _Lane:
         try:
             while not self.stopped:
                 index, request = self.waiting.get_nowait()
-                self.finished.put((index, self._worked(request)))
+                self.finished.put((index, self._answer_to(request)))
         except queue.Empty:
             pass  # nothing is left to do
         except BaseException as error:  # noqa: BLE001 (raised again where the results are read)
@@ -90,7 +90,7 @@ class _Lane:
             if self.worker:
                 self.worker.close()
 
-    def _worked(self, request: str) -> Any:
+    def _answer_to(self, request: str) -> Any:
         failure = Failure("was stopped")
         for _ in range(ATTEMPTS):
             with self.guard:

@@ -58,8 +58,8 @@ class Slurm:
                         del running[index]
                         yield index, outcome(job.result())
                     elif attempts < ATTEMPTS:
-                        again = executor.submit(answered, function, texts[index])
-                        running[index] = (again, attempts + 1)
+                        retry = executor.submit(answered, function, texts[index])
+                        running[index] = (retry, attempts + 1)
                     else:
                         del running[index]
                         yield index, Failure(f"its job died, {ATTEMPTS} times", str(error))
