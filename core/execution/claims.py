@@ -112,11 +112,11 @@ class Claims:
         """
         if self.most is not None and self.done >= self.most and not self._held:
             raise Enough
-        own = self._made(name)
-        if not own:
+        claim = self._make_claim(name)
+        if not claim:
             raise Taken(name)
-        self._held[name] = own
-        self._beat()
+        self._held[name] = claim
+        self._start_beating()
         try:
             yield
         finally:
@@ -127,7 +127,7 @@ class Claims:
 
     def is_free(self, name: str) -> bool:
         """Whether nobody is at a unit (any more)."""
-        return self._abandoned(name) is not None
+        return self._abandoned_claim(name) is not None
 
     def close(self) -> None:
         """Stop touching."""
@@ -135,42 +135,42 @@ class Claims:
         if self._beating:
             self._beating.join()
 
-    def _made(self, name: str) -> str:
+    def _make_claim(self, name: str) -> str:
         """What the claim says that was made; empty: another worker has it."""
-        own = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
-        while not self.at.made(name, own):
-            old = self._abandoned(name)
+        claim = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
+        while not self.at.made(name, claim):
+            old = self._abandoned_claim(name)
             if old is None or not (old == GONE or self.at.buried(name, old)):
                 return ""
-        return own
+        return claim
 
-    def _abandoned(self, name: str) -> Seen | None:
+    def _abandoned_claim(self, name: str) -> Seen | None:
         """Which claim an abandoned one is, GONE where there is none; None: somebody holds it."""
-        found = self.at.seen(name)
-        if found is None:
+        claim = self.at.seen(name)
+        if claim is None:
             return GONE
-        seen, text = found
+        version, text = claim
         with suppress(ValueError, KeyError, TypeError):  # it is being written, or was cut short
             owner = json.loads(text)
-            if owner["place"] == place() and not _lives(int(owner["process"])):
-                return seen
+            if owner["place"] == place() and not _is_alive(int(owner["process"])):
+                return version
         before, since = self._seen.get(name, (None, 0.0))
-        if before != seen:
-            self._seen[name] = (seen, time.monotonic())
+        if before != version:
+            self._seen[name] = (version, time.monotonic())
             return None
-        return seen if time.monotonic() - since > self.lease else None
+        return version if time.monotonic() - since > self.lease else None
 
-    def _beat(self) -> None:
+    def _start_beating(self) -> None:
         if self._beating is None:
-            self._beating = threading.Thread(target=self._touch, daemon=True)
+            self._beating = threading.Thread(target=self._touch_claims, daemon=True)
             self._beating.start()
 
-    def _touch(self) -> None:
+    def _touch_claims(self) -> None:
         while not self._ended.wait(self.beat):
-            for name, own in list(self._held.items()):
+            for name, text in list(self._held.items()):
                 # It has just been given back, or the store does not answer.
                 with suppress(OSError, ArtefactError):
-                    self.at.touch(name, own)
+                    self.at.touch(name, text)
 
 
 SHARING: ContextVar[Claims | None] = ContextVar("sharing", default=None)
@@ -217,25 +217,25 @@ def each(works: Iterable[Generator[Progress, None, Any]]) -> Generator[Progress,
     Raises:
         Taken: another worker is at one of them.
     """
-    found, taken = list[Any](), None
+    results, last_taken = list[Any](), None
     for work in works:
         try:
-            found.append((yield from work))
-        except Taken as other:
-            taken = other
-    if taken is not None:
-        raise taken
-    return found
+            results.append((yield from work))
+        except Taken as error:
+            last_taken = error
+    if last_taken is not None:
+        raise last_taken
+    return results
 
 
 @cache
 def place() -> str:
     """This machine since it was started, as far as process numbers mean the same."""
-    told = [platform.node()]
+    parts = [platform.node()]
     with suppress(OSError):
-        told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
-        told.append(str(Path("/proc/self/ns/pid").stat().st_ino))
-    return " ".join(told)
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+        parts.append(str(Path("/proc/self/ns/pid").stat().st_ino))
+    return " ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -252,10 +252,10 @@ class Folder:
         """Make a file that nobody else can have made."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
-            made = os.open(self.path / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            descriptor = os.open(self.path / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError:
             return False
-        with os.fdopen(made, "w", encoding="utf-8") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         return True
 
@@ -263,7 +263,7 @@ class Folder:
         """Which file it is and when it was touched last."""
         path = self.path / name
         try:
-            return _seen_of(path), path.read_text(encoding="utf-8")
+            return _file_version(path), path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
 
@@ -275,7 +275,7 @@ class Folder:
             path.rename(grave)
         except FileNotFoundError:
             return True
-        fresh = _seen_of(grave) != old
+        fresh = _file_version(grave) != old
         if fresh:
             with suppress(FileExistsError):  # a third worker has been quicker still
                 os.link(grave, path)
@@ -289,17 +289,17 @@ class Folder:
 
     def given_back(self, name: str, own: str) -> None:
         """Remove the file where it says what its owner wrote."""
-        found = self.seen(name)
-        if found and found[1] == own:
+        claim = self.seen(name)
+        if claim and claim[1] == own:
             (self.path / name).unlink(missing_ok=True)
 
 
-def _seen_of(path: Path) -> Seen:
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns
+def _file_version(path: Path) -> Seen:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns
 
 
-def _lives(process: int) -> bool:
+def _is_alive(process: int) -> bool:
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -118,7 +118,7 @@ class Jobs:
             raise UnknownNameError("kind of job", kind, self.kinds)
         digest = job_id(kind, parameters)
         text = json.dumps(dict(parameters), sort_keys=True, allow_nan=False)
-        row = (digest, kind, text, _checked(priority), time.time())
+        row = (digest, kind, text, _checked_priority(priority), time.time())
         with self._database.transaction() as table:
             table.execute(
                 "INSERT INTO job (id, kind, parameters, priority, created, state) "
@@ -140,13 +140,13 @@ class Jobs:
             ).fetchall()
             if len(rows) == 1 and identifier:
                 return _job(rows[0])
-        found = "could be several jobs" if rows else "no such job"
-        raise JobError(f"job {identifier[:64]!r}", found, "`Jobs.list` tells all ids.")
+        finding = "could be several jobs" if rows else "no such job"
+        raise JobError(f"job {identifier[:64]!r}", finding, "`Jobs.list` tells all ids.")
 
     def list(self, *states: State) -> tuple[Job, ...]:
         """The jobs in these states (all by default): running, waiting as they will run, newest."""
-        chosen = states or STATES
-        marks = ", ".join("?" * len(chosen))
+        state_names = states or STATES
+        marks = ", ".join("?" * len(state_names))
         order = (
             "CASE state WHEN 'running' THEN 0 WHEN 'waiting' THEN 1 ELSE 2 END, "
             "CASE state WHEN 'waiting' THEN -priority END, "
@@ -154,7 +154,7 @@ class Jobs:
             "ELSE -finished END"
         )
         with self._database.reading() as table:
-            rows = table.execute(f"{SELECT} WHERE state IN ({marks}) ORDER BY {order}", chosen)
+            rows = table.execute(f"{SELECT} WHERE state IN ({marks}) ORDER BY {order}", state_names)
             return tuple(_job(row) for row in rows)
 
     def cancel(self, identifier: str) -> Job:
@@ -187,7 +187,9 @@ class Jobs:
         """Let a waiting job run before (higher) or after others; from -1000 to 1000."""
         digest = self.get(identifier).id
         with self._database.transaction() as table:
-            table.execute("UPDATE job SET priority = ? WHERE id = ?", (_checked(priority), digest))
+            table.execute(
+                "UPDATE job SET priority = ? WHERE id = ?", (_checked_priority(priority), digest)
+            )
         return self.get(digest)
 
     def forget(self, identifier: str) -> None:
@@ -228,7 +230,7 @@ def log_path(folder: Path, digest: str) -> Path:
     return folder / "logs" / f"{digest}.log"
 
 
-def _checked(priority: int) -> int:
+def _checked_priority(priority: int) -> int:
     if not LOWEST <= priority <= HIGHEST:
         raise ParameterError("priority", priority, f"from {LOWEST} to {HIGHEST}")
     return int(priority)

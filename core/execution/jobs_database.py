@@ -67,13 +67,13 @@ def shared_file_system(path: Path, mounts: Path | None = None) -> str | None:
         lines = (mounts or MOUNTS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
-    place, found = path.absolute(), ("", "")
+    place, mount = path.absolute(), ("", "")
     for line in lines:
         head, _, tail = line.partition(" - ")
         point = head.split(" ")[4].replace("\\040", " ")
-        if len(point) >= len(found[0]) and (place == Path(point) or Path(point) in place.parents):
-            found = (point, tail.split(" ")[0])
-    return found[1] if found[1] in NETWORK else None
+        if len(point) >= len(mount[0]) and (place == Path(point) or Path(point) in place.parents):
+            mount = (point, tail.split(" ")[0])
+    return mount[1] if mount[1] in NETWORK else None
 
 
 class Database:
@@ -96,7 +96,7 @@ class Database:
         Raises:
             JobError: the file cannot be used; the message says why and what to do.
         """
-        with self._explained(), closing(self.connect()) as connection:
+        with self._explaining_errors(), closing(self.connect()) as connection:
             yield connection
 
     @contextmanager
@@ -109,7 +109,7 @@ class Database:
         Raises:
             JobError: the file cannot be used; the message says why and what to do.
         """
-        with self._explained(), closing(self.connect()) as connection:
+        with self._explaining_errors(), closing(self.connect()) as connection:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -147,39 +147,45 @@ class Database:
             fcntl.flock(lock, fcntl.LOCK_EX)
             version = _version(connection)
             if version > VERSION:
-                found = f"it was written by a newer version (format {version}, this one: {VERSION})"
-                raise JobError(str(self.path), found, "Update Shuffleproof, or use another store.")
+                finding = (
+                    f"it was written by a newer version (format {version}, this one: {VERSION})"
+                )
+                raise JobError(
+                    str(self.path), finding, "Update Shuffleproof, or use another store."
+                )
             if version < VERSION:
                 connection.execute("PRAGMA journal_mode = WAL")
                 script = f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;"
                 connection.executescript(script)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explaining_errors(self) -> Iterator[None]:
         """Say what is wrong with the file in words."""
         try:
             yield
         except sqlite3.OperationalError as error:
-            found = str(error)
-            if self.path.is_dir() or any(words in found for words in ANOTHER):
-                raise _damaged(self.path, error) from error
-            if "locked" in found or "busy" in found:
-                held = f"another process has kept the jobs locked for {PATIENCE:.0f} seconds"
-                raise JobError(str(self.path), held, "Try again.", busy=True) from error
+            message = str(error)
+            if self.path.is_dir() or any(words in message for words in ANOTHER):
+                raise _damage_error(self.path, error) from error
+            if "locked" in message or "busy" in message:
+                finding = f"another process has kept the jobs locked for {PATIENCE:.0f} seconds"
+                raise JobError(str(self.path), finding, "Try again.", busy=True) from error
             remedy = "See that the disk has room and the folder may be written to."
-            raise JobError(str(self.path), f"the jobs cannot be used ({found})", remedy) from error
+            raise JobError(
+                str(self.path), f"the jobs cannot be used ({message})", remedy
+            ) from error
         except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, error) from error
+            raise _damage_error(self.path, error) from error
         except OSError as error:
             remedy = "See that the folder is there and may be written to."
             raise JobError(str(self.path), str(error.strerror), remedy) from error
 
 
-def _damaged(path: Path, error: Exception) -> JobError:
+def _damage_error(path: Path, error: Exception) -> JobError:
     """A file that is no table of jobs: what to do about it does not depend on why."""
-    what = "a folder lies in its place" if path.is_dir() else str(error)
+    reason = "a folder lies in its place" if path.is_dir() else str(error)
     remedy = "Rename it: a new one is made, and trained rankers and results are kept elsewhere."
-    return JobError(str(path), f"the file of jobs is damaged ({what})", remedy)
+    return JobError(str(path), f"the file of jobs is damaged ({reason})", remedy)
 
 
 def _version(connection: sqlite3.Connection) -> int:

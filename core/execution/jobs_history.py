@@ -63,7 +63,7 @@ def read(path: Path) -> tuple[Step, ...]:
         return ()
     steps: list[Step] = []
     for line in lines:
-        step = _parsed(line)
+        step = _step_of(line)
         if step is None:
             continue
         while steps and steps[-1].unit == step.unit and steps[-1].done >= step.done:
@@ -72,7 +72,7 @@ def read(path: Path) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _parsed(line: str) -> Step | None:
+def _step_of(line: str) -> Step | None:
     """The step of a line; None for an empty or unfinished one."""
     try:
         done, total, unit, at, values = json.loads(line)

@@ -93,8 +93,8 @@ def running(database: Database) -> list[Held]:
             "SELECT id, lease, beat, cancel_wanted, attempts FROM job WHERE state = 'running'"
         ).fetchall()
     return [
-        Held(digest, token, beat, cancel_wanted=bool(wanted), attempts=attempts)
-        for digest, token, beat, wanted, attempts in rows
+        Held(digest, token, beat, cancel_wanted=bool(cancel), attempts=attempts)
+        for digest, token, beat, cancel, attempts in rows
     ]
 
 
@@ -212,14 +212,14 @@ def bury(database: Database, held: Held, death: Death) -> bool:
         ).fetchone()
         if row is None:
             return False
-        further, furthest = _advanced(row[1], row[2])
+        further, furthest = _furthest_after(row[1], row[2])
         crashes = death.weight + (0 if further else row[3])
         ended: float | None = time.time()
         if row[0]:
             state, reason = "cancelled", ""
         elif crashes >= PATIENCE:
-            told = f"{death.how}, again and again at the same place; the end of its log:"
-            state, reason = "failed", f"{told}\n{death.log}"
+            heading = f"{death.how}, again and again at the same place; the end of its log:"
+            state, reason = "failed", f"{heading}\n{death.log}"
         else:
             state, reason, ended = "waiting", f"{death.how}; it goes on from where it was", None
         table.execute(
@@ -230,7 +230,7 @@ def bury(database: Database, held: Held, death: Death) -> bool:
     return True
 
 
-def _advanced(progress: str | None, furthest: str) -> tuple[bool, str]:
+def _furthest_after(progress: str | None, furthest: str) -> tuple[bool, str]:
     """Whether the last report goes beyond all before, and the new record by unit."""
     record = json.loads(furthest)
     if progress is None:

@@ -25,10 +25,10 @@ def only_one(folder: Path) -> Iterator[bool]:
     """Be the one supervisor of these jobs; yields False where another is."""
     folder.mkdir(parents=True, exist_ok=True)
     with _lock_path(folder).open("a") as lock:
-        yield any(_locked(lock.fileno()) for _ in range(TRIES))
+        yield any(_try_lock(lock.fileno()) for _ in range(TRIES))
 
 
-def _locked(lock: int) -> bool:
+def _try_lock(lock: int) -> bool:
     """Take the lock, or wait a moment: whoever asks `is_running` holds it for microseconds."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,9 +65,9 @@ def ensure_running(root: Path, command: Sequence[str]) -> bool:
         return False
     folder = folder_of(root)
     folder.mkdir(parents=True, exist_ok=True)
-    said = folder / "supervisor.log"
-    mode = "ab" if said.exists() and said.stat().st_size < LOG_BYTES else "wb"
-    with said.open(mode) as log:
+    log_path = folder / "supervisor.log"
+    mode = "ab" if log_path.exists() and log_path.stat().st_size < LOG_BYTES else "wb"
+    with log_path.open(mode) as log:
         process = subprocess.Popen(
             list(command),
             env=os.environ | {"OMP_WAIT_POLICY": "passive"},
@@ -81,8 +81,10 @@ def ensure_running(root: Path, command: Sequence[str]) -> bool:
     limit = time.monotonic() + START_SECONDS
     while not is_running(root):
         if process.poll() or time.monotonic() > limit:
-            found = f"no supervisor could be started: {tail(said, 500).strip() or 'it is silent'}"
-            raise JobError(str(folder), found, "`shuffleproof worker` starts one by hand.")
+            finding = (
+                f"no supervisor could be started: {tail(log_path, 500).strip() or 'it is silent'}"
+            )
+            raise JobError(str(folder), finding, "`shuffleproof worker` starts one by hand.")
         time.sleep(LOOK)
     return True
 

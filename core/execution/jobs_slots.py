@@ -74,15 +74,15 @@ def threads_allowed() -> int:
 
     Never more than the cores of this process, and never 0 or −1, which mean the whole machine.
     """
-    told = os.environ.get(THREADS[0], "")
-    return min(int(told), cores()) if told.isdecimal() and int(told) else cores()
+    threads = os.environ.get(THREADS[0], "")
+    return min(int(threads), cores()) if threads.isdecimal() and int(threads) else cores()
 
 
 def gpus() -> tuple[str, ...]:
     """The NVIDIA devices to use: those of CUDA_VISIBLE_DEVICES, else all that the driver lists."""
-    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if chosen is not None:
-        return tuple(part.strip() for part in chosen.split(",") if part.strip() not in {"", "-1"})
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return tuple(part.strip() for part in visible.split(",") if part.strip() not in {"", "-1"})
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()

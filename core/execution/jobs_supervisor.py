@@ -134,34 +134,34 @@ class Supervisor:
         return self.database.path.exists()
 
     def _tick(self) -> None:
-        held = lease.running(self.database)
-        if held:
+        running_jobs = lease.running(self.database)
+        if running_jobs:
             self.busy_at = time.monotonic()
-        known = {one.token: one for one in held}
+        by_token = {job.token: job for job in running_jobs}
         for running in list(self.running):
             if running.process.poll() is not None:
                 self._settle(running)
             else:
-                self._watch(running, known.get(running.held.token))
-        ours = {running.held.token for running in self.running}
-        for orphan in held:
-            if orphan.token not in ours and lease.kill_if_alive(self.folder, orphan.token):
+                self._watch(running, by_token.get(running.held.token))
+        own_tokens = {running.held.token for running in self.running}
+        for orphan in running_jobs:
+            if orphan.token not in own_tokens and lease.kill_if_alive(self.folder, orphan.token):
                 self._bury(orphan, lease.Death("its worker died with its supervisor"))
-        for slot in sorted(self.free, key=lambda one: bool(one.kinds)):  # those for all first
+        for slot in sorted(self.free, key=lambda slot: bool(slot.kinds)):  # those for all first
             if not lease.waiting(self.database):
                 break
             self._start_next(slot)
 
-    def _watch(self, running: Running, held: lease.Held | None) -> None:
+    def _watch(self, running: Running, job: lease.Held | None) -> None:
         """Kill what was cancelled and does not stop, and what shows no life."""
         now = time.monotonic()
-        if held is None:  # it has ended its job and is about to exit
+        if job is None:  # it has ended its job and is about to exit
             if now - running.alive_at > SILENT_SECONDS:
                 running.kill()
             return
-        if held.beat != running.beat:
-            running.beat, running.alive_at = held.beat, now
-        if held.cancel_wanted:
+        if job.beat != running.beat:
+            running.beat, running.alive_at = job.beat, now
+        if job.cancel_wanted:
             running.cancelled_at = running.cancelled_at or now
             if now - running.cancelled_at > CANCEL_SECONDS:
                 running.kill()
@@ -172,13 +172,13 @@ class Supervisor:
 
     def _start_next(self, slot: Slot) -> None:
         """Start the next job that a free slot takes, where there is one."""
-        held = lease.claim(self.database, uuid.uuid4().hex, slot.kinds)
-        if held is None:
+        job = lease.claim(self.database, uuid.uuid4().hex, slot.kinds)
+        if job is None:
             return
         self.free.remove(slot)
         try:
             process = subprocess.Popen(
-                [*self.command, str(self.root), held.id, held.token],
+                [*self.command, str(self.root), job.id, job.token],
                 env=os.environ | slot.environment,
                 cwd=HOME,
                 stdin=subprocess.PIPE,
@@ -189,17 +189,17 @@ class Supervisor:
         except OSError as error:
             self.free.append(slot)
             why = f"no worker could be started ({error})"
-            self._bury(held, lease.Death(why, lease.CRASHED))
+            self._bury(job, lease.Death(why, lease.CRASHED))
             return
         clock = datetime.now().astimezone().isoformat(timespec="seconds")
-        running = Running(held, slot, process)
+        running = Running(job, slot, process)
         if process.stdout is not None:
-            heading = f"[{clock} attempt {held.attempts}, {slot.name}]"
-            running.pump = LogPump(process.stdout, log_path(self.folder, held.id), heading)
+            heading = f"[{clock} attempt {job.attempts}, {slot.name}]"
+            running.pump = LogPump(process.stdout, log_path(self.folder, job.id), heading)
         self.running.append(running)
         LOG.info(
             "job %s attempt %d in %s, process %d",
-            held.id[:SHOWN_DIGITS], held.attempts, slot.name, process.pid,
+            job.id[:SHOWN_DIGITS], job.attempts, slot.name, process.pid,
         )  # fmt: skip
 
     def _settle(self, running: Running) -> None:
@@ -214,10 +214,10 @@ class Supervisor:
         lease.forget_identity(self.folder, running.held.token)
         self._bury(running.held, running.fate())
 
-    def _bury(self, held: lease.Held, death: lease.Death) -> None:
-        log = tail(log_path(self.folder, held.id), REASON_BYTES)
-        if lease.bury(self.database, held, replace(death, log=log)):
-            LOG.warning("job %s: %s", held.id[:SHOWN_DIGITS], death.how)
+    def _bury(self, job: lease.Held, death: lease.Death) -> None:
+        log = tail(log_path(self.folder, job.id), REASON_BYTES)
+        if lease.bury(self.database, job, replace(death, log=log)):
+            LOG.warning("job %s: %s", job.id[:SHOWN_DIGITS], death.how)
 
     def _stop_all(self) -> None:
         """Ask all workers to stop, wait, end the rest; their jobs wait for the next supervisor."""

@@ -117,13 +117,13 @@ def work(root: Path, digest: str, token: str, kinds: Mapping[str, Kind]) -> int:
             kind, parameters = lease.work_of(database, digest, token)
             ticker = Ticker(database, digest, token)
             try:
-                ending = _ending(_begun(root, kind, parameters, kinds), ticker, stop)
+                ending = _ending(_work_of_kind(root, kind, parameters, kinds), ticker, stop)
             finally:
                 ticker.close()
             lease.finish(database, digest, token, ending)
         except Stopped:
-            held = lease.Held(digest, token, 0, cancel_wanted=False, attempts=0)
-            lease.give_back(database, held, STOPPED)
+            job = lease.Held(digest, token, 0, cancel_wanted=False, attempts=0)
+            lease.give_back(database, job, STOPPED)
         except lease.LeaseLostError:
             LOG.warning("this job was given to another worker")
     return 0
@@ -137,7 +137,9 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _begun(root: Path, kind: str, parameters: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Work:
+def _work_of_kind(
+    root: Path, kind: str, parameters: Mapping[str, Any], kinds: Mapping[str, Kind]
+) -> Work:
     if kind not in kinds:
         raise UnknownNameError("kind of job", kind, kinds)
     return (yield from kinds[kind](root, parameters))
@@ -155,8 +157,8 @@ def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.Ending:
         return lease.Ending("failed", reason=str(error), progress=ticker.progress())
     except Exception as error:
         LOG.exception("failed")
-        what = f"{type(error).__name__}: {error}".rstrip(": ")
-        reason = f"{what} (a defect of ours; the job's log says where)"
+        message = f"{type(error).__name__}: {error}".rstrip(": ")
+        reason = f"{message} (a defect of ours; the job's log says where)"
         return lease.Ending("failed", reason=reason, progress=ticker.progress())
 
 

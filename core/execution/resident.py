@@ -53,32 +53,32 @@ class Resident:
         Raises:
             ScoringError: the process is busy, took too long, died, or the function raised.
         """
-        asked = time.monotonic()
+        start = time.monotonic()
         if not self._turn.acquire(timeout=self.limit):
             raise ScoringError(
                 "it is still starting" if self._starting else "it is busy with other questions",
                 "Try again in a moment.",
             )
-        left = max(1.0, self.limit - (time.monotonic() - asked))
+        remaining = max(1.0, self.limit - (time.monotonic() - start))
         try:
-            return self._answer(self._ready(), function, item, left)
+            return self._answer(self._ready(), function, item, remaining)
         finally:
             self._turn.release()
 
     def start(self) -> threading.Thread:
         """Start the process in the background, so that the first question finds it ready."""
-        thread = threading.Thread(target=self._started, daemon=True)
+        thread = threading.Thread(target=self._start_worker, daemon=True)
         thread.start()
         return thread
 
     def close(self) -> None:
         """Kill the process, whatever it is doing; a later question starts a fresh one."""
-        mine = False
-        while not mine:  # whoever has the turn may be starting another process meanwhile
+        acquired = False
+        while not acquired:  # whoever has the turn may be starting another process meanwhile
             worker = self._worker
             if worker is not None:
                 worker.process.kill()
-            mine = self._turn.acquire(timeout=AGAIN)
+            acquired = self._turn.acquire(timeout=AGAIN)
         try:
             if self._worker is not None:
                 self._worker.close()
@@ -86,7 +86,7 @@ class Resident:
         finally:
             self._turn.release()
 
-    def _started(self) -> None:
+    def _start_worker(self) -> None:
         with self._turn:
             try:
                 self._ready()
@@ -108,14 +108,14 @@ class Resident:
         return self._worker
 
     def _answer(self, worker: WorkerProcess, function: str, item: Any, limit: float) -> Any:
-        begun = time.monotonic()
+        start = time.monotonic()
         answer = worker.ask(json.dumps([function, json.dumps(item)]), limit)
         if answer is None:
-            late = time.monotonic() - begun >= limit
+            late = time.monotonic() - start >= limit
             how, words = worker.last_words()
             self._worker = None
-            found = f"it gave no answer within {limit:.0f} s" if late else f"it {how}"
-            raise ScoringError(found, "It was replaced; try again.", words)
+            finding = f"it gave no answer within {limit:.0f} s" if late else f"it {how}"
+            raise ScoringError(finding, "It was replaced; try again.", words)
         result = outcome(answer)
         if isinstance(result, Failure):
             raise ScoringError(result.message, "", result.details)

@@ -39,12 +39,12 @@ def named(function: str) -> Callable[[Any], Any]:
     if not (colon and module and name):
         raise ParameterError("function", function, "written as module:function")
     try:
-        found = getattr(importlib.import_module(module), name)
+        target = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise ParameterError("function", function, f"importable ({error})") from error
-    if not callable(found):
+    if not callable(target):
         raise ParameterError("function", function, "a function")
-    return found
+    return target
 
 
 def answered(function: str, item: str, environment: Mapping[str, str] | None = None) -> str:

@@ -45,15 +45,15 @@ class WorkerProcess:
             limit: seconds after which the worker is killed; None waits for ever.
         """
         if limit is None:
-            return self._asked(request)
+            return self._answer_to(request)
         alarm = threading.Timer(limit, self.process.kill)
         alarm.start()
         try:
-            return self._asked(request)
+            return self._answer_to(request)
         finally:
             alarm.cancel()
 
-    def _asked(self, request: str) -> str | None:
+    def _answer_to(self, request: str) -> str | None:
         with suppress(BrokenPipeError):  # it is dead already: readline says so as well
             self.requests.write(request.encode() + b"\n")
             self.requests.flush()
@@ -91,11 +91,11 @@ def worker_environment(threads: int, paths: Iterable[Path] = ()) -> dict[str, st
         threads: numeric threads.
         paths: folders in which it looks for modules, beside the usual ones.
     """
-    given = os.environ.get("PYTHONPATH")
-    found = [*map(str, paths), *([given] if given else [])]
+    inherited = os.environ.get("PYTHONPATH")
+    folders = [*map(str, paths), *([inherited] if inherited else [])]
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(found),
+        "PYTHONPATH": os.pathsep.join(folders),
         "OMP_WAIT_POLICY": "passive",
         **dict.fromkeys(THREADS, str(threads)),
     }

@@ -122,8 +122,8 @@ def _log_complement(
     """
     top = torch.zeros_like(logits, dtype=torch.bool)
     top.scatter_(-1, logits.argmax(-1, keepdim=True), value=True)
-    others = without_pads(logits, ~top).logsumexp(-1, keepdim=True)
-    of_top = others - logits.logsumexp(-1, keepdim=True)
+    log_sum_of_others = without_pads(logits, ~top).logsumexp(-1, keepdim=True)
+    of_top = log_sum_of_others - logits.logsumexp(-1, keepdim=True)
     return torch.where(top, of_top, torch.log1p(-attention.masked_fill(top, -1.0).exp()))
 
 

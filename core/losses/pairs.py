@@ -59,7 +59,7 @@ def pairwise(
     """
     values = exact(scores).masked_fill(~mask, 0)
     grades = labels.to(values.dtype).masked_fill(~mask, 0)
-    return in_pieces(partial(_summed, part, weigh), values, grades, mask)
+    return in_pieces(partial(_sum_over_pairs, part, weigh), values, grades, mask)
 
 
 def in_pieces(
@@ -74,10 +74,12 @@ def in_pieces(
     computed again on the way back instead of being kept.
     """
     lists, docs = scores.shape
-    most = max(1, SQUARE // max(1, docs * docs))
-    if lists <= most:
+    lists_per_piece = max(1, SQUARE // max(1, docs * docs))
+    if lists <= lists_per_piece:
         return function(scores, grades, mask)
-    pieces = zip(*(torch.split(part, most) for part in (scores, grades, mask)), strict=True)
+    pieces = zip(
+        *(torch.split(part, lists_per_piece) for part in (scores, grades, mask)), strict=True
+    )
     if not scores.requires_grad:
         return torch.cat([function(*piece) for piece in pieces])
     return torch.cat(
@@ -86,7 +88,9 @@ def in_pieces(
     )  # fmt: skip
 
 
-def _summed(part: Part, weigh: Weigh, values: Tensor, grades: Tensor, mask: Tensor) -> Tensor:
+def _sum_over_pairs(
+    part: Part, weigh: Weigh, values: Tensor, grades: Tensor, mask: Tensor
+) -> Tensor:
     pairs = pair_mask(grades, mask)
     margins = (values[:, :, None] - values[:, None, :]).masked_fill(~pairs, 0)
     with torch.no_grad():

@@ -153,9 +153,9 @@ def loss(name: str, **options: Option) -> Callable[..., Any]:
     if name not in LOSSES:
         raise UnknownNameError("loss", name, LOSSES)
     entry = LOSSES[name]
-    known = dict(entry.options)
+    declared = dict(entry.options)
     for option in options:
-        if option not in known:
-            raise UnknownNameError(f"option of {name}", option, known)
+        if option not in declared:
+            raise UnknownNameError(f"option of {name}", option, declared)
     function: Callable[..., Any] = getattr(import_module(entry.module), entry.function)
     return partial(function, **options) if options else function

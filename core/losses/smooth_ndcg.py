@@ -37,7 +37,7 @@ def approx_ndcg(
     >>> round(approx_ndcg(s, y, y >= 0).item(), 4)  # 1 − 1/log2 2.5
     0.2435
     """
-    return _prepared(partial(_approximate, temperature), scores, labels, mask)
+    return _losses_of_lists(partial(_approximate_loss, temperature), scores, labels, mask)
 
 
 def neural_ndcg(
@@ -61,7 +61,7 @@ def neural_ndcg(
     >>> round(neural_ndcg(s, y, y >= 0).item(), 4)  # 1 − (1 + 1/log2 3) / 2
     0.1845
     """
-    return _prepared(partial(_sorted_softly, temperature), scores, labels, mask)
+    return _losses_of_lists(partial(_soft_sort_loss, temperature), scores, labels, mask)
 
 
 def relaxed_sort(
@@ -75,8 +75,8 @@ def relaxed_sort(
     >>> relaxed_sort(values, values > 0, 0.01)[0].tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    both = mask[:, :, None] & mask[:, None, :]
-    apart = (values[:, :, None] - values[:, None, :]).abs().masked_fill(~both, 0).sum(-1)
+    real_pairs = mask[:, :, None] & mask[:, None, :]
+    apart = (values[:, :, None] - values[:, None, :]).abs().masked_fill(~real_pairs, 0).sum(-1)
     ranks = torch.arange(1, values.shape[1] + 1, dtype=values.dtype, device=values.device)
     slopes = mask.sum(-1, keepdim=True) + 1 - 2 * ranks
     logits = (slopes[:, :, None] * values[:, None, :] - apart[:, None, :]) / temperature
@@ -85,16 +85,18 @@ def relaxed_sort(
     return torch.where(_filled_ranks(mask)[:, :, None] & mask[:, None, :], rows, 0)
 
 
-def _prepared(
+def _losses_of_lists(
     function: partial[Tensor], scores: Tensor, labels: Tensor, mask: Tensor
 ) -> Float[Tensor, " lists"]:
     values = exact(scores).masked_fill(~mask, 0)
     grades = labels.to(values.dtype).masked_fill(~mask, 0)
-    found = in_pieces(function, values, grades, mask)
-    return torch.where(grades_differ(grades, mask), found, 0)
+    losses = in_pieces(function, values, grades, mask)
+    return torch.where(grades_differ(grades, mask), losses, 0)
 
 
-def _approximate(temperature: int | float, values: Tensor, grades: Tensor, mask: Tensor) -> Tensor:
+def _approximate_loss(
+    temperature: int | float, values: Tensor, grades: Tensor, mask: Tensor
+) -> Tensor:
     above = torch.sigmoid((values[:, None, :] - values[:, :, None]) / temperature)
     itself = torch.eye(values.shape[1], dtype=torch.bool, device=values.device)
     ranks = above.masked_fill(itself | ~mask[:, None, :], 0).sum(-1)
@@ -102,7 +104,7 @@ def _approximate(temperature: int | float, values: Tensor, grades: Tensor, mask:
     return 1 - (gains / torch.log2(ranks + 2)).sum(-1) / ideal
 
 
-def _sorted_softly(
+def _soft_sort_loss(
     temperature: int | float, values: Tensor, grades: Tensor, mask: Tensor
 ) -> Tensor:
     rows = relaxed_sort(values, mask, temperature)
@@ -159,11 +161,11 @@ class _Scaling(torch.autograd.Function):
         lists, docs = mask.shape
         rows = matrix.new_zeros(ROUNDS + 1, lists, docs)
         columns = matrix.new_zeros(ROUNDS, lists, docs)
-        turned = matrix.transpose(1, 2).contiguous()
+        transposed = matrix.transpose(1, 2).contiguous()
         rows[0] = filled
         for at in range(ROUNDS):
             columns[at] = _inverse(_product(rows[at], matrix), mask)
-            rows[at + 1] = _inverse(_product(columns[at], turned), filled)
+            rows[at + 1] = _inverse(_product(columns[at], transposed), filled)
         ctx.save_for_backward(matrix, rows, columns)
         return rows[-1, :, :, None] * matrix * columns[-1, :, None, :]
 
@@ -172,7 +174,7 @@ class _Scaling(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         """The gradient by the matrices, round by round from the last."""
         matrix, rows, columns = ctx.saved_tensors
-        turned = matrix.transpose(1, 2).contiguous()
+        transposed = matrix.transpose(1, 2).contiguous()
         by_sums, by_totals = torch.empty_like(columns), torch.empty_like(columns)
         weighted = grad * matrix
         of_row = (weighted * columns[-1, :, None]).sum(2)
@@ -181,12 +183,12 @@ class _Scaling(torch.autograd.Function):
             by_sums[at] = -rows[at + 1].square() * of_row
             of_column = of_column + _product(by_sums[at], matrix)
             by_totals[at] = -columns[at].square() * of_column
-            of_row = _product(by_totals[at], turned)
+            of_row = _product(by_totals[at], transposed)
             of_column = torch.zeros_like(of_column)
-        found = grad * rows[-1, :, :, None] * columns[-1, :, None, :]
+        direct = grad * rows[-1, :, :, None] * columns[-1, :, None, :]
         left = torch.cat((by_sums, rows[:-1])).permute(1, 2, 0)
         right = torch.cat((columns, by_totals)).transpose(0, 1)
-        return torch.baddbmm(found, left, right), None, None
+        return torch.baddbmm(direct, left, right), None, None
 
 
 def _product(vector: Tensor, matrix: Tensor) -> Tensor:

@@ -50,18 +50,18 @@ def softrank(
     values = normalised(values, mask) if unit_norm else values.masked_fill(~mask, 0)
     gains = torch.exp2(labels.to(values.dtype).masked_fill(~mask, 0)) - 1
     owner, document = (mask & (gains > 0)).nonzero(as_tuple=True)
-    above = _above(values, owner, document, deviation)
-    others = mask[owner].scatter(1, document[:, None], value=False)
+    above = _above_probability(values, owner, document, deviation)
+    other_documents = mask[owner].scatter(1, document[:, None], value=False)
     places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)
     discounts = 1 / torch.log2(places + 2)
-    expected = expected_discount(above.masked_fill(~others, 0), discounts)
+    expected = expected_discount(above.masked_fill(~other_documents, 0), discounts)
     ideal = (gains.sort(-1, descending=True).values * discounts).sum(-1)
     shares = gains[owner, document] / ideal[owner] * expected
     ndcg = torch.zeros_like(ideal).index_add(0, owner, shares)
     return torch.where(ideal > 0, 1 - ndcg, 0)
 
 
-def _above(values: Tensor, owner: Tensor, document: Tensor, deviation: float) -> Tensor:
+def _above_probability(values: Tensor, owner: Tensor, document: Tensor, deviation: float) -> Tensor:
     """Probability [relevant, docs] that each document of the list stands above the relevant."""
     gaps = values[owner] - values[owner, document][:, None]
     return torch.special.ndtr(gaps / (deviation * math.sqrt(2)))

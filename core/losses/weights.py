@@ -55,7 +55,7 @@ def by_grade(
     [0.5, 0.0, 0.5]
     """
     discounts = _mean_discounts(grades, torch.zeros_like(grades), mask, cutoff)
-    lost = _exchanged(grades, discounts).masked_fill(~pair_mask(grades, mask), 0)
+    lost = _exchange_effects(grades, discounts).masked_fill(~pair_mask(grades, mask), 0)
     return lost / lost.sum((1, 2), keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
 
 
@@ -85,7 +85,7 @@ def delta_ndcg(
     by_rank = discount(scores, cutoff)
     ideal = (gains.sort(-1, descending=True).values * by_rank).sum(-1)
     tiny = torch.finfo(scores.dtype).tiny
-    return _exchanged(grades, discounts).abs() / ideal.clamp(min=tiny)[:, None, None]
+    return _exchange_effects(grades, discounts).abs() / ideal.clamp(min=tiny)[:, None, None]
 
 
 def discount(
@@ -107,7 +107,7 @@ def _gains(grades: Tensor) -> Tensor:
     return torch.exp2(grades.clamp(min=0)) - 1
 
 
-def _exchanged(grades: Tensor, discounts: Tensor) -> Tensor:
+def _exchange_effects(grades: Tensor, discounts: Tensor) -> Tensor:
     gains = _gains(grades)
     gained = gains[:, :, None] - gains[:, None, :]
     return gained * (discounts[:, :, None] - discounts[:, None, :])

@@ -74,8 +74,8 @@ class GSF(nn.Module):
         total = self._total(products, lengths, start)
         if self.config.aggregation == "mean":
             passes = self.config.passes(docs)
-            each = (lengths - 1).clamp(min=1)[:, None] if self._exhaustive else passes
-            total = total / (each * self.config.group)
+            passes_of_list = (lengths - 1).clamp(min=1)[:, None] if self._exhaustive else passes
+            total = total / (passes_of_list * self.config.group)
         return total if mask is None else torch.where(mask, total, 0)
 
     def forward(
@@ -102,17 +102,17 @@ class GSF(nn.Module):
         lists, docs = products.shape[:2]
         passes = int(self.config.passes(docs))
         hidden = lists * docs * passes * sum((*self.config.widths, self.config.group))
-        again = torch.is_grad_enabled() and hidden > KEPT
+        recomputed = torch.is_grad_enabled() and hidden > KEPT
         total = products.new_zeros(lists, docs)
         for number in range(passes):
             arguments = (products, lengths, start, number)
-            if again:
-                found = checkpoint(
+            if recomputed:
+                scores = checkpoint(
                     self._pass, *arguments, use_reentrant=False, preserve_rng_state=False
                 )
             else:
-                found = self._pass(*arguments)
-            total = total + found
+                scores = self._pass(*arguments)
+            total = total + scores
         return total
 
     def _pass(
@@ -120,14 +120,14 @@ class GSF(nn.Module):
     ) -> Float[Tensor, "lists docs"]:
         """Every document's scores in one pass of windows, added up."""
         if self._exhaustive:
-            found = self._windows(products, lengths, number + 1)
-            return torch.where((lengths > number + 1)[:, None] | (number == 0), found, 0)
+            scores = self._windows(products, lengths, number + 1)
+            return torch.where((lengths > number + 1)[:, None] | (number == 0), scores, 0)
         if self.config.grouping == "circular" and start is None:
             return self._windows(products, lengths, 1)
         order = shuffled_places(lengths, products.shape[1], start, number)
         index = order[:, :, None, None].expand_as(products)
-        found = self._windows(products.gather(1, index), lengths, 1)
-        return found.gather(1, order.argsort(1))
+        scores = self._windows(products.gather(1, index), lengths, 1)
+        return scores.gather(1, order.argsort(1))
 
     def _windows(
         self, products: Tensor, lengths: Tensor, stride: int
@@ -165,23 +165,23 @@ def shuffled_places(
     """
     start = torch.zeros_like(lengths) if start is None else start
     places = torch.arange(docs, device=lengths.device)
-    keys = _mixed(_mixed(_mixed(start) + number)[:, None] + places)
-    behind = torch.iinfo(torch.int64).max
-    return keys.masked_fill(places >= lengths[:, None], behind).argsort(dim=1, stable=True)
+    keys = _mixed_bits(_mixed_bits(_mixed_bits(start) + number)[:, None] + places)
+    last_key = torch.iinfo(torch.int64).max
+    return keys.masked_fill(places >= lengths[:, None], last_key).argsort(dim=1, stable=True)
 
 
-def _mixed(values: Tensor) -> Tensor:
+def _mixed_bits(values: Tensor) -> Tensor:
     """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014) in wrapping int64."""
-    values = values * _signed(0x9E3779B97F4A7C15)
+    values = values * _as_signed(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        values = (values ^ _shifted(values, shift)) * _signed(factor)
-    return values ^ _shifted(values, 31)
+        values = (values ^ _shifted_right(values, shift)) * _as_signed(factor)
+    return values ^ _shifted_right(values, 31)
 
 
-def _shifted(values: Tensor, by: int) -> Tensor:
+def _shifted_right(values: Tensor, by: int) -> Tensor:
     """A logical shift to the right: no sign comes in."""
     return (values >> by) & ((1 << (64 - by)) - 1)
 
 
-def _signed(value: int) -> int:
+def _as_signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value

@@ -43,17 +43,22 @@ class MemoryRecurrence(nn.Module):
         states: list[Tensor] = [state] * docs
         with torch.autocast(products.device.type, enabled=False):
             for place in reversed(range(docs)) if self.backwards else range(docs):
-                after, kept = self._step(steps[place], state, memory)
+                after, new_memory = self._step(steps[place], state, memory)
                 now = real[place]
                 if now is None:
-                    state, memory = after, kept
+                    state, memory = after, new_memory
                     states[place] = state
                 else:
                     states[place] = torch.where(now, after, 0)
-                    state, memory = torch.where(now, after, state), torch.where(now, kept, memory)
+                    state, memory = (
+                        torch.where(now, after, state),
+                        torch.where(now, new_memory, memory),
+                    )
         return torch.stack(states, 1), state
 
     def _step(self, product: Tensor, state: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        opened, forgotten, new, shown = torch.addmm(product, state, self.weight.t()).chunk(4, -1)
-        memory = forgotten.sigmoid() * memory + opened.sigmoid() * new.tanh()
-        return shown.sigmoid() * memory.tanh(), memory
+        input_gate, forget_gate, candidate, output_gate = torch.addmm(
+            product, state, self.weight.t()
+        ).chunk(4, -1)
+        memory = forget_gate.sigmoid() * memory + input_gate.sigmoid() * candidate.tanh()
+        return output_gate.sigmoid() * memory.tanh(), memory

@@ -86,20 +86,20 @@ class GatedRecurrence(nn.Module):
         """
         lists, docs, _ = products.shape
         if mask is None:
-            states = self._walked(products, (lists,) * docs)
+            states = self._walked_states(products, (lists,) * docs)
             return states, states[:, 0 if self.backwards else -1]
         counts = mask.sum(1)
         lengths = counts.cpu().numpy() if lengths is None else lengths
         order = counts.argsort(descending=True, stable=True)
         active = tuple((lengths[:, None] > np.arange(docs)).sum(0).tolist())
         sorted_already = bool((lengths[1:] <= lengths[:-1]).all())
-        states = self._walked(products if sorted_already else products[order], active)
+        states = self._walked_states(products if sorted_already else products[order], active)
         if not sorted_already:
             states = states[order.argsort()]
         last = torch.zeros_like(counts) if self.backwards else (counts - 1).clamp(min=0)
         return states, states[torch.arange(lists, device=mask.device), last]
 
-    def _walked(self, products: Tensor, active: tuple[int, ...]) -> Tensor:
+    def _walked_states(self, products: Tensor, active: tuple[int, ...]) -> Tensor:
         walk = _Walk(active, self.backwards, self.reset_after)
         products = products.to(self.weight.dtype)
         with torch.autocast(products.device.type, enabled=False):
@@ -112,7 +112,7 @@ class GatedRecurrence(nn.Module):
 class _Recurrence(torch.autograd.Function):
     """States [lists, docs, hidden] of a walk; buffers inside are [docs, lists, …] and gate by gate.
 
-    Kept for the way back: `opened` = σ of r and z, `candidate` = n, and `inner` = r h (reset
+    Kept for the way back: `gates` = σ of r and z, `candidate` = n, and `inner` = r h (reset
     before) or W_n h + b (reset after).
     """
 
@@ -124,7 +124,7 @@ class _Recurrence(torch.autograd.Function):
         lists, docs, width = products.shape
         hidden = width // 3
         by_step = products.transpose(0, 1)
-        opened = by_step[..., : 2 * hidden].clone(memory_format=torch.contiguous_format)
+        gates = by_step[..., : 2 * hidden].clone(memory_format=torch.contiguous_format)
         candidate = by_step[..., 2 * hidden :].clone(memory_format=torch.contiguous_format)
         inner = torch.empty_like(candidate)
         states = products.new_empty(docs + 1, lists, hidden)
@@ -136,23 +136,23 @@ class _Recurrence(torch.autograd.Function):
             step(
                 (weight, bias),
                 (states[before, :active], states[after, :active]),
-                (opened[place, :active], candidate[place, :active], inner[place, :active]),
+                (gates[place, :active], candidate[place, :active], inner[place, :active]),
             )
-        ctx.save_for_backward(weight, states, opened, candidate, inner)
+        ctx.save_for_backward(weight, states, gates, candidate, inner)
         ctx.walk = walk
-        shown = states[:-1] if walk.backwards else states[1:]
-        return shown.transpose(0, 1)
+        outputs = states[:-1] if walk.backwards else states[1:]
+        return outputs.transpose(0, 1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor | None, None]:
         """The gradients of products, weight and bias, from that of the states."""
-        weight, states, opened, candidate, inner = ctx.saved_tensors
+        weight, states, gates, candidate, inner = ctx.saved_tensors
         walk: _Walk = ctx.walk
         docs, lists, hidden = candidate.shape
-        of_opened, of_candidate = torch.empty_like(opened), torch.empty_like(candidate)
+        of_gates, of_candidate = torch.empty_like(gates), torch.empty_like(candidate)
         of_inner = torch.empty_like(inner) if walk.reset_after else of_candidate
-        for values in (of_opened, of_candidate, of_inner):
+        for values in (of_gates, of_candidate, of_inner):
             walk.clear(values)
         carried = candidate.new_zeros(lists, hidden)
         step = _backward_after if walk.reset_after else _backward_before
@@ -161,17 +161,17 @@ class _Recurrence(torch.autograd.Function):
             step(
                 weight,
                 states[before, :active],
-                (opened[place, :active], candidate[place, :active], inner[place, :active]),
-                (of_opened[place, :active], of_candidate[place, :active]),
+                (gates[place, :active], candidate[place, :active], inner[place, :active]),
+                (of_gates[place, :active], of_candidate[place, :active]),
                 (of_inner[place, :active], carried[:active]),
             )
         into = candidate.new_empty(lists, docs, 3 * hidden)
-        into[..., : 2 * hidden] = of_opened.transpose(0, 1)
+        into[..., : 2 * hidden] = of_gates.transpose(0, 1)
         into[..., 2 * hidden :] = of_candidate.transpose(0, 1)
         earlier = (states[1:] if walk.backwards else states[:-1]).reshape(-1, hidden)
         multiplied = earlier if walk.reset_after else inner.view(-1, hidden)
         of_weight = torch.empty_like(weight)
-        torch.mm(of_opened.view(-1, 2 * hidden).t(), earlier, out=of_weight[: 2 * hidden])
+        torch.mm(of_gates.view(-1, 2 * hidden).t(), earlier, out=of_weight[: 2 * hidden])
         torch.mm(of_inner.view(-1, hidden).t(), multiplied, out=of_weight[2 * hidden :])
         of_bias = of_inner.view(-1, hidden).sum(0) if walk.reset_after else None
         return into, of_weight, of_bias, None
@@ -180,31 +180,31 @@ class _Recurrence(torch.autograd.Function):
 def _forward_after(
     weights: tuple[Tensor, Tensor | None],
     states: tuple[Tensor, Tensor],
-    kept: tuple[Tensor, Tensor, Tensor],
+    buffers: tuple[Tensor, Tensor, Tensor],
 ) -> None:
-    """One step with the reset after the product; `kept` holds the input products at first."""
-    (weight, bias), (earlier, state), (opened, candidate, inner) = weights, states, kept
+    """One step with the reset after the product; `buffers` holds the input products at first."""
+    (weight, bias), (earlier, state), (gates, candidate, inner) = weights, states, buffers
     hidden = earlier.shape[1]
-    opened.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
+    gates.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
     torch.mm(earlier, weight[2 * hidden :].t(), out=inner)
     if bias is not None:
         inner.add_(bias)
-    _tanh(candidate.addcmul_(opened[:, :hidden], inner))
-    torch.lerp(candidate, earlier, opened[:, hidden:], out=state)
+    _tanh(candidate.addcmul_(gates[:, :hidden], inner))
+    torch.lerp(candidate, earlier, gates[:, hidden:], out=state)
 
 
 def _forward_before(
     weights: tuple[Tensor, Tensor | None],
     states: tuple[Tensor, Tensor],
-    kept: tuple[Tensor, Tensor, Tensor],
+    buffers: tuple[Tensor, Tensor, Tensor],
 ) -> None:
-    """One step with the reset before the product; `kept` holds the input products at first."""
-    (weight, _), (earlier, state), (opened, candidate, inner) = weights, states, kept
+    """One step with the reset before the product; `buffers` holds the input products at first."""
+    (weight, _), (earlier, state), (gates, candidate, inner) = weights, states, buffers
     hidden = earlier.shape[1]
-    opened.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
-    torch.mul(opened[:, :hidden], earlier, out=inner)
+    gates.addmm_(earlier, weight[: 2 * hidden].t()).sigmoid_()
+    torch.mul(gates[:, :hidden], earlier, out=inner)
     _tanh(candidate.addmm_(inner, weight[2 * hidden :].t()))
-    torch.lerp(candidate, earlier, opened[:, hidden:], out=state)
+    torch.lerp(candidate, earlier, gates[:, hidden:], out=state)
 
 
 def _tanh(values: Tensor) -> None:
@@ -215,49 +215,53 @@ def _tanh(values: Tensor) -> None:
 def _backward_after(
     weight: Tensor,
     earlier: Tensor,
-    kept: tuple[Tensor, Tensor, Tensor],
+    buffers: tuple[Tensor, Tensor, Tensor],
     into: tuple[Tensor, Tensor],
     through: tuple[Tensor, Tensor],
 ) -> None:
     """The step's gradients: into its input products, through its state product, and carried."""
-    (opened, candidate, inner), (of_opened, of_candidate), (of_inner, carried) = kept, into, through
+    (gates, candidate, inner), (of_gates, of_candidate), (of_inner, carried) = (
+        buffers,
+        into,
+        through,
+    )
     hidden = earlier.shape[1]
-    reset, keep = opened[:, :hidden], opened[:, hidden:]
-    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_opened, carried)
+    reset, keep = gates[:, :hidden], gates[:, hidden:]
+    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_gates, carried)
     torch.mul(of_candidate, reset, out=of_inner)
-    of_reset = of_opened[:, :hidden]
+    of_reset = of_gates[:, :hidden]
     torch.mul(of_inner, inner, out=of_reset)
     of_reset.addcmul_(of_reset, reset, value=-1)
-    carried.mul_(keep).addmm_(of_opened, weight[: 2 * hidden])
+    carried.mul_(keep).addmm_(of_gates, weight[: 2 * hidden])
     carried.addmm_(of_inner, weight[2 * hidden :])
 
 
 def _backward_before(
     weight: Tensor,
     earlier: Tensor,
-    kept: tuple[Tensor, Tensor, Tensor],
+    buffers: tuple[Tensor, Tensor, Tensor],
     into: tuple[Tensor, Tensor],
     through: tuple[Tensor, Tensor],
 ) -> None:
     """As `_backward_after`, for the reset before the product."""
-    (opened, candidate, inner), (of_opened, of_candidate), (_, carried) = kept, into, through
+    (gates, candidate, inner), (of_gates, of_candidate), (_, carried) = buffers, into, through
     hidden = earlier.shape[1]
-    reset, keep = opened[:, :hidden], opened[:, hidden:]
-    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_opened, carried)
+    reset, keep = gates[:, :hidden], gates[:, hidden:]
+    _into_candidate_and_keep((earlier, keep, candidate), of_candidate, of_gates, carried)
     of_product = of_candidate @ weight[2 * hidden :]
-    of_reset = of_opened[:, :hidden]
+    of_reset = of_gates[:, :hidden]
     torch.mul(of_product, inner, out=of_reset)
     of_reset.addcmul_(of_reset, reset, value=-1)
     carried.mul_(keep).addcmul_(of_product, reset)
-    carried.addmm_(of_opened, weight[: 2 * hidden])
+    carried.addmm_(of_gates, weight[: 2 * hidden])
 
 
 def _into_candidate_and_keep(
-    kept: tuple[Tensor, Tensor, Tensor], of_candidate: Tensor, of_opened: Tensor, carried: Tensor
+    buffers: tuple[Tensor, Tensor, Tensor], of_candidate: Tensor, of_gates: Tensor, carried: Tensor
 ) -> None:
     """Gradients before the tanh of n and the sigmoid of z; the same for both resets."""
-    earlier, keep, candidate = kept
-    of_keep = of_opened[:, earlier.shape[1] :]
+    earlier, keep, candidate = buffers
+    of_keep = of_gates[:, earlier.shape[1] :]
     torch.addcmul(carried, carried, keep, value=-1, out=of_candidate)
     torch.sub(earlier, candidate, out=of_keep)
     of_keep.mul_(of_candidate).mul_(keep)

@@ -93,7 +93,9 @@ class Reranker(nn.Module):
         self.embedding = nn.Embedding(terms + 1, config.embedding, padding_idx=terms)
         parts = 2 if config.inputs == "both" else 3
         widths = (parts * config.width, *config.layers, 1)
-        self.hidden = nn.ModuleList([nn.Linear(one, other) for one, other in pairwise(widths)])
+        self.hidden = nn.ModuleList(
+            [nn.Linear(inputs, outputs) for inputs, outputs in pairwise(widths)]
+        )
         with torch.no_grad():
             nn.init.normal_(self.embedding.weight, generator=draws)
             self.embedding.weight[terms] = 0
@@ -111,10 +113,10 @@ class Reranker(nn.Module):
             owners: the text of each window.
             texts: how many there are.
         """
-        known = (windows != self.padding).any(1)
-        return self._pooled(windows[known], owners[known], texts)
+        has_words = (windows != self.padding).any(1)
+        return self._pooled_vectors(windows[has_words], owners[has_words], texts)
 
-    def _pooled(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
+    def _pooled_vectors(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
         """The vectors of texts, of windows with a known word each."""
         raise NotImplementedError
 
@@ -124,8 +126,10 @@ class Reranker(nn.Module):
         """The score of each pair of vectors."""
         parts = [queries, documents]
         if self.config.inputs == "product":
-            one, other = (nn.functional.normalize(each, dim=-1) for each in parts)
-            parts.append(one * other * self.config.width**0.5)
+            unit_queries, unit_documents = (
+                nn.functional.normalize(vectors, dim=-1) for vectors in parts
+            )
+            parts.append(unit_queries * unit_documents * self.config.width**0.5)
         values = torch.cat(parts, -1)
         for layer in self.hidden[:-1]:
             values = layer(values).relu()
@@ -155,7 +159,7 @@ class FNRM(Reranker):
         super().__init__(config, terms, draws)
         self.weight = nn.Parameter(torch.zeros(terms + 1), config.word_weights != "equal")
 
-    def _pooled(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
+    def _pooled_vectors(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
         words = windows[:, 0]
         logits = self.weight[words]
         top = logits.new_full((texts,), -torch.inf).scatter_reduce(0, owners, logits, "amax")
@@ -185,13 +189,13 @@ class CNRM(Reranker):
         self.filters = nn.Linear(config.window * config.embedding, config.filters)
         _glorot(self.filters, draws)
 
-    def _pooled(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
-        found = self.filters(self.embedding(windows).flatten(1)).relu()
-        zeros = found.new_zeros(texts, self.config.width)
+    def _pooled_vectors(self, windows: Tensor, owners: Tensor, texts: int) -> Tensor:
+        outputs = self.filters(self.embedding(windows).flatten(1)).relu()
+        zeros = outputs.new_zeros(texts, self.config.width)
         if self.config.pooling == "max":
-            return zeros.scatter_reduce(0, owners[:, None].expand_as(found), found, "amax")
+            return zeros.scatter_reduce(0, owners[:, None].expand_as(outputs), outputs, "amax")
         counts = torch.bincount(owners, minlength=texts).clamp_min(1)
-        return zeros.index_add(0, owners, found) / counts[:, None]
+        return zeros.index_add(0, owners, outputs) / counts[:, None]
 
 
 @torch.no_grad()

@@ -124,10 +124,12 @@ class SNRM(nn.Module):
             if self.config.hidden_activation == "relu":
                 hidden = hidden.relu()
             if draws is not None and self.config.dropout:
-                kept = torch.rand(hidden.shape, generator=draws).to(hidden) >= self.config.dropout
-                hidden = hidden * kept / (1 - self.config.dropout)
-        found = self.last(hidden).relu()
-        sums = found.new_zeros(len(scale), found.shape[1]).index_add(0, owners, found)
+                dropout_mask = (
+                    torch.rand(hidden.shape, generator=draws).to(hidden) >= self.config.dropout
+                )
+                hidden = hidden * dropout_mask / (1 - self.config.dropout)
+        outputs = self.last(hidden).relu()
+        sums = outputs.new_zeros(len(scale), outputs.shape[1]).index_add(0, owners, outputs)
         return sums * scale[:, None]
 
     @torch.no_grad()
@@ -222,5 +224,5 @@ def frequency_weights(
     [0.0, 0.5, 1.0]
     """
     power = torch.log(torch.tensor(2.0)) / torch.log(torch.tensor(middle))
-    rest = (share.clamp(1e-4, 1.0) ** power.to(share) - 1).clamp_min(0)
-    return 1 / (1 + rest**steepness)
+    excess = (share.clamp(1e-4, 1.0) ** power.to(share) - 1).clamp_min(0)
+    return 1 / (1 + excess**steepness)

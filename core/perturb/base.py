@@ -149,8 +149,8 @@ def origins(base: JudgedLists, after: JudgedLists) -> Int64[np.ndarray, " candid
         return after.lists.rows
     query = after.lists.queries[ragged.segment_ids(after.lists.offsets)]
     place = after.lists.rows - after.dataset.offsets[query]
-    own = place < np.diff(base.dataset.offsets)[query]
-    return np.where(own, base.dataset.offsets[query] + place, -1)
+    in_base = place < np.diff(base.dataset.offsets)[query]
+    return np.where(in_base, base.dataset.offsets[query] + place, -1)
 
 
 def sources(
@@ -170,10 +170,10 @@ def sources(
     """
     stride = max(int(base.rows.max(initial=0)), int(rows.max(initial=0))) + 2
     keys = ragged.segment_ids(base.offsets) * stride + base.rows
-    wanted = ragged.segment_ids(offsets) * stride + rows
+    candidate_keys = ragged.segment_ids(offsets) * stride + rows
     if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.int64)
+        return np.full(len(candidate_keys), -1, dtype=np.int64)
     order = np.argsort(keys, kind="stable")
-    place = np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)
-    found = order[place]
-    return np.where((keys[found] == wanted) & (rows >= 0), found, -1)
+    place = np.minimum(np.searchsorted(keys, candidate_keys, sorter=order), len(keys) - 1)
+    match = order[place]
+    return np.where((keys[match] == candidate_keys) & (rows >= 0), match, -1)

@@ -70,8 +70,8 @@ class PerturbationEntry:
 
     def draws(self, level: int | float, wanted: int) -> int:
         """How many draws of a level differ: those wanted, or one."""
-        drawn = self.random_before if level == self.unchanged else self.random
-        return wanted if drawn else 1
+        is_random = self.random_before if level == self.unchanged else self.random
+        return wanted if is_random else 1
 
     def reached(self, judged: JudgedLists, level: int | float) -> int:
         """How many lists can take a level; those of which it asks nothing count."""

@@ -13,7 +13,7 @@ DOCUMENTS = (0.0, 1.0, 5.0, 20.0)
 COLUMNS = (0.0, 1.0, 2.0, 4.0)
 
 
-def _lost(family: str, select: Selection, summary: str) -> PerturbationEntry:
+def _lost_candidates(family: str, select: Selection, summary: str) -> PerturbationEntry:
     return PerturbationEntry(
         family,
         summary,
@@ -29,8 +29,8 @@ def _lost(family: str, select: Selection, summary: str) -> PerturbationEntry:
     )
 
 
-def _grown(
-    family: str, source: Source, summary: str, origin: str, most: Reach
+def _growth(
+    family: str, source: Source, summary: str, origin: str, reach: Reach
 ) -> PerturbationEntry:
     return PerturbationEntry(
         family,
@@ -42,12 +42,12 @@ def _grown(
         DOCUMENTS,
         lambda level: GrowthPerturbation(family, level, source),
         brings=True,
-        reach=most,
+        reach=reach,
         whole=True,
     )
 
 
-def _cells(
+def _cell_noise(
     family: str, alter: Alteration, summary: str, unit: str, levels: tuple[float, ...]
 ) -> PerturbationEntry:
     return PerturbationEntry(
@@ -65,7 +65,7 @@ def _cells(
     )
 
 
-def _missing(family: str, alter: Alteration, summary: str) -> PerturbationEntry:
+def _missing_cells(family: str, alter: Alteration, summary: str) -> PerturbationEntry:
     return PerturbationEntry(
         family,
         summary,
@@ -80,7 +80,7 @@ def _missing(family: str, alter: Alteration, summary: str) -> PerturbationEntry:
     )
 
 
-def _columns(family: str, alter: Alteration, summary: str, source: str) -> PerturbationEntry:
+def _column_change(family: str, alter: Alteration, summary: str, source: str) -> PerturbationEntry:
     return PerturbationEntry(
         family,
         summary,
@@ -96,7 +96,9 @@ def _columns(family: str, alter: Alteration, summary: str, source: str) -> Pertu
     )
 
 
-def _labels(family: str, relabel: Relabelling, summary: str, source: str) -> PerturbationEntry:
+def _label_change(
+    family: str, relabel: Relabelling, summary: str, source: str
+) -> PerturbationEntry:
     clicks = family.startswith("clicks")
     return PerturbationEntry(
         family,
@@ -114,8 +116,8 @@ def _labels(family: str, relabel: Relabelling, summary: str, source: str) -> Per
 
 
 SET = (
-    _lost("cut", sets.cut, "The end of the list, by the initial ranking, is cut off."),
-    _lost("sample", sets.sampled, "Documents drawn at random leave the list."),
+    _lost_candidates("cut", sets.cut, "The end of the list, by the initial ranking, is cut off."),
+    _lost_candidates("sample", sets.sampled, "Documents drawn at random leave the list."),
     PerturbationEntry(
         "remove-top",
         "The first documents of the initial ranking leave the list; the rest should keep order.",
@@ -143,28 +145,28 @@ SET = (
         reach=any_level,
         whole=True,
     ),
-    _grown(
+    _growth(
         "distractors",
         growth.random_distractors,
         "Documents of other queries, drawn at random, join the list as not relevant.",
         "candidates that a first stage let through",
         feasibility.foreign_documents,
     ),
-    _grown(
+    _growth(
         "hard-distractors",
         growth.hard_distractors,
         "Documents of other queries that look like the first of the list join it as not relevant.",
         "candidates that a first stage let through",
         feasibility.foreign_documents,
     ),
-    _grown(
+    _growth(
         "duplicates",
         growth.duplicates,
         "Documents of the list, drawn at random, stand in it twice.",
         "mirrors and syndicated texts",
         feasibility.documents,
     ),
-    _grown(
+    _growth(
         "near-duplicates",
         growth.near_duplicates,
         "Documents drawn at random stand in the list twice, features differing by 1 %.",
@@ -174,53 +176,53 @@ SET = (
 )
 
 FEATURES = (
-    _cells(
+    _cell_noise(
         "feature-noise",
         features.gaussian,
         "Gaussian noise is added to every feature.",
         "standard deviations of the column",
         (0.0, 0.05, 0.1, 0.25, 0.5, 1.0),
     ),
-    _cells(
+    _cell_noise(
         "feature-scale",
         features.multiplicative,
         "Every feature is multiplied by 1 plus Gaussian noise.",
         "standard deviation of the factor",
         (0.0, 0.05, 0.1, 0.25, 0.5, 1.0),
     ),
-    _cells(
+    _cell_noise(
         "feature-quantised",
         features.quantised,
         "Every feature is rounded to steps of its column's standard deviation.",
         "step in standard deviations of the column",
         (0.0, 0.1, 0.25, 0.5, 1.0, 2.0),
     ),
-    _cells(
+    _cell_noise(
         "feature-clipped",
         features.clipped,
         "Every feature is held between two quantiles of its column.",
         "share cut at each end",
         (0.0, 0.01, 0.05, 0.1, 0.25, 0.5),
     ),
-    _missing(
+    _missing_cells(
         "missing-mean",
         features.missing_as_mean,
         "Cells drawn at random become their column's mean.",
     ),
-    _missing("missing-zero", features.missing_as_zero, "Cells drawn at random become 0."),
-    _columns(
+    _missing_cells("missing-zero", features.missing_as_zero, "Cells drawn at random become 0."),
+    _column_change(
         "group-out",
         features.group_out,
         "A group of features, drawn at random, becomes its mean everywhere.",
         "an outage of one source of features",
     ),
-    _columns(
+    _column_change(
         "unit-error",
         features.unit_error,
         "A group of features, drawn at random, is multiplied by 1000.",
         "a change of unit that nobody told the ranker of",
     ),
-    _columns(
+    _column_change(
         "column-shuffled",
         features.columns_shuffled,
         "A group of features, drawn at random, is permuted over all candidates.",
@@ -242,31 +244,31 @@ FEATURES = (
 )
 
 LABELS = (
-    _labels(
+    _label_change(
         "label-flips",
         labels.neighbours_confused,
         "Training labels flip to a neighbouring grade, or by a matrix: @0.9_0.1/0.2_0.8.",
         "assessors' disagreement",
     ),
-    _labels(
+    _label_change(
         "label-noise",
         labels.uniform_noise,
         "A share of the training labels is redrawn evenly from the grades.",
         "uniform label noise (Angluin & Laird 1988)",
     ),
-    _labels(
+    _label_change(
         "label-censored",
         labels.censored,
         "A share of the relevant training documents counts as not relevant.",
         "incomplete judgments (Buckley & Voorhees 2004)",
     ),
-    _labels(
+    _label_change(
         "clicks-position",
         labels.position_clicks,
         "Training labels are grades made from clicks under the position-based model.",
         "Craswell et al. (2008), Chuklin et al. (2015); examination 1/rank",
     ),
-    _labels(
+    _label_change(
         "clicks-cascade",
         labels.cascade_clicks,
         "Training labels are grades made from clicks under the cascade model.",

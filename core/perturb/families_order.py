@@ -22,13 +22,13 @@ from shuffleproof.core.perturb.ranking import (
 INVARIANCE = "permutation invariance (SetRank, section 3)"
 
 
-def _judged(  # noqa: PLR0913, PLR0917 (what tells one family from another)
+def _by_judgments(  # noqa: PLR0913, PLR0917 (what tells one family from another)
     family: str,
     arrange: JudgedArrangement,
     summary: str,
     unit: str,
     levels: tuple[float, ...],
-    most: Reach,
+    reach: Reach,
 ) -> PerturbationEntry:
     return PerturbationEntry(
         family,
@@ -40,14 +40,14 @@ def _judged(  # noqa: PLR0913, PLR0917 (what tells one family from another)
         levels,
         lambda level: JudgedRankingPerturbation(family, level, arrange),
         brings=False,
-        reach=most,
+        reach=reach,
         whole=True,
         random=family != "demote-best",
     )
 
 
 def _exchanges(
-    family: str, arrange: Arrangement, summary: str, source: str, most: Reach
+    family: str, arrange: Arrangement, summary: str, source: str, reach: Reach
 ) -> PerturbationEntry:
     return PerturbationEntry(
         family,
@@ -59,7 +59,7 @@ def _exchanges(
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
         lambda level: RankingPerturbation(family, level, arrange),
         brings=False,
-        reach=most,
+        reach=reach,
         whole=True,
     )
 
@@ -170,7 +170,7 @@ RANKING = (
         "transpositions where NDCG@10 does not count",
         feasibility.tail_exchanges,
     ),
-    _judged(
+    _by_judgments(
         "reversed-pairs",
         permutations_by_label.pairs_reversed,
         "Relevant documents exchange their places with non-relevant ones below them.",
@@ -178,7 +178,7 @@ RANKING = (
         (0.0, 1.0, 2.0, 5.0, 10.0, 20.0),
         feasibility.reversals,
     ),
-    _judged(
+    _by_judgments(
         "promote",
         permutations_by_label.promoted,
         "A non-relevant document from further down is put at this rank.",
@@ -186,7 +186,7 @@ RANKING = (
         (0.0, 1.0, 2.0, 3.0, 5.0, 10.0),
         feasibility.promotions,
     ),
-    _judged(
+    _by_judgments(
         "demote-best",
         permutations_by_label.demoted,
         "The most relevant document falls by so many places.",

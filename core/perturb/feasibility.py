@@ -60,7 +60,7 @@ def tail_exchanges(judged: JudgedLists) -> np.ndarray:
     return np.where(judged.lists.lengths >= TOP + 2, np.inf, 0)
 
 
-def _ranked(judged: JudgedLists) -> tuple[np.ndarray, np.ndarray]:
+def _labels_by_rank(judged: JudgedLists) -> tuple[np.ndarray, np.ndarray]:
     """Labels by places of the first initial ranking, and the place of each in its list."""
     lists = judged.lists
     holders = np.arange(len(lists.rows))
@@ -71,32 +71,32 @@ def _ranked(judged: JudgedLists) -> tuple[np.ndarray, np.ndarray]:
 
 def promotions(judged: JudgedLists) -> np.ndarray:
     """The last rank above which a document that is not relevant can be put."""
-    labels, places = _ranked(judged)
-    return _last(judged, np.where(labels < 1, places, 0))
+    labels, places = _labels_by_rank(judged)
+    return _greatest(judged, np.where(labels < 1, places, 0))
 
 
 def falls(judged: JudgedLists) -> np.ndarray:
     """The places below the first of the most relevant documents; none where nothing is relevant."""
-    labels, places = _ranked(judged)
-    offsets, found = judged.lists.offsets, np.zeros(len(judged.lists), dtype=np.int64)
+    labels, places = _labels_by_rank(judged)
+    offsets, depths = judged.lists.offsets, np.zeros(len(judged.lists), dtype=np.int64)
     for index, (low, high) in enumerate(pairwise(offsets.tolist())):
         if low < high and labels[low:high].max() >= 1:
-            found[index] = high - low - 1 - places[low + int(labels[low:high].argmax())]
-    return found
+            depths[index] = high - low - 1 - places[low + int(labels[low:high].argmax())]
+    return depths
 
 
 def reversals(judged: JudgedLists) -> np.ndarray:
     """Pairs of a relevant document and a non-relevant one below it; far exchanges leave fewer."""
-    labels, _ = _ranked(judged)
-    found = np.zeros(len(judged.lists), dtype=np.int64)
+    labels, _ = _labels_by_rank(judged)
+    pairs = np.zeros(len(judged.lists), dtype=np.int64)
     for index, (low, high) in enumerate(pairwise(judged.lists.offsets.tolist())):
         relevant = labels[low:high] >= 1
-        found[index] = relevant.cumsum()[~relevant].sum()
-    return found
+        pairs[index] = relevant.cumsum()[~relevant].sum()
+    return pairs
 
 
-def _last(judged: JudgedLists, values: np.ndarray) -> np.ndarray:
+def _greatest(judged: JudgedLists, values: np.ndarray) -> np.ndarray:
     """The greatest value of each list; 0 for empty ones."""
-    found = np.zeros(len(judged.lists), dtype=np.int64)
-    np.maximum.at(found, ragged.segment_ids(judged.lists.offsets), values)
-    return found
+    greatest = np.zeros(len(judged.lists), dtype=np.int64)
+    np.maximum.at(greatest, ragged.segment_ids(judged.lists.offsets), values)
+    return greatest

@@ -158,12 +158,12 @@ def clipped(cells: Cells, level: float, generator: np.random.Generator) -> Cells
 
 def missing_as_mean(cells: Cells, level: float, generator: np.random.Generator) -> Cells:
     """A share `level` of all cells, drawn evenly, rounded half up, become their column's mean."""
-    return np.where(_drawn(cells, level, generator), moments(cells)[0], cells)
+    return np.where(_random_cells(cells, level, generator), moments(cells)[0], cells)
 
 
 def missing_as_zero(cells: Cells, level: float, generator: np.random.Generator) -> Cells:
     """A share `level` of all cells, drawn evenly, rounded half up, become 0."""
-    return np.where(_drawn(cells, level, generator), 0.0, cells)
+    return np.where(_random_cells(cells, level, generator), 0.0, cells)
 
 
 def group_out(cells: Cells, level: float, generator: np.random.Generator) -> Cells:
@@ -184,14 +184,14 @@ def columns_shuffled(cells: Cells, level: float, generator: np.random.Generator)
     return result
 
 
-def _drawn(cells: Cells, share: float, generator: np.random.Generator) -> np.ndarray:
+def _random_cells(cells: Cells, share: float, generator: np.random.Generator) -> np.ndarray:
     """A mask of exactly so many cells."""
-    drawn = np.zeros(cells.size, dtype=bool)
-    drawn[generator.permutation(cells.size)[: int(share * cells.size + 0.5)]] = True
-    return drawn.reshape(cells.shape)
+    mask = np.zeros(cells.size, dtype=bool)
+    mask[generator.permutation(cells.size)[: int(share * cells.size + 0.5)]] = True
+    return mask.reshape(cells.shape)
 
 
 def _columns(cells: Cells, level: float, generator: np.random.Generator) -> np.ndarray:
-    drawn = np.zeros(cells.shape[1], dtype=bool)
-    drawn[generator.permutation(cells.shape[1])[: round(level)]] = True
-    return drawn
+    mask = np.zeros(cells.shape[1], dtype=bool)
+    mask[generator.permutation(cells.shape[1])[: round(level)]] = True
+    return mask

@@ -73,7 +73,7 @@ class GrowthPerturbation(NeedsData):
 
 def random_distractors(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
     """Candidates of other queries, drawn evenly; fewer where there are fewer."""
-    drawn = _others(judged.lists, count, generator)
+    drawn = _other_candidates(judged.lists, count, generator)
     return _distractors(judged, drawn)
 
 
@@ -83,15 +83,15 @@ def hard_distractors(judged: JudgedLists, count: int, generator: np.random.Gener
     Alike: least Euclidean distance of features in standard deviations of the column.
     """
     lists = judged.lists
-    pools = _others(lists, max(POOL, count), generator)
-    scaled = _standardised(judged.dataset.features[lists.rows])
+    pools = _other_candidates(lists, max(POOL, count), generator)
+    scaled = _standardised_features(judged.dataset.features[lists.rows])
     best = np.flatnonzero(best_first(lists) == 0)
     owner = ragged.segment_ids(lists.offsets)[best]
-    chosen = [np.zeros(0, dtype=np.int64) for _ in pools]
-    for index, first in zip(owner.tolist(), best.tolist(), strict=True):
-        away = ((scaled[pools[index]] - scaled[first]) ** 2).sum(axis=1)
-        chosen[index] = pools[index][np.argsort(away, kind="stable")[:count]]
-    return _distractors(judged, chosen)
+    nearest = [np.zeros(0, dtype=np.int64) for _ in pools]
+    for index, candidate in zip(owner.tolist(), best.tolist(), strict=True):
+        distances = ((scaled[pools[index]] - scaled[candidate]) ** 2).sum(axis=1)
+        nearest[index] = pools[index][np.argsort(distances, kind="stable")[:count]]
+    return _distractors(judged, nearest)
 
 
 def duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
@@ -130,8 +130,8 @@ def grown(judged: JudgedLists, added: Added) -> JudgedLists:
     source = np.empty(int(offsets[-1]), dtype=np.int64)
     source[old], source[new] = np.arange(dataset.documents), lists.rows[added.candidates]
     larger = RankingDataset(
-        features=_placed(dataset.features, old, added.features, new),
-        labels=_placed(dataset.labels, old, added.labels, new),
+        features=_interleaved_rows(dataset.features, old, added.features, new),
+        labels=_interleaved_rows(dataset.labels, old, added.labels, new),
         offsets=offsets,
         query_ids=dataset.query_ids,
         feature_ids=dataset.feature_ids,
@@ -139,10 +139,10 @@ def grown(judged: JudgedLists, added: Added) -> JudgedLists:
         comments=None if dataset.comments is None else dataset.comments.take(source),
         texts=None if dataset.texts is None else dataset.texts.take(source),
     )
-    return JudgedLists(larger, _with(lists, old[lists.rows], added, new))
+    return JudgedLists(larger, _with_added(lists, old[lists.rows], added, new))
 
 
-def _with(
+def _with_added(
     lists: CandidateLists,
     rows: Int64[np.ndarray, " candidates"],
     added: Added,
@@ -153,9 +153,9 @@ def _with(
     place = np.concatenate([ragged.places_of(lists.offsets) + 0.0, np.zeros(len(new))])
     prior = np.concatenate([lists.prior, lists.prior[added.candidates]])
     for index, at in enumerate(added.lists.tolist(), start=len(rows)):
-        shown = slice(lists.offsets[at], lists.offsets[at + 1])
+        span = slice(lists.offsets[at], lists.offsets[at + 1])
         if lists.rankings:
-            below = lists.prior[shown, 0] < prior[index, 0]
+            below = lists.prior[span, 0] < prior[index, 0]
             place[index] = (int(np.argmax(below)) if below.any() else len(below)) - 0.5
         else:
             place[index] = lists.lengths[at]
@@ -166,7 +166,7 @@ def _with(
     return assembled(lists.queries, lengths, everything[order], prior[order])
 
 
-def _others(
+def _other_candidates(
     lists: CandidateLists, count: int, generator: np.random.Generator
 ) -> list[Int64[np.ndarray, " drawn"]]:
     """For each list up to `count` candidates of other queries, drawn without replacement."""
@@ -178,18 +178,16 @@ def _others(
     for start, stop, length in zip(
         starts.tolist(), stops.tolist(), lists.lengths.tolist(), strict=True
     ):
-        others = len(order) - (stop - start)
-        wanted = min(count, others) if length else 0
-        picked = (
-            generator.choice(others, size=wanted, replace=False) if wanted else np.zeros(0, int)
-        )
+        available = len(order) - (stop - start)
+        size = min(count, available) if length else 0
+        picked = generator.choice(available, size=size, replace=False) if size else np.zeros(0, int)
         drawn.append(order[np.where(picked < start, picked, picked + stop - start)])
     return drawn
 
 
-def _distractors(judged: JudgedLists, chosen: list[Int64[np.ndarray, " _"]]) -> Added:
-    counts = [len(one) for one in chosen]
-    candidates = np.concatenate([*chosen, np.zeros(0, dtype=np.int64)])
+def _distractors(judged: JudgedLists, by_list: list[Int64[np.ndarray, " _"]]) -> Added:
+    counts = [len(part) for part in by_list]
+    candidates = np.concatenate([*by_list, np.zeros(0, dtype=np.int64)])
     return Added(
         lists=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
         candidates=candidates,
@@ -198,13 +196,15 @@ def _distractors(judged: JudgedLists, chosen: list[Int64[np.ndarray, " _"]]) -> 
     )
 
 
-def _placed(ours: np.ndarray, old: np.ndarray, theirs: np.ndarray, new: np.ndarray) -> np.ndarray:
+def _interleaved_rows(
+    ours: np.ndarray, old: np.ndarray, theirs: np.ndarray, new: np.ndarray
+) -> np.ndarray:
     joined = np.empty((len(old) + len(new), *ours.shape[1:]), dtype=ours.dtype)
     joined[old], joined[new] = ours, theirs
     return joined
 
 
-def _standardised(
+def _standardised_features(
     features: Float32[np.ndarray, "docs features"],
 ) -> Float64[np.ndarray, "docs features"]:
     cells = features.astype(np.float64)

@@ -68,10 +68,10 @@ def flips_by(matrix: Float64[np.ndarray, "grades grades"]) -> Relabelling:
         grades, at = np.unique(judged.dataset.labels, return_inverse=True)
         if matrix.shape != (len(grades), len(grades)):
             raise ShapeError("flip matrix", f"{matrix.shape}", f"{len(grades)} grades, squared")
-        chosen = generator.random(len(at)) < level
+        redrawn = generator.random(len(at)) < level
         reached = np.cumsum(matrix, axis=1)[at] <= generator.random(len(at))[:, None]
-        drawn = np.minimum(reached.sum(axis=1), len(grades) - 1)
-        return grades[np.where(chosen, drawn, at)]
+        new_grades = np.minimum(reached.sum(axis=1), len(grades) - 1)
+        return grades[np.where(redrawn, new_grades, at)]
 
     return relabel
 
@@ -116,9 +116,9 @@ def uniform_noise(judged: JudgedLists, level: float, generator: np.random.Genera
     """A share `level` of the labels, rounded half up, is redrawn evenly from the grades."""
     labels = np.array(judged.dataset.labels)
     grades = np.unique(labels)
-    chosen = _share(np.arange(len(labels)), level, generator)
-    if len(chosen):
-        labels[chosen] = grades[generator.integers(0, len(grades), len(chosen))]
+    redrawn = _share(np.arange(len(labels)), level, generator)
+    if len(redrawn):
+        labels[redrawn] = grades[generator.integers(0, len(grades), len(redrawn))]
     return labels
 
 
@@ -154,11 +154,11 @@ def cascade_clicks(judged: JudgedLists, level: float, generator: np.random.Gener
     clicks = np.zeros(len(order))
     going: Int64[np.ndarray, " lists"] = np.full(len(lists), sessions)
     for place in range(int(lists.lengths.max(initial=0))):
-        there = np.flatnonzero(lists.lengths > place)
-        at = lists.offsets[there] + place
-        taken = generator.binomial(going[there], attraction[at])
-        clicks[order[at]] = taken
-        going[there] -= taken
+        active = np.flatnonzero(lists.lengths > place)
+        at = lists.offsets[active] + place
+        clicked = generator.binomial(going[active], attraction[at])
+        clicks[order[at]] = clicked
+        going[active] -= clicked
     return _from_clicks(judged, clicks / sessions)
 
 

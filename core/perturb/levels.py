@@ -22,7 +22,9 @@ def levels_of(family: str, given: str | None = None) -> list[float]:
         raise ParameterError("levels", given, "numbers, comma-separated") from None
     for level in levels:
         entry.at(level)
-    return sorted({entry.unchanged, *levels}, key=lambda one: (abs(one - entry.unchanged), one))
+    return sorted(
+        {entry.unchanged, *levels}, key=lambda level: (abs(level - entry.unchanged), level)
+    )
 
 
 def pairs_of(families: Iterable[str], levels: str | None = None) -> tuple[tuple[str, float], ...]:
@@ -35,5 +37,5 @@ def pairs_of(families: Iterable[str], levels: str | None = None) -> tuple[tuple[
     >>> pairs_of(["singleton", "cut:0.5+shuffle-shown"])[1:]
     (('singleton', 1.0), ('cut:0.5+shuffle-shown', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
-    named = map(full_family, families)
-    return tuple((family, level) for family in named for level in levels_of(family, levels))
+    full_names = map(full_family, families)
+    return tuple((family, level) for family in full_names for level in levels_of(family, levels))

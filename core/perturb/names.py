@@ -33,6 +33,6 @@ def refuse_unknown(families: Iterable[str]) -> None:
     for family in families:
         for link in user_code.full_family(family).partition("@")[0].split("+"):
             name = link.partition(":")[0]
-            known = [*FAMILIES, *user_code.names("perturbation")]
-            if name not in known and user_code.MARK not in name:
-                raise UnknownNameError("perturbation", name, known)
+            known_names = [*FAMILIES, *user_code.names("perturbation")]
+            if name not in known_names and user_code.MARK not in name:
+                raise UnknownNameError("perturbation", name, known_names)

@@ -36,7 +36,7 @@ def transposed(
     .86, .71, .51, .28, .08, .01.
     """
     places = np.arange(len(scores), dtype=np.int64)
-    return _transposed(offsets, round(level), generator, places)
+    return _transposed_places(offsets, round(level), generator, places)
 
 
 def inverted(
@@ -53,7 +53,7 @@ def inverted(
     inversions.)
     """
     places = np.arange(len(scores), dtype=np.int64)
-    return _inverted(offsets, round(level), generator, places)
+    return _inverted_places(offsets, round(level), generator, places)
 
 
 def shuffled(
@@ -67,7 +67,7 @@ def shuffled(
     The number of places is rounded half up; level 1 is an even draw from all orders.
     """
     places = np.arange(len(scores), dtype=np.int64)
-    return _redrawn(offsets, level, generator, places, False)  # noqa: FBT003 (numba: positional)
+    return _redrawn_places(offsets, level, generator, places, False)  # noqa: FBT003 (numba: positional)
 
 
 def turned(
@@ -81,7 +81,7 @@ def turned(
     The number of places is rounded half up; level 1 turns the whole list round.
     """
     places = np.arange(len(scores), dtype=np.int64)
-    return _redrawn(offsets, level, generator, places, True)  # noqa: FBT003 (numba: positional)
+    return _redrawn_places(offsets, level, generator, places, True)  # noqa: FBT003 (numba: positional)
 
 
 def mallows(
@@ -102,7 +102,7 @@ def mallows(
     depths = insertion_depths(
         ragged.places_of(offsets), np.repeat(theta, lengths), generator.random(len(scores))
     )
-    return _inserted(offsets, depths, level < 0)
+    return _inserted_places(offsets, depths, level < 0)
 
 
 def noisy(
@@ -127,7 +127,7 @@ def noisy(
 
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
-def _transposed(
+def _transposed_places(
     offsets: np.ndarray, exchanges: int, generator: np.random.Generator, places: np.ndarray
 ) -> np.ndarray:
     for segment in range(len(offsets) - 1):
@@ -135,18 +135,18 @@ def _transposed(
         if length < 2:
             continue
         for _ in range(exchanges):
-            one = int(generator.random() * length)
-            other = int(generator.random() * (length - 1))
-            other += other >= one
-            held = places[low + one]
-            places[low + one] = places[low + other]
-            places[low + other] = held
+            first = int(generator.random() * length)
+            second = int(generator.random() * (length - 1))
+            second += second >= first
+            document = places[low + first]
+            places[low + first] = places[low + second]
+            places[low + second] = document
     return places
 
 
 @compiled()
 @no_type_check
-def _inverted(
+def _inverted_places(
     offsets: np.ndarray, inversions: int, generator: np.random.Generator, places: np.ndarray
 ) -> np.ndarray:
     """`open_` holds the left places of neighbours in first order, `slot` where each is in it."""
@@ -161,9 +161,9 @@ def _inverted(
             open_[place] = slot[place] = place
         for _ in range(min(inversions, length * (length - 1) // 2)):
             left = open_[int(generator.random() * count)]
-            held = places[low + left]
+            document = places[low + left]
             places[low + left] = places[low + left + 1]
-            places[low + left + 1] = held
+            places[low + left + 1] = document
             for place in range(max(left - 1, 0), min(left + 2, length - 1)):
                 rising = places[low + place] < places[low + place + 1]
                 if rising and slot[place] < 0:
@@ -181,7 +181,7 @@ def _inverted(
 
 @compiled()
 @no_type_check
-def _redrawn(
+def _redrawn_places(
     offsets: np.ndarray,
     share: float,
     generator: np.random.Generator,
@@ -192,34 +192,34 @@ def _redrawn(
     for segment in range(len(offsets) - 1):
         low, length = offsets[segment], offsets[segment + 1] - offsets[segment]
         taking_part = int(share * length + 0.5)
-        drawn = np.arange(length)
+        order = np.arange(length)
         for place in range(min(taking_part, length - 1)):
-            other = place + int(generator.random() * (length - place))
-            drawn[place], drawn[other] = drawn[other], drawn[place]
-        chosen = np.zeros(length, dtype=np.bool_)
-        chosen[drawn[:taking_part]] = True
-        part = np.flatnonzero(chosen)
-        held = part[::-1].copy() if backwards else part.copy()
+            partner = place + int(generator.random() * (length - place))
+            order[place], order[partner] = order[partner], order[place]
+        takes_part = np.zeros(length, dtype=np.bool_)
+        takes_part[order[:taking_part]] = True
+        part = np.flatnonzero(takes_part)
+        sources = part[::-1].copy() if backwards else part.copy()
         if not backwards:
             for place in range(taking_part - 1):
-                other = place + int(generator.random() * (taking_part - place))
-                held[place], held[other] = held[other], held[place]
+                partner = place + int(generator.random() * (taking_part - place))
+                sources[place], sources[partner] = sources[partner], sources[place]
         for place in range(taking_part):
-            places[low + part[place]] = low + held[place]
+            places[low + part[place]] = low + sources[place]
     return places
 
 
 @compiled()
 @no_type_check
-def _inserted(offsets: np.ndarray, depths: np.ndarray, backwards: bool) -> np.ndarray:  # noqa: FBT001 (numba: positional)
+def _inserted_places(offsets: np.ndarray, depths: np.ndarray, backwards: bool) -> np.ndarray:  # noqa: FBT001 (numba: positional)
     """Document i of a list is inserted `depths[i]` places above the end of those before it."""
     places = np.empty(len(depths), np.int64)
     for segment in range(len(offsets) - 1):
         low, high = offsets[segment], offsets[segment + 1]
         for place in range(low, high):
             target = place - depths[place]
-            for moved in range(place, target, -1):
-                places[moved] = places[moved - 1]
+            for position in range(place, target, -1):
+                places[position] = places[position - 1]
             places[target] = place
         if backwards:
             places[low:high] = places[low:high][::-1].copy()
@@ -277,8 +277,8 @@ def insertion_depths(
     """
     sizes = places + 1.0
     steep = np.where(theta > 0, theta, 1.0)
-    kept = -np.expm1(-steep * sizes)
-    geometric = np.floor(-np.log1p(-uniform * kept) / steep)
+    mass = -np.expm1(-steep * sizes)
+    geometric = np.floor(-np.log1p(-uniform * mass) / steep)
     depths = np.where(theta * sizes > 1e-9, geometric, np.floor(uniform * sizes))
     return np.clip(depths, 0, places).astype(np.int64)
 

@@ -43,7 +43,7 @@ def promoted(
     stays as it is.
     """
     places = np.arange(len(labels), dtype=np.int64)
-    return _promoted(offsets, labels, round(level) - 1, generator, places)
+    return _promoted_places(offsets, labels, round(level) - 1, generator, places)
 
 
 def demoted(
@@ -59,7 +59,7 @@ def demoted(
     """
     del generator
     places = np.arange(len(labels), dtype=np.int64)
-    return _demoted(offsets, labels, round(level), places)
+    return _demoted_places(offsets, labels, round(level), places)
 
 
 @compiled()
@@ -83,25 +83,25 @@ def _pairs_reversed(
                     total += relevant
             if total == 0:
                 break
-            left, relevant = int(generator.random() * total), 0
+            remaining, relevant = int(generator.random() * total), 0
             for place in range(low, high):
                 if labels[places[place]] >= 1:
                     relevant += 1
-                elif left < relevant:
+                elif remaining < relevant:
                     upper = low
-                    while left > 0 or labels[places[upper]] < 1:
-                        left -= labels[places[upper]] >= 1
+                    while remaining > 0 or labels[places[upper]] < 1:
+                        remaining -= labels[places[upper]] >= 1
                         upper += 1
                     places[place], places[upper] = places[upper], places[place]
                     break
                 else:
-                    left -= relevant
+                    remaining -= relevant
     return places
 
 
 @compiled()
 @no_type_check
-def _promoted(
+def _promoted_places(
     offsets: np.ndarray,
     labels: np.ndarray,
     rank: int,
@@ -115,9 +115,9 @@ def _promoted(
             below += labels[place] < 1
         if below == 0:
             continue
-        left, source = int(generator.random() * below), target + 1
-        while left > 0 or labels[source] >= 1:
-            left -= labels[source] < 1
+        remaining, source = int(generator.random() * below), target + 1
+        while remaining > 0 or labels[source] >= 1:
+            remaining -= labels[source] < 1
             source += 1
         for place in range(source, target, -1):
             places[place] = places[place - 1]
@@ -127,7 +127,9 @@ def _promoted(
 
 @compiled()
 @no_type_check
-def _demoted(offsets: np.ndarray, labels: np.ndarray, fall: int, places: np.ndarray) -> np.ndarray:
+def _demoted_places(
+    offsets: np.ndarray, labels: np.ndarray, fall: int, places: np.ndarray
+) -> np.ndarray:
     for segment in range(len(offsets) - 1):
         low, high = offsets[segment], offsets[segment + 1]
         best = low

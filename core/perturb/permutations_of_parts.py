@@ -119,10 +119,10 @@ def _transposed_between(
         if length < 2:
             continue
         for _ in range(exchanges):
-            one = int(generator.random() * length)
-            other = int(generator.random() * (length - 1))
-            other += other >= one
-            held = places[low + one]
-            places[low + one] = places[low + other]
-            places[low + other] = held
+            first = int(generator.random() * length)
+            second = int(generator.random() * (length - 1))
+            second += second >= first
+            document = places[low + first]
+            places[low + first] = places[low + second]
+            places[low + second] = document
     return places

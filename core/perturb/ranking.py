@@ -138,10 +138,10 @@ class TieStorm:
         def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             """Holders and scores of one ranking after its storm."""
             starts = (generator.random(len(sizes)) * (lists.lengths - sizes + 1)).astype(np.int64)
-            first = np.repeat(lists.offsets[:-1] + starts, lists.lengths)
+            storm_start = np.repeat(lists.offsets[:-1] + starts, lists.lengths)
             place = np.arange(len(holders), dtype=np.int64)
-            tied = (place >= first) & (place < first + np.repeat(sizes, lists.lengths))
-            return place, scores[np.where(tied, first, place)]
+            tied = (place >= storm_start) & (place < storm_start + np.repeat(sizes, lists.lengths))
+            return place, scores[np.where(tied, storm_start, place)]
 
         return rearranged(lists, column)
 
@@ -178,12 +178,12 @@ def strictly_falling(
     >>> ranks[:2].tolist(), bool(ranks[2] < 1), float(np.float32(1) - ranks[2]) < 1e-7
     ([2.0, 1.0], True, True)
     """
-    return _untied(offsets, scores.copy())
+    return _untied_scores(offsets, scores.copy())
 
 
 @compiled()
 @no_type_check
-def _untied(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def _untied_scores(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     for segment in range(len(offsets) - 1):
         for place in range(offsets[segment] + 1, offsets[segment + 1]):
             if scores[place] >= scores[place - 1]:

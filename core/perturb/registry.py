@@ -54,25 +54,25 @@ def entry_of(family: str) -> PerturbationEntry:
     >>> entry_of("transpositions:5+shuffle-shown").default_levels
     (1.0,)
     """
-    first, _, last = family.rpartition("+")
-    if first:
-        return _chained([_link(text, family) for text in first.split("+")], entry_of(last))
-    name, at, whom = family.partition("@")
-    own = None if at else user_entry(name)
-    if own is not None:
-        return own
-    if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not whom)):
-        known = [*PERTURBATIONS, *user_code.names("perturbation")]
-        raise UnknownNameError("perturbation", family, known)
+    before, _, last = family.rpartition("+")
+    if before:
+        return _chain_entry([_link(text, family) for text in before.split("+")], entry_of(last))
+    name, at, target = family.partition("@")
+    user_family = None if at else user_entry(name)
+    if user_family is not None:
+        return user_family
+    if name not in PERTURBATIONS or (at and (name not in {ATTACK, FLIPS} or not target)):
+        known_names = [*PERTURBATIONS, *user_code.names("perturbation")]
+        raise UnknownNameError("perturbation", family, known_names)
     entry = PERTURBATIONS[name]
     if not at:
         return entry
     if name == FLIPS:
-        relabel = flips_by(matrix_of(whom))
+        relabel = flips_by(matrix_of(target))
         return replace(
             entry, family=family, make=lambda level: LabelPerturbation(family, level, relabel)
         )
-    return replace(entry, family=family, make=lambda level: SignAttack(level, whom))
+    return replace(entry, family=family, make=lambda level: SignAttack(level, target))
 
 
 def attacked(family: str) -> str:
@@ -118,8 +118,8 @@ def parse(text: str) -> Perturbation:
     try:
         strength = number(level)
     except ValueError:
-        usual = f"{entry.family}:{entry.default_levels[-1]:g}"
-        shape = f"a number ({entry.unit}) behind the name, as in {usual}"
+        example = f"{entry.family}:{entry.default_levels[-1]:g}"
+        shape = f"a number ({entry.unit}) behind the name, as in {example}"
         raise ParameterError(f"{entry.family} level", level, shape) from None
     return entry.at(strength)
 
@@ -148,19 +148,19 @@ def _tau_of(
     before: CandidateLists, after: CandidateLists, change: Perturbation, rows: np.ndarray
 ) -> Float64[np.ndarray, " lists"]:
     source = sources(before, after.offsets, rows)
-    there = np.flatnonzero(source >= 0)
-    old = source[there]
-    owner = ragged.segment_ids(after.offsets)[there]
+    present = np.flatnonzero(source >= 0)
+    old = source[present]
+    owner = ragged.segment_ids(after.offsets)[present]
     offsets = ragged.offsets_of(np.bincount(owner, minlength=len(after)))
     if "ranking" in change.changes:
         pairs = [
-            (before.prior[old, column], after.prior[there, column])
+            (before.prior[old, column], after.prior[present, column])
             for column in range(before.rankings)
         ]
     else:
-        shown = -ragged.places_of(before.offsets).astype(np.float32)
-        now = -ragged.places_of(after.offsets).astype(np.float32)
-        pairs = [(shown[old], now[there])]
+        shown_before = -ragged.places_of(before.offsets).astype(np.float32)
+        shown_after = -ragged.places_of(after.offsets).astype(np.float32)
+        pairs = [(shown_before[old], shown_after[present])]
     taus = [kendall_tau(offsets, ours, theirs) for ours, theirs in pairs]
     return np.mean(np.asarray(taus, dtype=np.float64), axis=0)
 
@@ -181,7 +181,7 @@ def _link(text: str, family: str) -> Perturbation:
     return parse(text)
 
 
-def _chained(links: list[Perturbation], last: PerturbationEntry) -> PerturbationEntry:
+def _chain_entry(links: list[Perturbation], last: PerturbationEntry) -> PerturbationEntry:
     kinds = [link.changes for link in links] + [last.changes]
     labelled = ["labels" in kind for kind in kinds]
     families = [link.family for link in links] + [last.family]
@@ -205,11 +205,11 @@ def _chained(links: list[Perturbation], last: PerturbationEntry) -> Perturbation
     random_before = any(
         entry.draws(link.level, 2) > 1 for entry, link in zip(before, links, strict=True)
     )
-    named = "+".join([*map(str, links), last.family])
+    chain_family = "+".join([*map(str, links), last.family])
     steps = "; then: ".join([*(entry.summary for entry in before), last.summary])
     return replace(
         last,
-        family=named,
+        family=chain_family,
         summary=steps,
         source="a chain",
         make=lambda level: Chain((*links, last.make(level))),

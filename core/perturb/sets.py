@@ -101,14 +101,14 @@ def cut(
 ) -> Bool[np.ndarray, " candidates"]:
     """All but the last share `level` of each list, rounded half up."""
     del generator
-    return best_first(lists) < _staying(lists, level)
+    return best_first(lists) < _staying_counts(lists, level)
 
 
 def sampled(
     lists: CandidateLists, level: float, generator: np.random.Generator
 ) -> Bool[np.ndarray, " candidates"]:
     """All but a random share `level` of each list, rounded half up."""
-    return by_chance(lists, generator) < _staying(lists, level)
+    return by_chance(lists, generator) < _staying_counts(lists, level)
 
 
 def without_top(
@@ -128,7 +128,7 @@ def single(
     return by_chance(lists, generator) == 0
 
 
-def _staying(lists: CandidateLists, share: float) -> Int64[np.ndarray, " candidates"]:
+def _staying_counts(lists: CandidateLists, share: float) -> Int64[np.ndarray, " candidates"]:
     leaving = (share * lists.lengths + 0.5).astype(np.int64)
     staying = np.maximum(lists.lengths - leaving, np.minimum(lists.lengths, 1))
     return np.repeat(staying, lists.lengths)

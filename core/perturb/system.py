@@ -60,8 +60,16 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
     rows = ragged.elements_of(dataset.offsets, queries)[inside]
     place_of_query, place_of_row = np.argsort(queries), np.argsort(rows)
     order = np.argsort(place_of_query[lists.queries], kind="stable")
-    moved = lists.select(order)
-    moved = replace(moved, queries=place_of_query[moved.queries], rows=place_of_row[moved.rows])
-    shown = moved.prior[:, 0] if lists.rankings else np.zeros(len(moved.rows), dtype=np.float32)
-    by_row = falling_order(moved.offsets, shown, moved.rows)
-    return JudgedLists(dataset.arranged(queries, rows), moved.shown_as(by_row))
+    reordered_lists = lists.select(order)
+    reordered_lists = replace(
+        reordered_lists,
+        queries=place_of_query[reordered_lists.queries],
+        rows=place_of_row[reordered_lists.rows],
+    )
+    first_scores = (
+        reordered_lists.prior[:, 0]
+        if lists.rankings
+        else np.zeros(len(reordered_lists.rows), dtype=np.float32)
+    )
+    by_row = falling_order(reordered_lists.offsets, first_scores, reordered_lists.rows)
+    return JudgedLists(dataset.arranged(queries, rows), reordered_lists.shown_as(by_row))

@@ -95,14 +95,14 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
             "changes": changes, "levels": levels, "unit": unit, "summary": summary, "high": high,
             "whole": whole, "random": random, "reach": reach,
         }  # fmt: skip
-        return lambda one: perturbation(name or one.__name__, one, **declared)
+        return lambda target: perturbation(name or target.__name__, target, **declared)
     needed, names = user_code.parameters_of(function)
-    given = tuple(one for one in GIVEN if one in names)
+    extras = tuple(parameter for parameter in GIVEN if parameter in names)
     if changes not in CHANGES:
         raise UsageError(
             f"perturbation {name} changes {changes!r}: say one of {', '.join(CHANGES)}"
         )
-    if not callable(function) or not 0 <= needed - 3 <= len(given):
+    if not callable(function) or not 0 <= needed - 3 <= len(extras):
         raise UsageError(
             f"perturbation {name}: it must be a function of one list, as in "
             "`def rotate(ranks, generator, level): …`; it may also take `features` and `labels`"
@@ -123,7 +123,7 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
         0.0,
         high,
         tuple(sorted({0.0, *map(float, levels)})),
-        lambda level: UserPerturbation(full, level, changes, function, given),
+        lambda level: UserPerturbation(full, level, changes, function, extras),
         brings=False,
         reach=any_level if reach is None else _Reach(reach),
         whole=whole,
@@ -131,11 +131,11 @@ def perturbation(  # noqa: PLR0913 (each argument is one fact of a family)
     )
     for level in entry.default_levels:
         entry.at(level)
-    user_code.register("perturbation", name, full, entry, _ours())
+    user_code.register("perturbation", name, full, entry, _builtin_families())
     return function
 
 
-def _ours() -> Mapping[str, Any]:
+def _builtin_families() -> Mapping[str, Any]:
     from shuffleproof.core.perturb.registry import PERTURBATIONS  # noqa: PLC0415 (which reads this)
 
     return PERTURBATIONS
@@ -150,14 +150,14 @@ def user_entry(family: str) -> PerturbationEntry | None:
     >>> sorted(entry.changes), entry.summary
     (['set'], 'a function that is not registered here')
     """
-    known = user_code.registered("perturbation", family)
-    if known is not None:
-        entry: PerturbationEntry = known.thing
+    registration = user_code.registered("perturbation", family)
+    if registration is not None:
+        entry: PerturbationEntry = registration.thing
         return entry
-    found = _FULL.fullmatch(family)
-    if found is None:
+    match = _FULL.fullmatch(family)
+    if match is None:
         return None
-    changes = _LETTERS[found["letter"]]
+    changes = _LETTERS[match["letter"]]
     return PerturbationEntry(
         family,
         "a function that is not registered here",
@@ -232,12 +232,12 @@ class UserPerturbation(NeedsData):
 
             return JudgedLists(judged.dataset, rearranged(lists, column))
         every = np.arange(len(lists.rows))
-        chosen = self._indexes(judged, every, _ranks(lists), generator)
+        indexes = self._indexes(judged, every, _ranks(lists), generator)
         if self.kind == "set":
-            kept = np.zeros(len(lists.rows), dtype=bool)
-            kept[chosen] = True
-            return JudgedLists(judged.dataset, restricted(lists, kept))
-        return JudgedLists(judged.dataset, lists.shown_as(chosen))
+            stays = np.zeros(len(lists.rows), dtype=bool)
+            stays[indexes] = True
+            return JudgedLists(judged.dataset, restricted(lists, stays))
+        return JudgedLists(judged.dataset, lists.shown_as(indexes))
 
     def _indexes(
         self,
@@ -247,14 +247,14 @@ class UserPerturbation(NeedsData):
         generator: np.random.Generator,
     ) -> Int64[np.ndarray, " chosen"]:
         """What the function returned for every list, counted over all lists; checked."""
-        lists, found = judged.lists, []
-        for one, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
+        lists, indexes = judged.lists, []
+        for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
             rows = lists.rows[holders[low:high]]
-            query = judged.dataset.query_ids[lists.queries[one]]
+            query = judged.dataset.query_ids[lists.queries[index]]
             if low < high:
-                answer = self._answer(judged, rows, ranks[one], generator, query)
-                found.append(low + answer)
-        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+                answer = self._answer(judged, rows, ranks[index], generator, query)
+                indexes.append(low + answer)
+        return np.concatenate([np.zeros(0, dtype=np.int64), *indexes])
 
     def _answer(
         self,
@@ -265,25 +265,25 @@ class UserPerturbation(NeedsData):
         query: str,
     ) -> Int64[np.ndarray, " chosen"]:
         place, size = f"{self}, query {query}", len(rows)
-        known = {"features": judged.dataset.features, "labels": judged.dataset.labels}
-        given = {name: known[name][rows] for name in self.given}
+        columns = {"features": judged.dataset.features, "labels": judged.dataset.labels}
+        arguments = {name: columns[name][rows] for name in self.given}
         level = int(self.level) if float(self.level).is_integer() else self.level
         try:
-            answer = self.function(ranks.astype(np.int64), generator, level, **given)  # type: ignore[misc]
+            answer = self.function(ranks.astype(np.int64), generator, level, **arguments)  # type: ignore[misc]
             indexes = np.asarray(answer)
         except Exception as error:  # whatever somebody's function does
-            found = f"the function failed: {user_code.failure(error)}"
-            raise DataError(place, found, "Mend it; it returns indexes of documents.") from error
+            finding = f"the function failed: {user_code.failure(error)}"
+            raise DataError(place, finding, "Mend it; it returns indexes of documents.") from error
         whole = indexes.ndim == 1 and np.issubdtype(indexes.dtype, np.integer)
         single = whole and len(np.unique(indexes)) == len(indexes)
         inside = single and bool(np.isin(indexes, np.arange(size)).all())
         if inside and (len(indexes) == size if self.kind != "set" else len(indexes)):
             return indexes.astype(np.int64)
-        found = "it returned nothing" if answer is None else f"it returned {_shown(indexes)}"
+        finding = "it returned nothing" if answer is None else f"it returned {_text_of(indexes)}"
         due = f"each of 0 … {size - 1} once"
         if self.kind == "set":
             due = f"one or more of 0 … {size - 1}, each once: the documents that stay"
-        raise DataError(place, found, f"Return {due}.")
+        raise DataError(place, finding, f"Return {due}.")
 
 
 def _ranks(lists: CandidateLists) -> list[np.ndarray]:
@@ -294,7 +294,7 @@ def _ranks(lists: CandidateLists) -> list[np.ndarray]:
     return [np.arange(high - low) for low, high in bounds]
 
 
-def _shown(indexes: np.ndarray) -> str:
+def _text_of(indexes: np.ndarray) -> str:
     if indexes.ndim != 1 or len(indexes) > 12:
         return f"{indexes.dtype} of shape {indexes.shape}"
     return str(indexes.tolist())

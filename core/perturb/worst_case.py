@@ -66,8 +66,8 @@ def search(
         floor: the least value there is.
     """
     if wanted.method == "annealing":
-        return (yield from _annealed(offsets, objective, wanted, generator))
-    return (yield from _beamed(offsets, objective, wanted, floor))
+        return (yield from _annealing(offsets, objective, wanted, generator))
+    return (yield from _beam_search(offsets, objective, wanted, floor))
 
 
 def swap_costs(
@@ -115,48 +115,48 @@ class _Best:
     def within(self, evaluated: int) -> Worst:
         """The worst with at most so many steps, instead of exactly so many."""
         for budget in range(1, len(self.values)):
-            kept = self.values[budget - 1] <= self.values[budget]
-            self.values[budget, kept] = self.values[budget - 1, kept]
-            inside = np.flatnonzero(kept[self.owner])
+            carried = self.values[budget - 1] <= self.values[budget]
+            self.values[budget, carried] = self.values[budget - 1, carried]
+            inside = np.flatnonzero(carried[self.owner])
             self.orders[budget, inside] = self.orders[budget - 1, inside]
         return Worst(self.values, self.orders, evaluated)
 
 
-def _beamed(
-    offsets: np.ndarray, objective: Objective, wanted: Search, floor: float
+def _beam_search(
+    offsets: np.ndarray, objective: Objective, search: Search, floor: float
 ) -> Generator[int, None, Worst]:
     """Greedy is a beam of one."""
     lengths = np.diff(offsets)
-    moves = moves_of(wanted.unit, min(int(lengths.max(initial=0)), wanted.places))
+    moves = moves_of(search.unit, min(int(lengths.max(initial=0)), search.places))
     states = np.arange(int(offsets[-1]))[None]
     alive = (lengths > 1)[None]
-    most = most_rounds(offsets, wanted)
-    best = _Best(offsets, most, objective(states)[0][0])
-    seen: list[set[bytes]] = [set() for _ in lengths]
-    evaluated, width = len(lengths), 1 if wanted.method == "greedy" else wanted.width
+    rounds = most_rounds(offsets, search)
+    best = _Best(offsets, rounds, objective(states)[0][0])
+    seen_orders: list[set[bytes]] = [set() for _ in lengths]
+    evaluated, width = len(lengths), 1 if search.method == "greedy" else search.width
     tried = np.tile(np.arange(len(moves.left))[:, None], (1, len(lengths)))
-    for step in range(1, most + 1):
-        usable = usable_moves(states, alive, tried, moves, offsets, wanted.unit)
+    for step in range(1, rounds + 1):
+        usable = usable_moves(states, alive, tried, moves, offsets, search.unit)
         if not usable.any():
             break
         orders = swapped(states, tried, usable, moves, offsets)
         values, guides = objective(orders)
         evaluated += int(usable.sum())
         flat = usable.reshape(-1, len(lengths))
-        values, guides = (np.where(flat, one, np.inf) for one in (values, guides))
-        if step == 1 and wanted.unit == "exchanges" and len(tried) > wanted.candidates:
-            tried = np.argsort(guides, axis=0, kind="stable")[: wanted.candidates]
+        values, guides = (np.where(flat, numbers, np.inf) for numbers in (values, guides))
+        if step == 1 and search.unit == "exchanges" and len(tried) > search.candidates:
+            tried = np.argsort(guides, axis=0, kind="stable")[: search.candidates]
         keys = hashes(orders, offsets)
-        chosen = _chosen(guides, keys, width)
-        alive = chosen != NONE
-        states = _gathered(orders, np.maximum(chosen, 0), best.owner)
+        picked = _best_guided(guides, keys, width)
+        alive = picked != NONE
+        states = _gathered_orders(orders, np.maximum(picked, 0), best.owner)
         for index, order in enumerate(states):
-            found = np.take_along_axis(values, np.maximum(chosen[index], 0)[None], axis=0)[0]
+            reached = np.take_along_axis(values, np.maximum(picked[index], 0)[None], axis=0)[0]
             steps = np.full(len(lengths), step)
-            best.take(steps, np.where(alive[index], found, np.inf), order)
+            best.take(steps, np.where(alive[index], reached, np.inf), order)
         alive &= best.values[: step + 1].min(axis=0) > floor
-        if wanted.unit == "exchanges":  # inversions only add up: no order comes back
-            alive &= ~repeated(seen, np.take_along_axis(keys, np.maximum(chosen, 0), axis=0))
+        if search.unit == "exchanges":  # inversions only add up: no order comes back
+            alive &= ~repeated(seen_orders, np.take_along_axis(keys, np.maximum(picked, 0), axis=0))
         yield step
     return best.within(evaluated)
 
@@ -176,93 +176,93 @@ def most_rounds(offsets: Int64[np.ndarray, " bounds"], wanted: Search) -> int:
     return min(wanted.budget, max(pairs, 1))
 
 
-def _chosen(
+def _best_guided(
     guides: Float64[np.ndarray, "orders lists"],
     keys: UInt64[np.ndarray, "orders lists"],
     width: int,
 ) -> Int64[np.ndarray, "width lists"]:
     """For each list its best guided orders, none twice; NONE where there are fewer."""
     if width == 1:
-        first = np.argmin(np.where(np.isfinite(guides), guides, np.inf), axis=0)
-        there = np.isfinite(np.take_along_axis(guides, first[None], axis=0))
-        return np.where(there, first[None], NONE)
-    chosen = np.full((width, guides.shape[1]), NONE, dtype=np.int64)
+        lowest = np.argmin(np.where(np.isfinite(guides), guides, np.inf), axis=0)
+        exists = np.isfinite(np.take_along_axis(guides, lowest[None], axis=0))
+        return np.where(exists, lowest[None], NONE)
+    best = np.full((width, guides.shape[1]), NONE, dtype=np.int64)
     for index in range(guides.shape[1]):
         order = np.argsort(guides[:, index], kind="stable")
         order = order[np.isfinite(guides[order, index])]
         _, first = np.unique(keys[order, index], return_index=True)
-        kept = order[np.sort(first)][:width]
-        chosen[: len(kept), index] = kept
-    return chosen[: max(1, int((chosen != NONE).sum(axis=0).max(initial=0)))]
+        distinct = order[np.sort(first)][:width]
+        best[: len(distinct), index] = distinct
+    return best[: max(1, int((best != NONE).sum(axis=0).max(initial=0)))]
 
 
-def _gathered(
-    orders: Orders, chosen: np.ndarray, owner: np.ndarray
+def _gathered_orders(
+    orders: Orders, picked: np.ndarray, owner: np.ndarray
 ) -> Int64[np.ndarray, "chosen places"]:
     """Orders put together list by list from those chosen."""
     if not orders.shape[1]:
-        return orders[: len(chosen)]
-    return orders[chosen[:, owner], np.arange(orders.shape[1])]
+        return orders[: len(picked)]
+    return orders[picked[:, owner], np.arange(orders.shape[1])]
 
 
-def _annealed(
-    offsets: np.ndarray, objective: Objective, wanted: Search, generator: np.random.Generator
+def _annealing(
+    offsets: np.ndarray, objective: Objective, search: Search, generator: np.random.Generator
 ) -> Generator[int, None, Worst]:
     """Metropolis walks inside the budget: a step may add or undo an inversion or an exchange."""
     lengths = np.diff(offsets)
-    reach = np.minimum(lengths, wanted.places)
-    states = np.tile(np.arange(int(offsets[-1])), (wanted.chains, 1))
-    used = np.zeros((wanted.chains, len(lengths)), dtype=np.int64)
-    first, guide = objective(states[:1])
-    best = _Best(offsets, wanted.budget, first[0])
-    current = np.tile(guide, (wanted.chains, 1))
-    cooling = np.geomspace(max(wanted.hot, 1e-12), max(wanted.cold, 1e-12), wanted.rounds)
+    reach = np.minimum(lengths, search.places)
+    states = np.tile(np.arange(int(offsets[-1])), (search.chains, 1))
+    used = np.zeros((search.chains, len(lengths)), dtype=np.int64)
+    start_values, guide = objective(states[:1])
+    best = _Best(offsets, search.budget, start_values[0])
+    current = np.tile(guide, (search.chains, 1))
+    cooling = np.geomspace(max(search.hot, 1e-12), max(search.cold, 1e-12), search.rounds)
     for step, heat in enumerate(cooling, start=1):
-        left, right = _proposed(wanted.unit, reach, wanted.chains, generator)
+        left, right = _proposed_steps(search.unit, reach, search.chains, generator)
         usable = (reach > 1) & (right > left)
-        after = used + _added(states, left, right, offsets, wanted.unit)
-        usable &= after <= wanted.budget
-        orders = _exchanged(states, left, right, usable, offsets)
+        after = used + _added_steps(states, left, right, offsets, search.unit)
+        usable &= after <= search.budget
+        orders = _exchanged_orders(states, left, right, usable, offsets)
         values, guides = objective(orders)
         rising = np.minimum((current - guides) / heat, 0.0)
         accepted = usable & (generator.random(used.shape) < np.exp(rising))
         for chain, order in enumerate(orders):
-            seen = np.where(usable[chain], values[chain], np.inf)
-            best.take(np.where(usable[chain], after[chain], 0), seen, order)
+            reached = np.where(usable[chain], values[chain], np.inf)
+            best.take(np.where(usable[chain], after[chain], 0), reached, order)
         states = np.where(accepted[:, best.owner], orders, states)
         used, current = np.where(accepted, after, used), np.where(accepted, guides, current)
         yield step
-    return best.within((1 + wanted.rounds * wanted.chains) * len(lengths))
+    return best.within((1 + search.rounds * search.chains) * len(lengths))
 
 
-def _proposed(
+def _proposed_steps(
     unit: str, reach: np.ndarray, chains: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     shape = (chains, len(reach))
-    one = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
+    first = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
     if unit == "inversions":
-        return one, one + 1
-    one = (generator.random(shape) * reach).astype(np.int64)
-    other = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
-    other += other >= one
-    return np.minimum(one, other), np.maximum(one, other)
+        return first, first + 1
+    first = (generator.random(shape) * reach).astype(np.int64)
+    second = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
+    second += second >= first
+    return np.minimum(first, second), np.maximum(first, second)
 
 
-def _added(
+def _added_steps(
     states: np.ndarray, left: np.ndarray, right: np.ndarray, offsets: np.ndarray, unit: str
 ) -> Int64[np.ndarray, "chains lists"]:
     """+1 or −1: what the step does to the distance from the first order."""
     last = max(states.shape[1] - 1, 0)
-    at, to = (np.minimum(offsets[:-1] + one, last) for one in (left, right))
+    at, to = (np.minimum(offsets[:-1] + side, last) for side in (left, right))
     if not states.shape[1]:
         return np.zeros(left.shape, dtype=np.int64)
     if unit == "exchanges":
         return np.where(same_cycle(states, at, to), -1, 1)
-    ours, theirs = (np.take_along_axis(states, one, axis=1) for one in (at, to))
-    return np.where(ours < theirs, 1, -1)
+    left_items, right_items = (np.take_along_axis(states, places, axis=1) for places in (at, to))
+    return np.where(left_items < right_items, 1, -1)
 
 
-def _exchanged(
+def _exchanged_orders(
     states: Orders, left: np.ndarray, right: np.ndarray, usable: np.ndarray, offsets: np.ndarray
 ) -> Orders:
     orders = states.copy()

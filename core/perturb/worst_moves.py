@@ -53,8 +53,8 @@ def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
     if unit == "inversions":
         last = max(states.shape[1] - 1, 0)
         left, right = (
-            states[:, np.minimum(offsets[:-1] + one[tried], last)]
-            for one in (moves.left, moves.right)
+            states[:, np.minimum(offsets[:-1] + side[tried], last)]
+            for side in (moves.left, moves.right)
         )
         usable &= left < right
     return usable
@@ -63,10 +63,10 @@ def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
 def repeated(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lists"]:
     """Which lists have the orders of an earlier round again; those of this one are noted."""
     now = [column.tobytes() for column in keys.T]
-    again = np.array([key in known for key, known in zip(now, seen, strict=True)], dtype=bool)
-    for key, known in zip(now, seen, strict=True):
-        known.add(key)
-    return again
+    repeats = np.array([key in earlier for key, earlier in zip(now, seen, strict=True)], dtype=bool)
+    for key, earlier in zip(now, seen, strict=True):
+        earlier.add(key)
+    return repeats
 
 
 def swapped(
@@ -92,7 +92,7 @@ def hashes(
     """64 bits that tell the orders of each list apart: sums of one random number a placing."""
     count = orders.shape[1]
     place = np.arange(count, dtype=np.uint64) * np.uint64(count + 1)
-    mixed = _mixed(orders.astype(np.uint64) + place)
+    mixed = _mixed_bits(orders.astype(np.uint64) + place)
     sums = np.zeros((len(orders), count + 1), dtype=np.uint64)
     np.cumsum(mixed, axis=1, out=sums[:, 1:])
     return np.diff(sums[:, offsets], axis=1)
@@ -131,16 +131,16 @@ def exchanges(
     >>> exchanges(np.array([[2, 1, 0, 4, 3]]), np.array([0, 3, 5])).tolist()
     [[1, 1]]
     """
-    found = np.empty((len(orders), len(offsets) - 1), dtype=np.int64)
+    counts = np.empty((len(orders), len(offsets) - 1), dtype=np.int64)
     for index, order in enumerate(orders):
         smallest = _cycle_of(order)
         heads = smallest == np.arange(len(order))
         cycles = np.bincount(ragged.segment_ids(offsets)[heads], minlength=len(offsets) - 1)
-        found[index] = np.diff(offsets) - cycles
-    return found
+        counts[index] = np.diff(offsets) - cycles
+    return counts
 
 
-def _mixed(values: UInt64[np.ndarray, "orders places"]) -> UInt64[np.ndarray, "orders places"]:
+def _mixed_bits(values: UInt64[np.ndarray, "orders places"]) -> UInt64[np.ndarray, "orders places"]:
     """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014)."""
     values = values * np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -151,38 +151,38 @@ def _mixed(values: UInt64[np.ndarray, "orders places"]) -> UInt64[np.ndarray, "o
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _same_cycle(states: np.ndarray, at: np.ndarray, to: np.ndarray) -> np.ndarray:
-    found = np.zeros(at.shape, np.bool_)
+    same = np.zeros(at.shape, np.bool_)
     for chain in range(at.shape[0]):
         for index in range(at.shape[1]):
             place = states[chain, at[chain, index]]
             while place != at[chain, index]:
                 if place == to[chain, index]:
-                    found[chain, index] = True
+                    same[chain, index] = True
                     break
                 place = states[chain, place]
-    return found
+    return same
 
 
 @compiled()
 @no_type_check
 def _inversions(orders: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    found = np.zeros((len(orders), len(offsets) - 1), np.int64)
+    counts = np.zeros((len(orders), len(offsets) - 1), np.int64)
     for index in range(len(orders)):
         for segment in range(len(offsets) - 1):
             for right in range(offsets[segment], offsets[segment + 1]):
                 for left in range(offsets[segment], right):
-                    found[index, segment] += orders[index, left] > orders[index, right]
-    return found
+                    counts[index, segment] += orders[index, left] > orders[index, right]
+    return counts
 
 
 @compiled()
 @no_type_check
 def _cycle_of(order: np.ndarray) -> np.ndarray:
     """The smallest place of the cycle that each place lies on."""
-    found = np.full(len(order), -1)
+    smallest = np.full(len(order), -1)
     for start in range(len(order)):
         place = start
-        while found[place] < 0:
-            found[place] = start
+        while smallest[place] < 0:
+            smallest[place] = start
             place = order[place]
-    return found
+    return smallest

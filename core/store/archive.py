@@ -92,22 +92,22 @@ def read(
     """
     with explained(path), opened(path) as archive:
         head = _head(archive, path)
-        wanted = set(head["artefacts"])
-        inside = [entry for entry in archive.infolist() if entry.filename.split("/")[0] in wanted]
+        keys = set(head["artefacts"])
+        inside = [entry for entry in archive.infolist() if entry.filename.split("/")[0] in keys]
         with manifest.explained(path.name, store.root), store.incoming("archive") as room:
-            for done, entry in enumerate(inside):
+            for index, entry in enumerate(inside):
                 unpack(archive, entry, room, path)
-                yield Progress(done + 1, len(inside), "files")
-            found = [_checked(room / text, path) for text in head["artefacts"]]
+                yield Progress(index + 1, len(inside), "files")
+            artefacts = [_checked_artefact(room / text, path) for text in head["artefacts"]]
             if check is not None:
-                check(found, store)
-            taken = []
-            for artefact in found:
+                check(artefacts, store)
+            adopted = []
+            for artefact in artefacts:
                 if store.find(artefact.key) is None:
                     manifest.note_import(artefact.path, path.name)
-                taken.append(store.adopt(artefact.path, artefact.key))
-    _labelled(head, taken, store)
-    return taken
+                adopted.append(store.adopt(artefact.path, artefact.key))
+    _set_labels(head, adopted, store)
+    return adopted
 
 
 def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
@@ -119,16 +119,16 @@ def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if not isinstance(head, dict) or "version" not in head:
         raise DataError(path.name, f"its {HEAD} does not describe an archive", REMEDY)
     if head["version"] != VERSION:
-        found = f"an archive of version {str(head['version'])[:40]!r}, not {VERSION}"
-        raise DataError(path.name, found, REMEDY)
+        finding = f"an archive of version {str(head['version'])[:40]!r}, not {VERSION}"
+        raise DataError(path.name, finding, REMEDY)
     keys, called, tagged = (head.get(name, kind()) for name, kind in
                             (("artefacts", list), ("names", dict), ("tags", dict)))  # fmt: skip
-    if not isinstance(keys, list) or not all(isinstance(one, str) for one in keys):
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise DataError(path.name, f"artefacts in its {HEAD} are no list of keys", REMEDY)
     strange = [text for text in keys if not KEY.fullmatch(text)]
     if strange or len(set(keys)) < len(keys):
-        found = f"{strange[0][:60]!r} is no key" if strange else "an artefact is named twice"
-        raise DataError(path.name, f"{found}, in its {HEAD}", REMEDY)
+        finding = f"{strange[0][:60]!r} is no key" if strange else "an artefact is named twice"
+        raise DataError(path.name, f"{finding}, in its {HEAD}", REMEDY)
     _check_labels(called, tagged, path)
     return {"artefacts": keys, "names": called, "tags": tagged}
 
@@ -143,12 +143,12 @@ def _check_labels(called: Any, tagged: Any, path: Path) -> None:
         if not names.NAME.fullmatch(name):
             raise DataError(path.name, f"{name[:60]!r} cannot be a name", REMEDY)
     lists = tagged.values() if isinstance(tagged, dict) else [None]
-    if not all(isinstance(words, list) and all(tags.is_tag(one) for one in words)
+    if not all(isinstance(words, list) and all(tags.is_tag(word) for word in words)
                for words in lists):  # fmt: skip
         raise DataError(path.name, f"tags in its {HEAD} are no table of words", REMEDY)
 
 
-def _checked(content: Path, path: Path) -> Artefact:
+def _checked_artefact(content: Path, path: Path) -> Artefact:
     """An unpacked artefact whose manifest is one and whose files are those of its manifest."""
     if not content.is_dir():
         raise DataError(path.name, f"{content.name} is named in it and not in it", REMEDY)
@@ -160,22 +160,22 @@ def _checked(content: Path, path: Path) -> Artefact:
     return artefact
 
 
-def _labelled(head: dict[str, Any], found: Sequence[Artefact], store: Store) -> None:
+def _set_labels(head: dict[str, Any], artefacts: Sequence[Artefact], store: Store) -> None:
     """Names and tags of what was taken."""
-    keys: dict[str, ArtefactKey] = {str(artefact.key): artefact.key for artefact in found}
+    keys: dict[str, ArtefactKey] = {str(artefact.key): artefact.key for artefact in artefacts}
     for name, text in head["names"].items():
         if text in keys:
-            store.set_name(_free(name, keys[text], store), keys[text])
-    own = Tags(store.root)
+            store.set_name(_free_name(name, keys[text], store), keys[text])
+    store_tags = Tags(store.root)
     for text, words in head["tags"].items():
         if text in keys and words:
-            own.put(keys[text], [*own.of(keys[text]), *words])
+            store_tags.put(keys[text], [*store_tags.of(keys[text]), *words])
 
 
-def _free(name: str, key: ArtefactKey, store: Store) -> str:
+def _free_name(name: str, key: ArtefactKey, store: Store) -> str:
     """The name, or with a number behind it where it means something else here."""
-    taken, number, free = store.names(), 1, name
-    while taken.get(free, key) != key:
+    named_keys, number, free = store.names(), 1, name
+    while named_keys.get(free, key) != key:
         number += 1
         free = f"{name[: 58 - len(str(number))]} {number}"
     return free
@@ -212,9 +212,11 @@ def explained(path: Path) -> Iterator[None]:
         OSError, EOFError, RuntimeError, ValueError, KeyError, OverflowError, struct.error,
         zlib.error, lzma.LZMAError, zipfile.BadZipFile, zipfile.LargeZipFile,
     ) as error:  # fmt: skip
-        said = getattr(error, "strerror", None) or str(error)  # an OSError's text names our folders
-        found = said if said and said.isprintable() else type(error).__name__
-        raise DataError(path.name, f"it cannot be read ({found[:120]})", REMEDY) from error
+        message = getattr(error, "strerror", None) or str(
+            error
+        )  # an OSError's text names our folders
+        reason = message if message and message.isprintable() else type(error).__name__
+        raise DataError(path.name, f"it cannot be read ({reason[:120]})", REMEDY) from error
 
 
 @contextmanager
@@ -233,8 +235,8 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
             raise DataError(path.name, f"{len(entries)} files of {total} bytes in all", REMEDY)
         for entry in entries:
             _check_entry(entry, path)
-        seen = [entry.filename for entry in entries]
-        if len(set(seen)) < len(seen):
+        filenames = [entry.filename for entry in entries]
+        if len(set(filenames)) < len(filenames):
             raise DataError(path.name, "two entries of one name", REMEDY)
         yield archive
 
@@ -251,8 +253,8 @@ def unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: Path, path: P
         with archive.open(entry) as source, target.open("xb") as out:
             shutil.copyfileobj(source, out, CHUNK)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-        found = f"{entry.filename[:80]!r} is a file and a folder"
-        raise DataError(path.name, found, REMEDY) from error
+        finding = f"{entry.filename[:80]!r} is a file and a folder"
+        raise DataError(path.name, finding, REMEDY) from error
 
 
 def _check_directory(path: Path) -> None:
@@ -280,5 +282,5 @@ def _check_entry(entry: zipfile.ZipInfo, path: Path) -> None:
         raise DataError(path.name, f"{entry.filename[:80]!r} is encrypted", REMEDY)
     read_whole = parts[-1] == manifest.MANIFEST or parts[-1].endswith(".json")
     if read_whole and entry.file_size > plain_json.MOST_BYTES:
-        found = f"{entry.filename[:80]!r} of {entry.file_size:,} bytes"
-        raise DataError(path.name, found, REMEDY)
+        finding = f"{entry.filename[:80]!r} of {entry.file_size:,} bytes"
+        raise DataError(path.name, finding, REMEDY)

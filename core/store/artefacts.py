@@ -144,25 +144,29 @@ class Store:
 
         The files of one that lies in an object store alone are here when `find` found it.
         """
-        seen: set[ArtefactKey] = set()
+        yielded: set[ArtefactKey] = set()
         for root in (self.root, *self.bundled):
             for directory in sorted((root / "artefacts").glob("*")):
                 try:
                     artefact = manifest.listed(directory)
                 except ArtefactError:  # `core.store.damaged` says what is wrong with it
                     continue
-                if artefact.key not in seen and kind in {None, artefact.key.kind}:
-                    seen.add(artefact.key)
+                if artefact.key not in yielded and kind in {None, artefact.key.kind}:
+                    yielded.add(artefact.key)
                     yield artefact
         for artefact in self.remote.artefacts() if self.remote else ():
-            if artefact.key not in seen and kind in {None, artefact.key.kind}:
+            if artefact.key not in yielded and kind in {None, artefact.key.kind}:
                 yield replace(artefact, path=self._directory(artefact.key))
 
     def _names_of(self, kind: str | None) -> str:
         """What could have been meant, as a sentence."""
-        known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
-        shown = "`shuffleproof list stored` shows what is there."
-        return f"Names known: {', '.join(known)}; {shown}" if known else f"None has a name; {shown}"
+        known_names = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
+        hint = "`shuffleproof list stored` shows what is there."
+        return (
+            f"Names known: {', '.join(known_names)}; {hint}"
+            if known_names
+            else f"None has a name; {hint}"
+        )
 
     def meant(self, text: str, kind: str | None = None) -> ArtefactKey:
         """The key meant by a name, a key as printed, or an unambiguous start of either.
@@ -170,21 +174,23 @@ class Store:
         Raises:
             ArtefactError: nothing or several artefacts fit.
         """
-        named = self.names().get(text)
+        named_key = self.names().get(text)
         fitting = [
             artefact.key
             for artefact in self.artefacts(kind)
-            if (artefact.key == named if named else _begins(artefact.key, text))
+            if (artefact.key == named_key if named_key else _starts_with(artefact.key, text))
         ]
-        what = kind or "artefact"
+        kind_name = kind or "artefact"
         if not fitting:
-            found = (
-                f"it names a {named.kind}, no {what}" if named else f"no such {what} in the store"
+            finding = (
+                f"it names a {named_key.kind}, no {kind_name}"
+                if named_key
+                else f"no such {kind_name} in the store"
             )
-            raise ArtefactError(text, found, self._names_of(kind))
+            raise ArtefactError(text, finding, self._names_of(kind))
         if len(fitting) > 1:
-            found = ", ".join(str(key) for key in fitting)
-            raise ArtefactError(text, f"could be any of {found}", "Give more digits.")
+            finding = ", ".join(str(key) for key in fitting)
+            raise ArtefactError(text, f"could be any of {finding}", "Give more digits.")
         return fitting[0]
 
     def resolve(self, text: str, kind: str | None = None) -> Artefact:
@@ -212,11 +218,11 @@ class Store:
         Raises:
             ArtefactError: it is not there, or is bundled.
         """
-        if not self._removed(key):
-            found = "not in the store" if self.find(key) is None else "comes with the program"
+        if not self._remove_own(key):
+            finding = "not in the store" if self.find(key) is None else "comes with the program"
             raise ArtefactError(
                 str(key),
-                found,
+                finding,
                 "Nothing was removed; `shuffleproof library list` names what can be.",
             )
 
@@ -288,17 +294,17 @@ class Store:
     def _lock_path(self, key: ArtefactKey) -> Path:
         return self.root / "locks" / f"{key}.lock"
 
-    def _removed(self, key: ArtefactKey) -> bool:
+    def _remove_own(self, key: ArtefactKey) -> bool:
         """Remove an own artefact, its names and workspace; False when it is not there."""
-        there = self.remote is not None and self.remote.drop(key)
+        removed_remotely = self.remote is not None and self.remote.drop(key)
         with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
             try:
                 self._directory(key).rename(directory / "content")
             except FileNotFoundError:
-                if not there:
+                if not removed_remotely:
                     return False
-        for name, named in names.names_in(self.root).items():
-            if named == key:
+        for name, named_key in names.names_in(self.root).items():
+            if named_key == key:
                 self.remove_name(name)
         shutil.rmtree(self._workspace(key), ignore_errors=True)
         return True
@@ -354,8 +360,8 @@ def default_store() -> Store:
     Raises:
         UsageError, ArtefactError: SHUFFLEPROOF_HOME is an address that cannot be used.
     """
-    chosen = os.environ.get("SHUFFLEPROOF_HOME")
-    return store_at(chosen) if chosen else Store(_own_folder(), _bundled())
+    setting = os.environ.get("SHUFFLEPROOF_HOME")
+    return store_at(setting) if setting else Store(_own_folder(), _bundled_roots())
 
 
 def store_at(place: str | Path) -> Store:
@@ -365,29 +371,29 @@ def store_at(place: str | Path) -> Store:
         UsageError, ArtefactError: no address, or the folder for its copies cannot be made.
     """
     if "://" not in str(place):
-        return Store(Path(place).expanduser(), _bundled())
+        return Store(Path(place).expanduser(), _bundled_roots())
     from shuffleproof.core.store.remote import copy_of  # noqa: PLC0415 (few have one)
 
-    return Store(copy_of(str(place), _own_folder()), _bundled())
+    return Store(copy_of(str(place), _own_folder()), _bundled_roots())
 
 
 def _own_folder() -> Path:
     """The folder on this machine for a user's own data."""
-    chosen = os.environ.get("SHUFFLEPROOF_HOME", "")
-    if chosen and "://" not in chosen:
-        return Path(chosen).expanduser()
+    setting = os.environ.get("SHUFFLEPROOF_HOME", "")
+    if setting and "://" not in setting:
+        return Path(setting).expanduser()
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "shuffleproof"
     home = os.environ.get("XDG_DATA_HOME")
     return (Path(home) if home else Path.home() / ".local" / "share") / "shuffleproof"
 
 
-def _bundled() -> tuple[Path, ...]:
+def _bundled_roots() -> tuple[Path, ...]:
     sample = Path(__file__).resolve().parents[2] / "sample_data"
     return (sample,) if (sample / "artefacts").is_dir() else ()
 
 
-def _begins(key: ArtefactKey, text: str) -> bool:
+def _starts_with(key: ArtefactKey, text: str) -> bool:
     return bool(text) and (
         f"{key.kind}-{key.digest}".startswith(text) or key.digest.startswith(text)
     )

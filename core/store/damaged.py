@@ -36,7 +36,8 @@ class Damaged:
 def damaged(store: Store) -> list[Damaged]:
     """Everything of a store's own folders that is left out of its lists, by place."""
     return [
-        Damaged(path, what, found, size_of(path)) for path, what, found in _unreadable(store.root)
+        Damaged(path, kind, finding, size_of(path))
+        for path, kind, finding in _unreadable_entries(store.root)
     ]
 
 
@@ -63,16 +64,16 @@ def size_of(place: Path) -> int:
     return total
 
 
-def _unreadable(root: Path) -> Iterator[tuple[Path, str, str]]:
+def _unreadable_entries(root: Path) -> Iterator[tuple[Path, str, str]]:
     places = {"artefact": ("artefacts", manifest.listed), "name": ("names", names.meaning),
               "tags": ("tags", tags.read)}  # fmt: skip
-    for what, (folder, read) in places.items():
+    for kind, (folder, reader) in places.items():
         for path in sorted((root / folder).glob("*")):
             if path.suffix == ".part":  # being written
                 continue
             try:
-                read(path)
+                reader(path)
             except FileNotFoundError:  # removed meanwhile
                 continue
             except ArtefactError as error:
-                yield path, what, error.found
+                yield path, kind, error.found

@@ -20,7 +20,7 @@ def held(path: Path, *, blocking: bool = True) -> Iterator[bool]:
     Yields:
         Whether the lock is held (always True when blocking).
     """
-    descriptor = _acquired(path, blocking=blocking)
+    descriptor = _acquire(path, blocking=blocking)
     if descriptor is None:
         yield False
         return
@@ -33,7 +33,7 @@ def held(path: Path, *, blocking: bool = True) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _acquired(path: Path, *, blocking: bool) -> int | None:
+def _acquire(path: Path, *, blocking: bool) -> int | None:
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -145,12 +145,12 @@ def listed(directory: Path) -> Artefact:
     """
     artefact = read(directory)
     if directory.name != str(artefact.key):
-        raise _broken(directory, f"its {MANIFEST} is that of {artefact.key}")
+        raise _damage_error(directory, f"its {MANIFEST} is that of {artefact.key}")
     try:
         check_kind(artefact.key.kind, artefact.recipe, artefact.facts)
     except ValueError as error:
         kind = artefact.key.kind
-        raise _broken(directory, f"its {MANIFEST} describes no {kind} ({error})") from error
+        raise _damage_error(directory, f"its {MANIFEST} describes no {kind} ({error})") from error
     return artefact
 
 
@@ -169,16 +169,18 @@ def check(directory: Path, digest_up_to: int | None = None) -> None:
         path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file()
     }
     for name in sorted(present ^ {MANIFEST, *files}):
-        raise _broken(
+        raise _damage_error(
             directory, f"{name} is {'not in its manifest' if name in present else 'gone'}"
         )
     for name, entry in files.items():
         size = (directory / name).stat().st_size
         if size != entry["bytes"]:
-            raise _broken(directory, f"{name} has {size} bytes where {entry['bytes']} were stored")
-        wanted = digest_up_to is None or size <= digest_up_to
-        if wanted and _digest(directory / name) != entry["sha256"]:
-            raise _broken(directory, f"{name} is not what was stored (its SHA-256 differs)")
+            raise _damage_error(
+                directory, f"{name} has {size} bytes where {entry['bytes']} were stored"
+            )
+        digested = digest_up_to is None or size <= digest_up_to
+        if digested and _digest(directory / name) != entry["sha256"]:
+            raise _damage_error(directory, f"{name} is not what was stored (its SHA-256 differs)")
 
 
 @contextmanager
@@ -219,17 +221,19 @@ def _content(directory: Path) -> dict[str, Any]:
     try:
         return check_manifest(plain_json.read(directory / MANIFEST))
     except OSError as error:
-        raise _broken(directory, f"its {MANIFEST} cannot be read ({error.strerror})") from error
+        raise _damage_error(
+            directory, f"its {MANIFEST} cannot be read ({error.strerror})"
+        ) from error
     except ValueError as error:
-        raise _broken(directory, f"its {MANIFEST} is not a manifest ({error})") from error
+        raise _damage_error(directory, f"its {MANIFEST} is not a manifest ({error})") from error
 
 
-def _broken(directory: Path, found: str) -> ArtefactError:
+def _damage_error(directory: Path, finding: str) -> ArtefactError:
     remedy = (
         f"Remove it with `shuffleproof library delete {directory.name}`: what was in it will be "
         "made again when needed."
     )
-    return ArtefactError(directory.name, found, remedy)
+    return ArtefactError(directory.name, finding, remedy)
 
 
 def _digest(path: Path) -> str:
@@ -302,17 +306,17 @@ def check_manifest(content: Any) -> dict[str, Any]:
     """
     _check(content, _MANIFEST, "")
     if content["format"] != FORMAT:
-        raise _wrong("format", f"{content['format']}, where this version reads {FORMAT}")
+        raise _shape_error("format", f"{content['format']}, where this version reads {FORMAT}")
     if not KIND.fullmatch(content["kind"]) or not DIGEST.fullmatch(content["digest"]):
-        raise _wrong("kind or digest", "no part of a key")
-    for name, text in (("created", content["created"]), *_imported(content)):
+        raise _shape_error("kind or digest", "no part of a key")
+    for name, text in (("created", content["created"]), *_import_time(content)):
         _check_time(name, text)
     for name, entry in content["files"].items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\0" in name or not path.parts:
-            raise _wrong("files", f"a path {name[:80]!r}")
+            raise _shape_error("files", f"a path {name[:80]!r}")
         if entry["bytes"] < 0 or not DIGEST.fullmatch(entry["sha256"]):
-            raise _wrong(f"files.{name[:80]}", "no size and SHA-256")
+            raise _shape_error(f"files.{name[:80]}", "no size and SHA-256")
     for name in ("recipe", "facts"):
         _check_depth(content[name], name)
     return dict(content)
@@ -328,64 +332,64 @@ def check_kind(kind: str, recipe: Mapping[str, Any], facts: Mapping[str, Any]) -
     _check(facts, FACTS.get(kind, dict), "facts")
 
 
-def _imported(content: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _import_time(content: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("imported.at", content["imported"]["at"])] if "imported" in content else []
 
 
 def _check_time(place: str, text: str) -> None:
     try:
-        known = datetime.fromisoformat(text).tzinfo is not None
+        has_zone = datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
-        known = False
-    if not known:
-        raise _wrong(place, f"{text[:40]!r}, no time with its zone in ISO 8601")
+        has_zone = False
+    if not has_zone:
+        raise _shape_error(place, f"{text[:40]!r}, no time with its zone in ISO 8601")
 
 
 def _check(value: Any, shape: Any, place: str) -> None:
     if isinstance(shape, dict):
         if not isinstance(value, dict):
-            raise _wrong(place, f"{_called(value)} instead of a mapping")
-        for name, inner in _fields(value, shape, place).items():
+            raise _shape_error(place, f"{_type_name(value)} instead of a mapping")
+        for name, inner in _field_shapes(value, shape, place).items():
             _check(value[name], inner, f"{place}.{name[:80]}".lstrip("."))
     elif isinstance(shape, list):
         if not isinstance(value, list):
-            raise _wrong(place, f"{_called(value)} instead of a list")
-        for one in value:
-            _check(one, shape[0], f"{place}[]")
+            raise _shape_error(place, f"{_type_name(value)} instead of a list")
+        for item in value:
+            _check(item, shape[0], f"{place}[]")
     elif not isinstance(value, shape) or (isinstance(value, bool) and shape is not bool):
-        raise _wrong(place, f"{_called(value)} instead of {_wanted(shape)}")
+        raise _shape_error(place, f"{_type_name(value)} instead of {_expected_types(shape)}")
 
 
-def _fields(value: dict[str, Any], shape: dict[str, Any], place: str) -> dict[str, Any]:
+def _field_shapes(value: dict[str, Any], shape: dict[str, Any], place: str) -> dict[str, Any]:
     """The shapes of the fields that are there, by name; one that is missing is refused."""
     if "*" in shape:
         return dict.fromkeys(value, shape["*"])
     missing = [name for name in shape if not name.endswith("?") and name not in value]
     if missing:
-        raise _wrong(place, f"no {missing[0]}")
-    named = {name.removesuffix("?"): inner for name, inner in shape.items()}
-    return {name: inner for name, inner in named.items() if name in value}
+        raise _shape_error(place, f"no {missing[0]}")
+    shapes = {name.removesuffix("?"): inner for name, inner in shape.items()}
+    return {name: inner for name, inner in shapes.items() if name in value}
 
 
 def _check_depth(value: Any, place: str, depth: int = 0) -> None:
     if depth > MOST_DEPTH:
-        raise _wrong(place, f"more than {MOST_DEPTH} levels of nesting")
-    for one in value.values() if isinstance(value, dict) else value:
-        if isinstance(one, dict | list):
-            _check_depth(one, place, depth + 1)
+        raise _shape_error(place, f"more than {MOST_DEPTH} levels of nesting")
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            _check_depth(inner, place, depth + 1)
 
 
-def _called(value: Any) -> str:
+def _type_name(value: Any) -> str:
     names = {dict: "a mapping", list: "a list", str: "text", bool: "a truth value"}
     return "nothing" if value is None else names.get(type(value), "a number")
 
 
-def _wanted(shape: Any) -> str:
+def _expected_types(shape: Any) -> str:
     names = {dict: "a mapping", list: "a list", str: "text", int: "a whole number",
              float: "a number", type(None): "nothing"}  # fmt: skip
     kinds = (float,) if shape == NUMBER else shape if isinstance(shape, tuple) else (shape,)
     return " or ".join(names[kind] for kind in kinds)
 
 
-def _wrong(place: str, found: str) -> ValueError:
-    return ValueError(f"{place or 'it'}: {found}")
+def _shape_error(place: str, finding: str) -> ValueError:
+    return ValueError(f"{place or 'it'}: {finding}")

@@ -42,19 +42,19 @@ def meaning(path: Path) -> ArtefactKey:
     except FileNotFoundError:
         raise
     except OSError as error:
-        found = f"it cannot be read ({error.strerror})"
+        finding = f"it cannot be read ({error.strerror})"
     except ParameterError as error:
-        found = str(error)
+        finding = str(error)
     except (ValueError, TypeError, KeyError):
-        found = "it does not say a key"
+        finding = "it does not say a key"
     remedy = "Remove it with `shuffleproof library clean --yes`, then name the entry again."
-    raise ArtefactError(f"name {path.name}", found, remedy)
+    raise ArtefactError(f"name {path.name}", finding, remedy)
 
 
 def names_in(root: Path) -> dict[str, ArtefactKey]:
     """What the names of one root mean; damaged ones are left out (`core.store.damaged` tells)."""
-    found = {}
+    keys = {}
     for path in (root / "names").glob("*"):
         with suppress(FileNotFoundError, ArtefactError):
-            found[path.name] = meaning(path)
-    return found
+            keys[path.name] = meaning(path)
+    return keys

@@ -34,21 +34,21 @@ class ObjectClaims:
 
     def buried(self, name: str, old: object) -> bool:
         """Remove it while it still says the same."""
-        found = self.seen(name)
-        if found and found[0] != old:
+        claim = self.seen(name)
+        if claim and claim[0] != old:
             return False
         self.remote.remove(f"{FOLDER}/{name}")
         return True
 
     def touch(self, name: str, own: str) -> None:
         """Write it anew while it is the owner's."""
-        found = self.seen(name)
-        if found and found[1] == own:
-            beats = int(str(found[0]).rpartition("\n")[2]) + 1
+        claim = self.seen(name)
+        if claim and claim[1] == own:
+            beats = int(str(claim[0]).rpartition("\n")[2]) + 1
             self.remote.write(f"{FOLDER}/{name}", f"{own}\n{beats}".encode())
 
     def given_back(self, name: str, own: str) -> None:
         """Remove it where it is the owner's."""
-        found = self.seen(name)
-        if found and found[1] == own:
+        claim = self.seen(name)
+        if claim and claim[1] == own:
             self.remote.remove(f"{FOLDER}/{name}")

@@ -25,12 +25,12 @@ def parsed(content: bytes, most: int = MOST_BYTES) -> Any:
         message = f"more than {most:,} bytes of JSON"
         raise ValueError(message)
     try:
-        return json.loads(content, parse_constant=_refused)
+        return json.loads(content, parse_constant=_refuse)
     except RecursionError:
         message = "JSON nested too deeply"
         raise ValueError(message) from None
 
 
-def _refused(text: str) -> NoReturn:
+def _refuse(text: str) -> NoReturn:
     message = f"{text} is no number of JSON"
     raise ValueError(message)

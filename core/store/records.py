@@ -59,9 +59,9 @@ class Records:
         except FileNotFoundError:
             return None
         except (SafetensorError, OSError) as error:
-            raise _broken(path, f"cannot be read ({error})") from error
+            raise _damage_error(path, f"cannot be read ({error})") from error
         if header.get("sha256") != _digest(header.get("meta", ""), arrays):
-            raise _broken(path, "is not what was stored (its SHA-256 differs)")
+            raise _damage_error(path, "is not what was stored (its SHA-256 differs)")
         return json.loads(header["meta"]), arrays
 
     def put(self, digest: str, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -116,10 +116,10 @@ class Records:
 def _write_whole(path: Path, content: bytes, incoming: Path) -> None:
     """Write into `incoming` and rename; what killed writers left there goes after an hour."""
     incoming.mkdir(exist_ok=True)
-    for left in incoming.iterdir():
+    for leftover in incoming.iterdir():
         with suppress(FileNotFoundError):  # renamed or removed by another process meanwhile
-            if time.time() - left.stat().st_mtime > ABANDONED_AFTER:
-                left.unlink()
+            if time.time() - leftover.stat().st_mtime > ABANDONED_AFTER:
+                leftover.unlink()
     descriptor, name = tempfile.mkstemp(prefix=f"{path.stem}.", dir=incoming)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -141,5 +141,5 @@ def _digest(meta: str, arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _broken(path: Path, found: str) -> ArtefactError:
-    return ArtefactError(path.stem, found, f"Remove {path}: the trial is then computed again.")
+def _damage_error(path: Path, finding: str) -> ArtefactError:
+    return ArtefactError(path.stem, finding, f"Remove {path}: the trial is then computed again.")

@@ -45,7 +45,7 @@ class Remote:
     copy: Path
 
     @cached_property
-    def _opened(self) -> tuple[Any, str]:
+    def _file_system(self) -> tuple[Any, str]:
         """The file system, which believes no old listing, and the path in it."""
         import fsspec  # noqa: PLC0415 (stores on a disk need none of it)
 
@@ -63,7 +63,7 @@ class Remote:
 
     def read(self, name: str) -> bytes | None:
         """The content of an object; None where there is none."""
-        with self._reached() as (files, root):
+        with self._connection() as (files, root):
             try:
                 return bytes(files.cat_file(f"{root}/{name}"))
             except FileNotFoundError:
@@ -83,9 +83,9 @@ class Remote:
 
     def remove(self, name: str) -> None:
         """Remove an object, or all below a folder; nothing where there is none."""
-        with self._reached() as (files, root):
-            found = files.find(f"{root}/{name}") or [f"{root}/{name}"]
-            for path in found:
+        with self._connection() as (files, root):
+            paths = files.find(f"{root}/{name}") or [f"{root}/{name}"]
+            for path in paths:
                 try:
                     files.rm_file(path)
                 except FileNotFoundError:
@@ -93,32 +93,32 @@ class Remote:
 
     def names(self, folder: str) -> list[str]:
         """The objects below a folder, by their path there, sorted."""
-        with self._reached() as (files, root):
+        with self._connection() as (files, root):
             start = f"{root}/{folder}/"
             return sorted(str(path)[len(start) :] for path in files.find(start))
 
     def listed(self, folder: str) -> frozenset[str]:
         """The same, as it was at most `FRESH` seconds ago."""
-        now, known = time.monotonic(), _LISTED.get((self.url, folder))
-        if known is None or now - known[0] > FRESH:
-            known = _LISTED[self.url, folder] = (now, frozenset(self.names(folder)))
-        return known[1]
+        now, cached = time.monotonic(), _LISTED.get((self.url, folder))
+        if cached is None or now - cached[0] > FRESH:
+            cached = _LISTED[self.url, folder] = (now, frozenset(self.names(folder)))
+        return cached[1]
 
     def mirror(self, folder: str) -> None:
         """Let a folder of small files here be as it is there, `FRESH` seconds old at most."""
         now = time.monotonic()
         if now - _LISTED.get((self.url, f"{folder} here"), (-FRESH, frozenset()))[0] <= FRESH:
             return
-        there = {name: self.read(f"{folder}/{name}") for name in self.names(folder)}
-        own = self.copy / folder
+        remote_files = {name: self.read(f"{folder}/{name}") for name in self.names(folder)}
+        local_folder = self.copy / folder
         with manifest.explained(folder, self.copy):
-            own.mkdir(parents=True, exist_ok=True)
-            for path in own.iterdir():
-                if there.get(path.name) is None:
+            local_folder.mkdir(parents=True, exist_ok=True)
+            for path in local_folder.iterdir():
+                if remote_files.get(path.name) is None:
                     path.unlink(missing_ok=True)
-            for name, content in there.items():
-                path = own / name
-                if content is None or path.parent != own:
+            for name, content in remote_files.items():
+                path = local_folder / name
+                if content is None or path.parent != local_folder:
                     continue
                 if not path.is_file() or path.read_bytes() != content:
                     fresh = path.with_name(f".{name}.{os.getpid()}")
@@ -131,7 +131,7 @@ class Remote:
         place = f"artefacts/{key}"
         if self.read(f"{place}/{MANIFEST}") is not None:
             return
-        with self._reached() as (files, root):
+        with self._connection() as (files, root):
             for path in sorted(content.rglob("*")):
                 name = path.relative_to(content).as_posix()
                 if path.is_file() and name != MANIFEST:
@@ -146,16 +146,16 @@ class Remote:
             ArtefactError: it is not what was stored, or the disk is full.
         """
         place = f"artefacts/{key}"
-        found = self.read(f"{place}/{MANIFEST}")
-        if found is None:
+        content = self.read(f"{place}/{MANIFEST}")
+        if content is None:
             return False
         with manifest.explained(str(key), self.copy):
             into.mkdir()
-            (into / MANIFEST).write_bytes(found)
+            (into / MANIFEST).write_bytes(content)
             manifest.read(into)  # names no file elsewhere
-            for name in json.loads(found)["files"]:
+            for name in json.loads(content)["files"]:
                 (into / name).parent.mkdir(parents=True, exist_ok=True)
-                with self._reached() as (files, root):
+                with self._connection() as (files, root):
                     files.get_file(f"{root}/{place}/{name}", str(into / name))
         manifest.check(into)
         return True
@@ -163,38 +163,38 @@ class Remote:
     def drop(self, key: ArtefactKey) -> bool:
         """Remove an artefact there, its manifest first; False: it was not there."""
         place = f"artefacts/{key}"
-        there = self.read(f"{place}/{MANIFEST}") is not None
+        existed = self.read(f"{place}/{MANIFEST}") is not None
         self.remove(f"{place}/{MANIFEST}")
         self.remove(place)
         _LISTED.pop((self.url, "artefacts"), None)
-        return there
+        return existed
 
     def artefacts(self) -> Iterator[Artefact]:
         """What is there, by key, unchecked; only `Store.find` copies their files.
 
         Manifests do not change and are kept here.
         """
-        kept = self.copy / "manifests"
+        manifests = self.copy / "manifests"
         for name in sorted(self.listed("artefacts")):
             key, _, file = name.partition("/")
             if file != MANIFEST:
                 continue
-            if not (kept / key / MANIFEST).is_file():
-                found = self.read(f"artefacts/{name}")
-                if found is None:
+            if not (manifests / key / MANIFEST).is_file():
+                content = self.read(f"artefacts/{name}")
+                if content is None:
                     continue
                 with manifest.explained(key, self.copy):
-                    (kept / key).mkdir(parents=True, exist_ok=True)
-                    fresh = kept / key / f"{MANIFEST}.{os.getpid()}"
-                    fresh.write_bytes(found)
-                    fresh.replace(kept / key / MANIFEST)
+                    (manifests / key).mkdir(parents=True, exist_ok=True)
+                    fresh = manifests / key / f"{MANIFEST}.{os.getpid()}"
+                    fresh.write_bytes(content)
+                    fresh.replace(manifests / key / MANIFEST)
             try:
-                yield manifest.listed(kept / key)
+                yield manifest.listed(manifests / key)
             except ArtefactError:
                 continue  # as `Store.artefacts` leaves out what cannot be read
 
     def _put(self, name: str, content: bytes, mode: str) -> None:
-        with self._reached() as (files, root):
+        with self._connection() as (files, root):
             self._parent(files, f"{root}/{name}")
             files.pipe_file(f"{root}/{name}", content, mode=mode)
 
@@ -204,13 +204,13 @@ class Remote:
             files.makedirs(path.rpartition("/")[0], exist_ok=True)
 
     @contextmanager
-    def _reached(self) -> Iterator[tuple[Any, str]]:
+    def _connection(self) -> Iterator[tuple[Any, str]]:
         """The file system and its path; what goes wrong there in words.
 
         Raises:
             ArtefactError: it does not answer, or refuses.
         """
-        opened = self._opened
+        opened = self._file_system
         try:
             yield opened
         except (FileExistsError, ArtefactError):
@@ -219,8 +219,8 @@ class Remote:
             if isinstance(error, OSError) and error.errno in manifest.DISK_FULL:
                 raise  # of the disk here
             # Whatever its library raises: what is meant to be missing is caught inside.
-            found = f"the object store does not answer as it should ({error})"
-            raise ArtefactError(self.url, found, ANSWER) from error
+            finding = f"the object store does not answer as it should ({error})"
+            raise ArtefactError(self.url, finding, ANSWER) from error
 
 
 _LISTED: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
@@ -240,7 +240,7 @@ def copy_of(url: str, own: Path) -> Path:
     """
     url = url.rstrip("/")
     folder = own / COPIES / hashlib.sha256(url.encode()).hexdigest()[:16]
-    Remote(url, folder)._opened  # noqa: B018, SLF001 (refuses what is no address)
+    Remote(url, folder)._file_system  # noqa: B018, SLF001 (refuses what is no address)
     if not (folder / REMOTE).is_file():
         with manifest.explained(url, folder):
             private.make(own)

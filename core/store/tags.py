@@ -33,14 +33,14 @@ def read(path: Path) -> tuple[str, ...]:
     """
     remedy = "Remove it with `shuffleproof library clean --yes`, then tag the entry again."
     try:
-        found = plain_json.read(path, MOST_BYTES)
+        words = plain_json.read(path, MOST_BYTES)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
         raise ArtefactError(f"tags of {path.stem}", f"unreadable ({error})", remedy) from error
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise ArtefactError(f"tags of {path.stem}", "no list of words", remedy)
-    return tuple(sorted(found))
+    return tuple(sorted(words))
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,18 @@ class Tags:
             ParameterError: a tag that is empty, long, or holds other than plain characters.
             ArtefactError: the disk is full or may not be written to.
         """
-        wanted = sorted({tag.strip() for tag in tags})
-        for tag in wanted:
+        words = sorted({tag.strip() for tag in tags})
+        for tag in words:
             if not is_tag(tag):
                 raise ParameterError("tag", tag, "1 to 40 letters, digits, blanks and . _ + @ = -")
         path = self._path(key)
         with manifest.explained(str(key), self.root):
-            if not wanted:
+            if not words:
                 path.unlink(missing_ok=True)
                 return
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(".part")
-            part.write_text(json.dumps(wanted, ensure_ascii=False), encoding="utf-8")
+            part.write_text(json.dumps(words, ensure_ascii=False), encoding="utf-8")
             part.replace(path)
 
     def _path(self, key: ArtefactKey) -> Path:

@@ -18,17 +18,17 @@ from shuffleproof.core.store.manifest import Artefact
 
 def verifying(store: Store, artefacts: list[Artefact]) -> Generator[Progress, None, list[Damaged]]:
     """Digest every file of these artefacts; yields one report each, returns what is damaged."""
-    found = []
+    damaged = []
     for index, artefact in enumerate(artefacts):
         try:
             store.verify(artefact)
         except ArtefactError as error:
             if artefact.path.is_dir():  # and not removed meanwhile
-                found.append(Damaged(artefact.path, "artefact", error.found, artefact.size))
+                damaged.append(Damaged(artefact.path, "artefact", error.found, artefact.size))
         except FileNotFoundError:
             continue
         yield Progress(index + 1, len(artefacts), "artefacts")
-    return found
+    return damaged
 
 
 @dataclass
@@ -54,10 +54,10 @@ class InBackground:
 
     def run(self) -> None:
         """Read them all, here and now."""
-        large = [one for one in self.store.artefacts() if _has_large(one)]
+        large = [artefact for artefact in self.store.artefacts() if _has_large(artefact)]
         self.total = len(large)
-        for one in large:
-            self.damaged += finished(verifying(self.store, [one]))
+        for artefact in large:
+            self.damaged += finished(verifying(self.store, [artefact]))
             self.done += 1
 
 

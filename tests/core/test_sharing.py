@@ -256,13 +256,13 @@ def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):
     store = Store(tmp_path)
     name = sharing._hand_out(board_of(store), "benchmark", question, ())
     monkeypatch.setattr(sharing, "POLL", 0.0)
-    real = claims.Claims._made
+    real = claims.Claims._make_claim
 
     def taken_back(self, claim):
         board_of(store).take_back(name)
         return real(self, claim)
 
-    monkeypatch.setattr(claims.Claims, "_made", taken_back)
+    monkeypatch.setattr(claims.Claims, "_make_claim", taken_back)
     found = sharing.work({"store": str(tmp_path), "assignment": name})
     assert (found["assignments"], found["failure"]) == (0, "")
     assert len(contents(store)) < 8

@@ -75,7 +75,7 @@ def test_who_held_a_claim_to_be_abandoned_too_late_takes_no_fresh_one(tmp_path, 
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     path.write_text(json.dumps({"place": claims.place(), "process": gone.pid}))
-    dead = two[1]._abandoned("unit")
+    dead = two[1]._abandoned_claim("unit")
     with two[0].working("unit"):
         mine = path.read_text()
         assert not two[1].at.buried("unit", dead)
@@ -113,7 +113,7 @@ def test_a_claim_of_another_machine_is_abandoned_a_lease_after_its_last_touch(
 
 
 def test_a_claim_is_touched_as_long_as_its_owner_works(two, monkeypatch):
-    monkeypatch.setattr(claims, "_lives", lambda _: True)
+    monkeypatch.setattr(claims, "_is_alive", lambda _: True)
     first, second = two
     with first.working("unit"):
         end = time.monotonic() + 0.6  # three leases

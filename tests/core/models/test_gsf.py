@@ -168,7 +168,7 @@ def test_a_gpu_gives_the_cpus_scores(config):
 
 def test_keys_of_shuffles_are_splitmix64s():
     """Its first outputs of seed 0, as its authors' program prints them."""
-    found = module._mixed(torch.arange(1, 4)).tolist()
+    found = module._mixed_bits(torch.arange(1, 4)).tolist()
     assert [hex(key % 2**64) for key in found] == [
         "0xe220a8397b1dcdaf",
         "0x6e789e6aa1b965f4",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from shuffleproof.core.cli.worst_case import _dearest
-from shuffleproof.core.perturb.worst_case import NONE, _chosen
+from shuffleproof.core.perturb.worst_case import NONE, _best_guided
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.sections import finding
 
@@ -46,10 +46,10 @@ def test_the_best_orders_of_each_list_are_kept_and_none_twice(width):
     guides = np.array([[0.3, 0.1], [0.1, np.inf], [0.1, 0.2], [0.2, np.nan], [0.4, 0.0]])
     keys = np.array([[1, 1], [2, 2], [2, 3], [3, 4], [4, 3]], dtype=np.uint64)
     best = [[1, 3, 0, 4], [4, 0]]  # the third order of the first list is its second again
-    found = _chosen(guides, keys, width)
+    found = _best_guided(guides, keys, width)
     assert len(found) == min(width, 4)
     for column, order in enumerate(best):
         here = found[:, column]
         assert here[here != NONE].tolist() == order[:width]
     nothing = np.full((2, 1), np.inf)
-    assert _chosen(nothing, np.zeros((2, 1), np.uint64), width).tolist() == [[NONE]]
+    assert _best_guided(nothing, np.zeros((2, 1), np.uint64), width).tolist() == [[NONE]]
