@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from shuffleproof.core.store.records import Records
     from shuffleproof.core.store.remote import Remote
 
+CALLED = {
+    "data": "a data set", "collection": "a text collection", "study": "a study",
+    "ranker": "a ranker",
+}  # fmt: skip
+"""What a kind of artefact is called in a sentence, where it is not its own word."""
+
 
 @dataclass(frozen=True)
 class Store:
@@ -162,7 +168,8 @@ class Store:
         """What could have been meant, as a sentence."""
         known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
         shown = "`shuffleproof list stored` shows what is there."
-        return f"Names known: {', '.join(known)}; {shown}" if known else f"None has a name; {shown}"
+        none = f"None in {self.root} has a name; {shown}"
+        return f"Names known: {', '.join(known)}; {shown}" if known else none
 
     def meant(self, text: str, kind: str | None = None) -> ArtefactKey:
         """The key meant by a name, a key as printed, or an unambiguous start of either.
@@ -171,16 +178,16 @@ class Store:
             ArtefactError: nothing or several artefacts fit.
         """
         named = self.names().get(text)
-        fitting = [
+        meant = [
             artefact.key
-            for artefact in self.artefacts(kind)
+            for artefact in self.artefacts()
             if (artefact.key == named if named else _begins(artefact.key, text))
         ]
-        what = kind or "artefact"
+        fitting = [key for key in meant if kind in {None, key.kind}]
         if not fitting:
-            found = (
-                f"it names a {named.kind}, no {what}" if named else f"no such {what} in the store"
-            )
+            what = CALLED.get(kind or "", kind or "artefact").removeprefix("a ")
+            other = CALLED.get(meant[0].kind, meant[0].kind) if meant else ""
+            found = f"it names {other}, no {what}" if meant else f"no such {what} in the store"
             raise ArtefactError(text, found, self._names_of(kind))
         if len(fitting) > 1:
             found = ", ".join(str(key) for key in fitting)
