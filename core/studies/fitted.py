@@ -27,10 +27,11 @@ def width() -> int | None:
 def is_numeric(cells: Sequence[str]) -> bool:
     """Whether the cells of a column, its head left out, are numbers.
 
-    >>> is_numeric(["0.1", "–"]), is_numeric(["dlcm"]), is_numeric([""])
-    (True, False, False)
+    >>> is_numeric(["0.1 ab", "–"]), is_numeric(["dlcm"]), is_numeric([""]), is_numeric(["cab"])
+    (True, False, False, False)
     """
-    return any(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
+    has_digits = any(letter.isdigit() for cell in cells for letter in cell)
+    return has_digits and all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
 def fitted(rows: Rows, right: Sequence[bool], limit: int | None) -> str:
