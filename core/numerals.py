@@ -9,6 +9,7 @@ from math import isfinite
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+WHOLE_WANTED = "a whole number of at most 18 digits"
 
 
 def number(text: str) -> float:
@@ -36,7 +37,7 @@ def whole(text: str) -> int:
     (10, -3)
     """
     if not WHOLE.fullmatch(text.strip(" \t")):
-        raise ValueError(f"{text[:50]!r} is not a whole number")
+        raise ValueError(f"{text[:50]!r} is not {WHOLE_WANTED}")
     return int(text)
 
 

@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any, Union, get_origin, get_type_hints
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError
-from shuffleproof.core.numerals import number, whole
+from shuffleproof.core.numerals import WHOLE_WANTED, number, whole
 
 
 @dataclass(frozen=True)
@@ -268,13 +268,15 @@ def fields_of(pairs: Iterable[str]) -> dict[str, str]:
     {'epochs': '3'}
 
     Raises:
-        ParameterError: one that has no value.
+        ParameterError: one that has no value, or two.
     """
     found = {}
     for pair in pairs:
         field, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--set", pair, "FIELD=VALUE")
+        if field.strip() in found:
+            raise ParameterError("--set", pair, f"said once: {field.strip()} is given twice")
         found[field.strip()] = value.strip()
     return found
 
@@ -386,6 +388,7 @@ def _converted(declared: Parameter, kinds: tuple[Any, ...], text: str) -> Any:
                 continue
     if str in kinds or declared.choices:
         return chosen(declared.choices, text)
-    wanted = "number" if float in kinds else "whole number"
-    wanted = f"{wanted}s, comma-separated" if declared.several else f"a {wanted}"
+    wanted = "a number" if float in kinds else WHOLE_WANTED
+    if declared.several:
+        wanted = f"{'' if float in kinds else 'whole '}numbers, comma-separated"
     raise ParameterError(declared.name, text, wanted)

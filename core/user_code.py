@@ -413,6 +413,7 @@ def _version(module: str) -> bytes:
 
 
 _OURS = str(Path(__file__).parent)
+_IMPORTER = str(Path(importlib.__file__).parent)
 
 
 @functools.cache
@@ -454,7 +455,7 @@ def place(frames: Sequence[Frame]) -> str:
     >>> place([])
     ''
     """
-    known = [one for one in frames if not one[0].startswith((_OURS, "<frozen"))]
+    known = [one for one in frames if not one[0].startswith((_OURS, "<frozen", _IMPORTER))]
     own = [one for one in known if not one[0].startswith(_libraries())] or known
     if not own:
         return ""

@@ -61,15 +61,10 @@ def table(rows: Any) -> str:
         return fitted([["", ""], *pairs], [False, False], width()).partition("\n")[2]
     if not isinstance(rows, Sequence) or not rows:
         return "nothing"
-    if (limit := width()) is not None:
-        heads = list(rows[0])
-        cells = [[_cell(row.get(head)) for head in heads] for row in rows]
-        numeric = [is_numeric(column) for column in zip(*cells, strict=True)]
-        return fitted([heads, *cells], numeric, limit)
-    import pandas as pd  # noqa: PLC0415 (a help text needs no table)
-
-    frame = pd.DataFrame([{key: _cell(value) for key, value in row.items()} for row in rows])
-    return frame.to_string(index=False, justify="left")
+    heads = list(rows[0])
+    cells = [[_cell(row.get(head)) for head in heads] for row in rows]
+    numeric = [is_numeric(column) for column in zip(*cells, strict=True)]
+    return fitted([heads, *cells], numeric, width())
 
 
 def _cell(value: Any) -> str:

@@ -90,12 +90,15 @@ def _time(text: str) -> float:
 def _count(text: str) -> int:
     """A whole number from 1 on."""
     if not is_count(text) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+        more = ", of at most 18 digits" if text.isdigit() and int(text) else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on{more}")
     return int(text)
 
 
 SIZES = {"column": (480, 420), "page": (840, 400)}
 """Pixels: letters stay readable where the figure is as wide as a column or the page."""
+
+LEAST_SIZE, MOST_SIZE = 100, 10_000
 
 
 def _place(text: str) -> Path | str:
@@ -112,10 +115,12 @@ def _size(text: str) -> tuple[int, int]:
     width, _, height = text.partition("x")
     if text in SIZES:
         return SIZES[text]
-    if not (is_count(width) and is_count(height) and min(int(width), int(height)) >= 100):
-        told = "is not WIDTHxHEIGHT of 100 pixels or more, column or page"
-        raise argparse.ArgumentTypeError(f"{text!r} {told}")
-    return int(width), int(height)
+    if is_count(width) and is_count(height):
+        size = int(width), int(height)
+        if min(size) >= LEAST_SIZE and max(size) <= MOST_SIZE:
+            return size
+    told = f"is not WIDTHxHEIGHT of {LEAST_SIZE} to {MOST_SIZE} pixels, column or page"
+    raise argparse.ArgumentTypeError(f"{text!r} {told}")
 
 
 class _Help(argparse.HelpFormatter):

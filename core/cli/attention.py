@@ -11,7 +11,6 @@ from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import asked, done, rankers_in, studied
 from shuffleproof.core.cli.studies import answered
-from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
@@ -40,21 +39,13 @@ def study(arguments: argparse.Namespace) -> Answer:
 
 
 def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
-    ids = resolve(scope.pinned or scope.data, scope.store).test.query_ids
-    if arguments.query not in ids:
-        known = (
-            f"name one of its {len(ids)}, such as {ids[0]}"
-            if ids
-            else "it has none: choose another"
-        )
-        raise UsageError(f"the test part of {scope.data} has no query {arguments.query}; {known}")
     change = ListEdit.parse(arguments.change)
     for name in names:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
     workbench = done("lists", scope.opened())
     test = workbench.prepared.test
-    lists = test.lists.select(np.array([ids.index(arguments.query)]))
+    lists = test.lists.select(np.array([test.dataset.query_ids.index(arguments.query)]))
     one = JudgedLists(test.dataset, lists)
     documents = document_names(test.dataset.doc_ids, lists.rows)
     answers, parts = [], []

@@ -17,6 +17,7 @@ from shuffleproof.core.data.source import Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 
@@ -37,9 +38,9 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         arguments.name,
         *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),
     )
-    check_name(arguments.name, store_of(arguments))
     if arguments.path is None and not (named.train and named.test):
         raise UsageError("name a file or folder, or the files of --train and --test")
+    check_name(arguments.name, store_of(arguments))
     if arguments.path is not None and (named.train or named.valid or named.test):
         raise UsageError("a path and --train/--valid/--test do not go together: leave one out")
     place = arguments.path or named
@@ -108,11 +109,14 @@ def _fields(finding: doctor.Finding) -> dict[str, Any]:
 
 
 def check_name(name: str, store: Store) -> None:
-    """A name that means something already is not taken over."""
+    """Refuse a name that cannot be one, or means something already, before anything is read."""
     if name == catalogue.SAMPLE:
         raise UsageError("the name sample means the shipped set; choose another")
+    names.check(name)
     if name in store.names() or f"{name}-fold1" in store.names():
-        raise UsageError(f"the name {name} is taken; remove that data set first, or choose another")
+        raise UsageError(
+            f"the name {name} is taken: choose another, or `library delete {name}` first"
+        )
 
 
 def _fractions(text: str) -> tuple[float, float, float]:

@@ -47,8 +47,15 @@ def export(arguments: argparse.Namespace) -> Answer:
     told, store = {}, store_of(arguments)
     _check_flags(arguments, chosen, store)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    if chosen in {"qrels", "letor"} and is_benchmark(arguments.what, store):
-        raise UsageError("runs and qrels of a benchmark come together: give a file ending in .zip")
+    if chosen in {"qrels", "letor"} and (study := study_of(arguments.what, store)):
+        if study.recipe["kind"] == benchmark.KIND:
+            raise UsageError(
+                "runs and qrels of a benchmark come together: give a file ending in .zip"
+            )
+        raise UsageError(
+            f"{str(arguments.out)!r} is no file of a study: give one ending in .csv, .json, .tex, "
+            ".md, .html or .pdf"
+        )
     if chosen in {"qrels", "letor"} or (chosen in WRITERS and is_data(arguments.what, store)):
         _no_measures(arguments, "data has labels and no measures")
         told = {"part": write(arguments, chosen)}
@@ -212,17 +219,16 @@ TABLE_FORMATS = frozenset({*TABLE_ENDINGS, "run"})
 
 def table_of(what: str, store: Store) -> Artefact | None:
     """The stored benchmark or ablation that a key names; None where it names something else."""
+    found = study_of(what, store)
+    return found if found and found.recipe["kind"] in {benchmark.KIND, Ablation.kind} else None
+
+
+def study_of(what: str, store: Store) -> Artefact | None:
+    """The stored study that a key names; None where it names something else."""
     try:
-        found = store.resolve(what, "study")
+        return store.resolve(what, "study")
     except ArtefactError:
         return None
-    return found if found.recipe["kind"] in {benchmark.KIND, Ablation.kind} else None
-
-
-def is_benchmark(what: str, store: Store) -> bool:
-    """Whether a key names a stored benchmark."""
-    found = table_of(what, store)
-    return found is not None and found.recipe["kind"] == benchmark.KIND
 
 
 def view_of(arguments: argparse.Namespace, study: Artefact) -> View:

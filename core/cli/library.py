@@ -102,6 +102,8 @@ def show(arguments: argparse.Namespace) -> Answer:
 
 def compare(arguments: argparse.Namespace) -> Answer:
     """`library compare`: any number of entries side by side, only the fields that differ."""
+    if len(arguments.what) < 2:
+        raise UsageError("name two entries or more, as in `library compare A B`")
     store = store_of(arguments)
     found = _entries(store, arguments.what)
     chosen = [_entry(store, found, text) for text in arguments.what]

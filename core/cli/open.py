@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shuffleproof.core.cli.answer import warn
@@ -55,6 +56,8 @@ SHOWN_BY: ContextVar[Callable[[str], ShowsProgress] | None] = ContextVar("shown_
 
 def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
+    if arguments.store and Path(arguments.store).is_file():
+        raise UsageError(f"--store {arguments.store}: a file; name the folder of a store")
     return store_at(arguments.store) if arguments.store else default_store()
 
 
@@ -185,8 +188,29 @@ def look_over(arguments: argparse.Namespace) -> None:
     group, _, kind = arguments.command.partition(" ")
     if group == "study":
         arguments.asked = _asked(kind, arguments)
+        query = getattr(arguments, OF_ONE_QUERY.get(kind, ""), None)
+        if query is not None:
+            _check_query(query, arguments.asked[1])
     elif not trains_retriever(arguments):
         recipe_of(arguments)
+
+
+OF_ONE_QUERY = {"attention": "query", "worst-case": "map"}
+"""The flags that name one test query, by the kind of study."""
+
+
+def _check_query(query: str, scope: Scope) -> None:
+    """Refuse a query that the test part does not have, before lists are made.
+
+    Raises:
+        UsageError: there is none of that id.
+    """
+    from shuffleproof.core.data.catalogue import resolve  # noqa: PLC0415 (which loads NumPy)
+
+    ids = resolve(scope.pinned or scope.data, scope.store).test.query_ids
+    if query not in ids:
+        known = f"name one of its {len(ids)}, such as {ids[0]}" if ids else "name another data set"
+        raise UsageError(f"the test part of {scope.data} has no query {query}; {known}")
 
 
 def trains_retriever(arguments: argparse.Namespace) -> bool:
@@ -270,6 +294,8 @@ def rankers_in(question: Question) -> list[str]:
 
 def one_fold(data: str, store: Store) -> str:
     """The data set to open; where a text stands for several folds the first, and that is said."""
+    if not data.strip():
+        raise UsageError("--data '' names nothing: give a stored name, a folder, or sample")
     names = folds_of(data, store)
     if len(names) > 1:
         warn(f"{data} has {len(names)} folds ({', '.join(names)}); this is about {names[0]}.")
@@ -323,7 +349,8 @@ class ProgressLine:
         open_ = progress.total - done
         left = f", {duration(open_ / rate)} left" if rate > 0 and known and open_ else ""
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items())
-        pace = f"{_rate(rate)}{left}" if rate > 0 else "starting"
+        begun = "starting" if open_ else "done"
+        pace = f"{_rate(rate)}{left}" if rate > 0 else begun
         far = f"{done:.1f}" if progress.part else f"{progress.done}"
         return f"{self.title}: {far}/{progress.total} {progress.unit} ({pace})  {values}"
 

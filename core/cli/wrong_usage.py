@@ -7,11 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.studies.registry import EVERY, kind_of
 
 CHOICE = re.compile(r"argument (.+?): invalid choice: '?(.*?)'? \(choose from (.*)\)", re.DOTALL)
 VALUE = re.compile(r"argument (.+?): invalid (?:_?)(\w+) value: (.*)", re.DOTALL)
-KINDS = {"whole": "a whole number", "number": "a decimal number"}
+KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 MOST_CHOICES = 30
 
 
@@ -28,13 +29,15 @@ class Parser(argparse.ArgumentParser):
             setattr(found, late, Path(rest.pop()))
         if rest and self._subparsers is None:
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
-            meant = _meant(flags[0], self._option_string_actions) if flags else ""
+            meant = (
+                _meant(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
+            )
             self.error(f"not known here: {' '.join(rest)}{meant}")
         return found, rest
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and end with 2."""
-        super().error(f"{plain(message)}. `{self.prog} --help` tells what it takes")
+        """Say what is wrong and end with 2; the flags stand in the help, and not above it."""
+        self.exit(2, f"{self.prog}: {plain(message)}. `{self.prog} --help` tells what it takes\n")
 
 
 def plain(message: str) -> str:
@@ -43,7 +46,7 @@ def plain(message: str) -> str:
     >>> plain("argument STUDY: invalid choice: 'crad' (choose from 'card', 'attention')")
     "STUDY: no 'crad' (did you mean card?); known: card, attention"
     >>> plain("argument --seed: invalid whole value: 'one'")
-    "--seed: 'one' is not a whole number"
+    "--seed: 'one' is not a whole number of at most 18 digits"
     """
     if told := CHOICE.fullmatch(message):
         known = [one.strip("'") for one in told[3].split(", ")]
@@ -56,6 +59,15 @@ def plain(message: str) -> str:
     if told := VALUE.fullmatch(message):
         return f"{told[1]}: {told[3]} is not {KINDS.get(told[2], f'a {told[2]}')}"
     return message.removeprefix("argument ")
+
+
+def _list_of(word: str, words: Sequence[str] | None) -> str:
+    """What is said of a word that stands behind a flag's own, as in `--rankers dlcm mart`."""
+    given = list(words or ())
+    before = given[: given.index(word)] if word in given else []
+    if len(before) < 2 or not before[-2].startswith("--"):
+        return ""
+    return f" ({before[-2]} takes one word, with commas: {before[-1]},{word})"
 
 
 def _meant(word: str, known: Any) -> str:

@@ -174,7 +174,8 @@ def split(
 
 def _check_fractions(fractions: tuple[float, float, float]) -> None:
     if min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
-        raise ParameterError("fractions", str(fractions), "positive, with a sum of at most 1")
+        given = ",".join(f"{one:g}" for one in fractions)
+        raise ParameterError("--split", given, "three fractions above 0, of at most 1 in all")
 
 
 def _named(files: Sequence[Path]) -> str:

@@ -157,16 +157,13 @@ def _check(path: Path, found: Any) -> None:
     Raises:
         DataError: the first of it, with its place.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 (.15 s: only who reads waits for it)
-
-    version = found.get("version") if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping) or found.get("schema") != SCHEMA:
+        raise DataError(str(path), f'it is no card: it has no "schema": "{SCHEMA}"', REMEDY)
+    version = found.get("version")
     if isinstance(version, int) and version > VERSION:
         said = f"it is of version {version}, and this program reads {VERSION}"
         raise DataError(str(path), said, "Install a newer shuffleproof, or write the card anew.")
-    error = next(Draft202012Validator(schema()).iter_errors(found), None)
-    if error is not None:
-        place = f"{path}: {error.json_path.removeprefix('$').lstrip('.') or 'the whole'}"
-        raise DataError(place, _short(error.message), REMEDY)
+    _check_form(path, found)
     names = [one["name"] for one in found["rankers"]]
     for at, one in enumerate(found["conditions"]):
         wrong = ""
@@ -183,6 +180,20 @@ def _check(path: Path, found: Any) -> None:
             text.encode()
     except UnicodeEncodeError:
         raise DataError(str(path), "a name in it is half of a pair of code units", REMEDY) from None
+
+
+def _check_form(path: Path, found: Any) -> None:
+    """Refuse what the schema refuses.
+
+    Raises:
+        DataError: the first of it, with its place.
+    """
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 (.15 s: only who reads waits for it)
+
+    error = next(Draft202012Validator(schema()).iter_errors(found), None)
+    if error is not None:
+        place = f"{path}: {error.json_path.removeprefix('$').lstrip('.') or 'the whole'}"
+        raise DataError(place, _short(error.message), REMEDY)
 
 
 def _short(message: str) -> str:

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.perturb.base import Change, Perturbation
 from shuffleproof.core.perturb.feasibility import Reach
 
 INFINITE = float("inf")
+MOST_LEVEL = 1e9
+"""Of what has no bound of its own: more exchanges than any list has pairs."""
+
 SHARES = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -85,10 +86,10 @@ class PerturbationEntry:
         Raises:
             ParameterError: a level out of its bounds, or broken where whole ones are due.
         """
-        inside = self.low <= level <= self.high and np.isfinite(level)
-        if not inside or (self.whole and level != round(level)):
-            bounds = f"at least {self.low:g}" if self.high == INFINITE else ""
-            bounds = bounds or f"between {self.low:g} and {self.high:g}"
+        high = min(self.high, MOST_LEVEL)
+        if not self.low <= level <= high or (self.whole and level != round(level)):
+            bounds = f"at least {self.low:g}" if level <= high == MOST_LEVEL else ""
+            bounds = bounds or f"between {self.low:g} and {high:g}"
             kind = "a whole number" if self.whole else "a number"
             raise ParameterError(f"{self.family} level", level, f"{kind} {bounds} ({self.unit})")
         return self.make(float(level))

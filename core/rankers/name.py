@@ -400,6 +400,9 @@ _BY_LETTERS = {_letters(said): name for name in SPOKEN for said in (name, SPOKEN
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> RankerName:
     prefix, colon, rest = text.partition(":")
+    if colon and not rest and not prefix.startswith(BEGINNINGS):
+        meant = f"{prefix}:FILE" if prefix in FILES else f"{prefix}:FUNCTION"
+        raise UsageError(f"{quoted(text)} names nothing behind the colon: write {meant}")
     if text == INITIAL or text.startswith(_ALONE):
         whose = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
         return RankerName(Kind.INITIAL, INITIAL, parts=whose)

@@ -76,7 +76,7 @@ def short(row: dict[str, Any]) -> dict[str, str]:
         "field": row["field"],
         "value": text_of(row["value"]),
         "default": text_of(row["default"]),
-        "type": "" if row["choices"] else row["type"],
+        "type": "" if row["choices"] else row["type"].replace("null", "none"),
         "allowed": ", ".join(row["choices"]) or ends,
         "meaning": row["meaning"],
     }

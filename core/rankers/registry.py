@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
 from shuffleproof.core.rankers import named_presets
-from shuffleproof.core.rankers.name import PRESETS, Kind, RankerName
+from shuffleproof.core.rankers.name import FILES, PRESETS, Kind, RankerName
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.base import Ranker, RankerSpec
@@ -288,8 +288,18 @@ def entry(name: str) -> RankerEntry:
     if RankerName.of(name).feature is not None:
         return RANKERS[FEATURE]
     if name not in RANKERS or name == FEATURE:
-        raise UnknownNameError("ranker", name, RANKERS)
+        raise UnknownNameError("ranker", name, RANKERS, _from_outside(name))
     return RANKERS[name]
+
+
+def _from_outside(name: str) -> str:
+    """How a file or a module of the current folder is named, where a name looks like one."""
+    stem, _, ending = name.rpartition(".")
+    kind = {"txt": "lightgbm", "json": "xgboost", "ubj": "xgboost"}.get(ending if stem else "")
+    if kind or name in FILES:
+        return f"{kind}:{name}" if kind else f"{name}:FILE"
+    module = stem if stem and ending == "py" else name
+    return f"{module}:FUNCTION" if Path(f"{module}.py").is_file() else ""
 
 
 def refuse_unknown(name: RankerName, preset: str) -> None:
@@ -343,6 +353,8 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
     if found.fitted and preset not in found.presets:
         stored = named_presets.of(named.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
+    if changes and not found.fitted:
+        raise UsageError(f"{named} is not trained: it has no fields to set; leave out --set")
     made: "RankerSpec" = import_module(found.module).spec(named.base, preset, **changes)
     return made
 

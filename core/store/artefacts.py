@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from shuffleproof.core.store.records import Records
     from shuffleproof.core.store.remote import Remote
 
+CALLED = {
+    "data": "a data set", "collection": "a text collection", "study": "a study",
+    "ranker": "a ranker",
+}  # fmt: skip
+"""What a kind of artefact is called in a sentence, where it is not its own word."""
+
 
 @dataclass(frozen=True)
 class Store:
@@ -160,13 +166,10 @@ class Store:
 
     def _names_of(self, kind: str | None) -> str:
         """What could have been meant, as a sentence."""
-        known_names = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
-        hint = "`shuffleproof list stored` shows what is there."
-        return (
-            f"Names known: {', '.join(known_names)}; {hint}"
-            if known_names
-            else f"None has a name; {hint}"
-        )
+        known = sorted(name for name, key in self.names().items() if kind in {None, key.kind})
+        shown = "`shuffleproof list stored` shows what is there."
+        none = f"None in {self.root} has a name; {shown}"
+        return f"Names known: {', '.join(known)}; {shown}" if known else none
 
     def meant(self, text: str, kind: str | None = None) -> ArtefactKey:
         """The key meant by a name, a key as printed, or an unambiguous start of either.
@@ -174,20 +177,18 @@ class Store:
         Raises:
             ArtefactError: nothing or several artefacts fit.
         """
-        named_key = self.names().get(text)
-        fitting = [
+        named = self.names().get(text)
+        meant = [
             artefact.key
-            for artefact in self.artefacts(kind)
-            if (artefact.key == named_key if named_key else _starts_with(artefact.key, text))
+            for artefact in self.artefacts()
+            if (artefact.key == named if named else _begins(artefact.key, text))
         ]
-        kind_name = kind or "artefact"
+        fitting = [key for key in meant if kind in {None, key.kind}]
         if not fitting:
-            finding = (
-                f"it names a {named_key.kind}, no {kind_name}"
-                if named_key
-                else f"no such {kind_name} in the store"
-            )
-            raise ArtefactError(text, finding, self._names_of(kind))
+            what = CALLED.get(kind or "", kind or "artefact").removeprefix("a ")
+            other = CALLED.get(meant[0].kind, meant[0].kind) if meant else ""
+            found = f"it names {other}, no {what}" if meant else f"no such {what} in the store"
+            raise ArtefactError(text, found, self._names_of(kind))
         if len(fitting) > 1:
             finding = ", ".join(str(key) for key in fitting)
             raise ArtefactError(text, f"could be any of {finding}", "Give more digits.")

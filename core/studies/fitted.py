@@ -1,8 +1,9 @@
 """Tables as wide as the terminal: long texts are folded, what is left over stands below.
 
-A piped table is as wide as it is; only where stdout is a terminal does its width count.
+A piped table is as wide as it is, a line a row for `grep` and `awk`, unless COLUMNS says a width.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -18,17 +19,19 @@ Rows = Sequence[Sequence[str]]
 
 
 def width() -> int | None:
-    """Columns of the terminal that stdout is; None: it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """Columns of the terminal that stdout is, or that COLUMNS says; None: neither."""
+    told = sys.stdout.isatty() or os.environ.get("COLUMNS", "0") != "0"
+    return shutil.get_terminal_size().columns if told else None
 
 
 def is_numeric(cells: Sequence[str]) -> bool:
     """Whether the cells of a column, its head left out, are numbers.
 
-    >>> is_numeric(["0.1", "–"]), is_numeric(["dlcm"]), is_numeric([""])
-    (True, False, False)
+    >>> is_numeric(["0.1 ab", "–"]), is_numeric(["dlcm"]), is_numeric([""]), is_numeric(["cab"])
+    (True, False, False, False)
     """
-    return any(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
+    has_digits = any(letter.isdigit() for cell in cells for letter in cell)
+    return has_digits and all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
 def fitted(rows: Rows, right: Sequence[bool], limit: int | None) -> str:

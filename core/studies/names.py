@@ -3,11 +3,13 @@
 Nothing here loads what studies work with, so that a misspelt name is told at once.
 """
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.machinery import PathFinder
 from pathlib import Path
 
-from shuffleproof.core.errors import no_file
+from shuffleproof.core.errors import DataError, no_file
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
@@ -57,7 +59,7 @@ def check(names: Names, preset: str, store: Store) -> None:
         UsageError: what cannot be an initial ranking.
         ParameterError: a level or a field out of its bounds.
         ArtefactError: no stored ranker of that name.
-        DataError: no such file.
+        DataError: no such file or module.
     """
     for measure in names.measures:
         Measure.parse(measure)
@@ -97,8 +99,26 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
         from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
         user_rankers.found(str(name))
-    elif not (names.from_outside and name.kind is Kind.FUNCTION):
+    elif names.from_outside and name.kind is Kind.FUNCTION:
+        _check_module(name)
+    else:
         registry.spec(name, preset, **names.changes)
+
+
+def _check_module(name: RankerName) -> None:
+    """Refuse a function whose module is not found, before lists are made for it to score."""
+    module, _, function = str(name).partition(":")
+    found = PathFinder.find_spec(module.partition(".")[0], ["", *sys.path])
+    if found is not None and not Path(module).is_file():
+        return
+    stem = Path(module).name.removesuffix(".py")
+    if module in registry.RANKERS:
+        remedy = f"A preset is written {module}@{function}."
+    elif module.endswith(".py") or "/" in module:
+        remedy = f"Write {stem}:{function}, in the folder that holds {stem}.py."
+    else:
+        remedy = f"Run from the folder that holds {stem}.py."
+    raise DataError(str(name), f"there is no module {module}", remedy)
 
 
 def swap_named(name: str, preset: str) -> str:

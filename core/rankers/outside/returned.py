@@ -17,7 +17,14 @@ WORDS: tuple[tuple[Any, str, str], ...] = (
 )
 """Types that hold no scores, what they are called, and what to do."""
 
-KINDS = {"U": "texts", "S": "texts", "O": "Python objects", "b": "truth values", "M": "dates"}
+KINDS = {
+    "U": "texts",
+    "S": "texts",
+    "O": "Python objects",
+    "b": "truth values",
+    "M": "dates",
+    "c": "complex numbers",
+}
 """Kinds of arrays that are no numbers, in words."""
 
 
@@ -68,7 +75,10 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     if hasattr(answer, "detach"):  # a tensor
         answer = answer.detach().cpu()
         answer = answer.float() if str(answer.dtype) == "torch.bfloat16" else answer
-    scores = np.asarray(answer)
+    try:
+        scores = np.asarray(answer)
+    except ValueError as error:  # NumPy's: an inhomogeneous shape
+        raise UnusableError("rows of unlike lengths", "Return one number a document.") from error
     if scores.shape == (*expected, 1):  # a column, as networks answer
         scores = scores[..., 0]
     is_real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)

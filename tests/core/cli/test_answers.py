@@ -43,9 +43,9 @@ def test_no_rows_are_said_to_be_none():
     assert table([]) == table(iter(())) == "nothing"
     assert table({}) == ""
     assert table([{"name": "a", "n": 1}, {"name": "bb", "n": None}]).splitlines() == [
-        "name n",
-        " a   1",
-        "bb   –",
+        "name  n",
+        "a     1",
+        "bb    –",
     ]
 
 

@@ -292,8 +292,10 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
     if facts["padding"].isna().all():
         yield "padded lists: it takes none, or is a function of one list, which has no padding"
     if most(facts, "fresh_processes"):
-        folders = "outside its own temporary and home folders" if facts["own_folders"].all() else ""
-        yield f"what it keeps on the disk {folders or 'or'} on another machine"
+        folders = (
+            " outside its own temporary and home folders" if facts["own_folders"].all() else ""
+        )
+        yield f"what it keeps on the disk{folders} or on another machine"
     elif not facts["ours"].all():
         yield "what it remembers from call to call: it cannot be had afresh"
 
