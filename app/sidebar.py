@@ -121,8 +121,9 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
                 st.page_link(pages[0], label=heading, width="stretch")
                 continue
             st.caption(heading)
-            for page in pages:
-                st.page_link(page, icon=":material/chevron_right:", width="stretch")
+            with st.container(key="links_inside", gap="xxsmall"):
+                for page in pages:
+                    st.page_link(page, width="stretch")
 
 
 def present() -> None:
@@ -146,7 +147,7 @@ def search(pages: Mapping[str, Shown]) -> None:
     places = _places(about, tuple(state.data_sets()), services.now())
     st.sidebar.selectbox(
         "Search", list(places), index=None, key="search", label_visibility="collapsed",
-        placeholder="Search pages, data, rankers, studies", on_change=_found,
+        placeholder="Search everything", on_change=_found,
     )  # fmt: skip
     if (wanted := st.session_state.pop(GO, None)) in places:
         path, query = places[wanted]

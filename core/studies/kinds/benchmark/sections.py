@@ -52,6 +52,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = USUAL if USUAL in measures else measures[-1]
     frame = means(result, [measure])
     ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"].dropna()
+    ranked = ranked[view.compared(ranked.index)]
     if ranked.empty:
         return Headline("No ranker has been measured yet.", UNTOLD)
     best = str(ranked.idxmax())
@@ -61,7 +62,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         chance = "" if row["p"] <= ALPHA else " (may be chance)"
         beside = RankerName.of(row["ranker"]).display
         text += f", {number(-row['difference'])} above {beside}{chance}"
-    others = others[others["group"] != GROUPS[0]]
+    others = others[(others["group"] != GROUPS[0]) & others["ranker"].isin(ranked.index)]
     alike = int((~(others["p"] <= ALPHA)).sum())
     if not len(others):
         return Headline(f"{text}.")
