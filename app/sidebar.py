@@ -6,7 +6,7 @@ is drawn again and a toast says so.
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -191,7 +191,9 @@ def _places(
 def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.state == "failed" else ""
-    return f"**{told(jobs.name(job))}**  \n{told(jobs.outcome(job))}{refusal(reason)}"
+    name, result = told(jobs.name(job)), opened.place_of_job(job)
+    title = name if result is None else f"[{name}]({result[0]}?{urlencode(result[1])})"
+    return f"**{title}**  \n{told(jobs.outcome(job))}{refusal(reason)}"
 
 
 def _watch() -> None:
