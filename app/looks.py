@@ -40,7 +40,13 @@ LOOKS = """<style>
 /* What is still to come has its place: the sidebar, the list that moves. */
 @media (min-width: 768px) {
   .stAppViewContainer:not(:has([data-testid=stSidebar])) > div { margin-left: 300px; }
+  /* All pages of an area, and the jobs below them, in view. */
+  .stApp [data-testid=stSidebarHeader] { height: 1.75rem; margin-bottom: 0; }
 }
+.stApp .st-key-links_inside { padding-left: 1rem; }
+/* What the search found is longer than its box. */
+body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDropdown] {
+  width: min(40rem, 92vw) !important; }
 .stApp .st-key-data { min-height: 68px; }
 .stApp [class*=st-key-links] [data-testid=stSkeleton] { height: 20px; }
 .stApp .st-key-cards_place { min-height: 500px; }

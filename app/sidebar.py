@@ -6,7 +6,7 @@ is drawn again and a toast says so.
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -121,8 +121,9 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
                 st.page_link(pages[0], label=heading, width="stretch")
                 continue
             st.caption(heading)
-            for page in pages:
-                st.page_link(page, icon=":material/chevron_right:", width="stretch")
+            with st.container(key="links_inside", gap="xxsmall"):
+                for page in pages:
+                    st.page_link(page, width="stretch")
 
 
 def present() -> None:
@@ -146,7 +147,7 @@ def search(pages: Mapping[str, Shown]) -> None:
     places = _places(about, tuple(state.data_sets()), services.now())
     st.sidebar.selectbox(
         "Search", list(places), index=None, key="search", label_visibility="collapsed",
-        placeholder="Search pages, data, rankers, studies", on_change=_found,
+        placeholder="Search everything", on_change=_found,
     )  # fmt: skip
     if (wanted := st.session_state.pop(GO, None)) in places:
         path, query = places[wanted]
@@ -190,7 +191,9 @@ def _places(
 def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.state == "failed" else ""
-    return f"**{told(jobs.name(job))}**  \n{told(jobs.outcome(job))}{refusal(reason)}"
+    name, result = told(jobs.name(job)), opened.place_of_job(job)
+    title = name if result is None else f"[{name}]({result[0]}?{urlencode(result[1])})"
+    return f"**{title}**  \n{told(jobs.outcome(job))}{refusal(reason)}"
 
 
 def _watch() -> None:

@@ -242,7 +242,7 @@ def _combinations(artefacts: Iterable[Artefact], keys: set[str]) -> Iterator[dic
 def _row(artefact: Artefact, name: str, recipe: str) -> dict[str, Any]:
     facts = artefact.facts
     return {
-        "ranker": name,
+        "ranker": f"{name}:{facts['file']}" if facts.get("file") else name,  # as files are called
         "recipe": recipe,
         "lists": "",
         "valid": facts.get("valid", {}).get("NDCG@10"),

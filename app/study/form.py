@@ -344,11 +344,11 @@ def page(
     if stored:
         study(stored)
     opened_first = False
-    if not stored and not at_work:
-        place = sample_result.beside(form.panel.kind)
-        with place:
-            parts.not_yet(missing.format(data=data), remedy)
-            opened_first = not at_once(form, data)
+    if not stored:
+        with sample_result.beside(form.panel.kind):
+            if not at_work:
+                parts.not_yet(missing.format(data=data), remedy)
+                opened_first = not at_once(form, data)
     with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
         body(form, data, choice.shown(stored))
     return bool(stored)

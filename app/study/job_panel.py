@@ -127,10 +127,11 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
     waiting = job.state == "waiting"
     words = f"Waiting for a free worker, {queued(job)}" if waiting else f"Running: {reached.words}"
     st.progress(reached.share, text=told(words))
-    if waiting and before(job):
-        key = f"sooner {job.id[:16]}"
-        st.button("Run next", key=key, on_click=act, args=("sooner", job.id))
-    st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
+    with st.container(horizontal=True):
+        if waiting and before(job):
+            key = f"sooner {job.id[:16]}"
+            st.button("Run next", key=key, on_click=act, args=("sooner", job.id))
+        st.button("Cancel", key=f"cancel {job.id[:16]}", on_click=act, args=("cancel", job.id))
     if job.state != "running":
         return
     for study in running_studies(services.store(), panel.kind):

@@ -24,6 +24,9 @@ SMALL, LARGE = 0.02, 0.10
 """Shares of a ranker's mean: a loss surely below the first is none, one from the second on is
 large. Chosen by us; no paper has them."""
 
+LEAST_PRINTED = 0.001
+"""Of a loss that is told as a number."""
+
 TIERS: Mapping[str, str] = {
     SURVIVES: "surely less than 2 % of its mean is lost",
     BENDS: "it loses, more than chance, less than 10 % of its mean",
@@ -168,7 +171,7 @@ def _named(loss: Loss) -> str:
 
 
 def _share(share: float) -> str:
-    return percent(share, 1)
+    return percent(share, 1) if share >= LEAST_PRINTED else f"under {percent(LEAST_PRINTED, 1)}"
 
 
 def _loses(share: float) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import streamlit as st
 
-from shuffleproof.app import proposals
+from shuffleproof.app import proposals, training
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import page as view
 from shuffleproof.core import jobs
@@ -15,6 +15,7 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.jobs import FILE, QRELS, RUNS
 from shuffleproof.core.progress import finished
+from shuffleproof.core.rankers.name import named
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies import names
 from tests import app_pages
@@ -154,6 +155,8 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     test = opened(have=view.SCORED, **{view.MINE: done.id})
     assert f"Its name in every study: {name}" in words(test)
     assert proposals.imported(tables.DATA) == [name]
+    (run,) = training.trained(training.fitting(tables.DATA))["ranker"]
+    assert named(run) == "mine.txt", "runs are told apart by their files"
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
     names.check(names.Names(rankers=(name,)), "small", store)
     test.button(key="examine ranker").click().run()

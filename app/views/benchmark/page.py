@@ -95,7 +95,8 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         measure, columns = _measures(artefact)
     chosen = Chosen(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
-    top.says(measures=(str(measure),), test=test, baselines=beside)
+    own = tuple(selection.own(labels))
+    top.says(measures=(str(measure),), test=test, baselines=beside, rankers=own)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks, captions
+from shuffleproof.app import address, benchmarks, captions, selection
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
 from shuffleproof.app.opened import computed
@@ -73,8 +73,9 @@ class Chosen:
 
     @property
     def drawn(self) -> pd.DataFrame:
-        """The rows that the picture shows."""
-        return self.compared[~self.compared["ranker"].isin(UNDRAWN)]
+        """The rows that the picture shows: those of rankers chosen for all pages, if any are."""
+        shown = self.compared["ranker"].isin(selection.among(self.labels))
+        return self.compared[shown & ~self.compared["ranker"].isin(UNDRAWN)]
 
 
 def shown_as(chosen: Chosen) -> View:

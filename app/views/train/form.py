@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, forms, jobs, proposals, state, training
 from shuffleproof.app.plain import told
@@ -50,12 +51,13 @@ def _form(data: Fitting) -> None:
         return
     lists, changes = _settings(lists, names, preset)
     plans = [training.planned(data, lists, name, preset, changes[name]) for name in names]
-    together = _costs(data, lists, plans)
+    total, button = st.container(), st.container()
+    together = _costs(data, lists, plans, total)
     wanted = [plan for plan in plans if not plan.there]
     label = f"Train {counted(len(wanted), 'ranker')}" if wanted else "Train"
     if wanted and together[0] > LONG:
         label += f" (takes {_span(*together)})"
-    if st.button(label, type="primary", disabled=not wanted, key="train now"):
+    if button.button(label, type="primary", disabled=not wanted, key="train now"):
         _handed_in([training.parameters(data, lists, plan) for plan in wanted])
     _combined(data, lists)
 
@@ -218,8 +220,17 @@ def _fields(name: str, preset: str) -> dict[str, str]:
     return changes
 
 
-def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> tuple[float, float]:
-    """What the button will cost, before it is pressed: in words, and seconds from and to."""
+def _costs(
+    data: Fitting, lists: ListRecipe, plans: list[Planned], total: DeltaGenerator
+) -> tuple[float, float]:
+    """What the button will cost, before it is pressed: in words, and seconds from and to.
+
+    Args:
+        data: what is trained on.
+        lists: how its lists are made.
+        plans: what would be trained.
+        total: the place of the sum, above the button.
+    """
     lines = [f"- **{named(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
     wanted = [plan.cost for plan in plans if not plan.there]
     first = training.preparing(data, lists) if wanted else None
@@ -230,8 +241,8 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> tuple[floa
         )
     st.markdown("\n".join(lines))
     if not wanted:
-        st.success(
-            "All of this is trained already, and stands in the table above. Choose other rankers "
+        total.success(
+            "All of this is trained already, and stands in the table below. Choose other rankers "
             "or settings to train more.",
             icon=":material/check:",
         )
@@ -246,7 +257,7 @@ def _costs(data: Fitting, lists: ListRecipe, plans: list[Planned]) -> tuple[floa
     slots = "one after the other" if side == 1 else f"{side} at a time"
     low, high = training.together(wanted, first)
     whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
-    st.caption(f"{whole}{basis}")
+    total.caption(f"{whole}{basis}")
     return low, high
 
 

@@ -45,8 +45,6 @@ def page() -> None:
     with parts.errors_shown(again=True):
         data = training.fitting(state.data())
         table = training.trained(data)
-        if len(table):
-            _trained(data, table)
         picture, form = st.columns([4, 3], gap="medium")
         with form:
             train_form.form(data)
@@ -54,8 +52,7 @@ def page() -> None:
         mine = [job for job in trainings if job.parameters["data"] == data.data]
         with picture:
             _learning(data, mine, table)
-        if table.empty:
-            _trained(data, table)
+        _trained(data, table)
         _history(mine)
 
 
@@ -73,10 +70,8 @@ def _learning(data: Fitting, mine: list[Job], table: pd.DataFrame) -> None:
     if ids or (measured.empty and not latest):
         st.subheader("Learning")
         st.fragment(_watched, run_every=jobs.FAST if active else None)(ids)
-    else:
-        st.subheader("Trained rankers so far")
-        if not measured.empty:
-            _side_by_side(measured, data)
+    elif not measured.empty:
+        _side_by_side(measured, data)
     if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(asked):
         _door("Latest trainings", ", ".join(map(jobs.ranker, latest)), RUNS, _places(latest))
     for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
@@ -108,16 +103,13 @@ def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
     asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
     shown = frame[table["key"].isin(asked)]
     if len(shown):
-        st.plotly_chart(
-            compared(shown),
-            key="compared",
-            config=parts.PLAIN,
-            alt=losses_alt_text(shown),
-        )
         best = shown.iloc[int(shown["value"].argmax())]
         of = f"Of these {len(shown)}, " if 1 < len(shown) < len(frame) else ""
         value = f"{best['value']:.3f}"
         parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
+        st.plotly_chart(
+            compared(shown), key="compared", config=parts.PLAIN, alt=losses_alt_text(shown)
+        )
         parts.convention(CONVENTION, "curves appear here while rankers are trained")
     if len(shown) < len(frame):
         _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
@@ -214,27 +206,27 @@ def _trained(data: Fitting, table: pd.DataFrame) -> None:
     columns = (
         Column("ranker", "Ranker", NAME),
         Column("valid", "Validation NDCG@10", VALUE, f"Mean over seeds. {CONVENTION}"),
+        *([Column("valid_sd", "± sd", VALUE, spread)] if several else []),
+        Column("seeds", "Seeds", COUNT),
         Column("recipe", "Recipe", help="The nearest preset, and what differs from it."),
         *([Column("lists", "Lists", NAME, "How its lists were made.")] if varying else []),
-        *([Column("valid_sd", "± sd", VALUE, spread)] if several else []),
         *([Column("test", "Test NDCG@10", VALUE, "From stored benchmarks.")] if tested else []),
         *([Column("test_sd", "± sd of test", VALUE, spread)] if tested and several else []),
-        Column("seeds", "Seeds", COUNT),
         Column("size", "Size", COUNT, "Numbers of a network; else its trees or rounds."),
         Column("unit", "Counts"),
         Column("seconds", "Seconds", ",.1f", "To train it, mean over seeds."),
         Column("age", "Made"),
-        Column("key", "Key", help="Of the newest seed."),
     )
     title = "Trained rankers: validation and test NDCG@10, seeds, size, cost and recipe"
     shown = Table(frame[keys(columns)], columns, title)
     data_frame(shown, "trained", on_select="rerun", selection_mode="multi-row")
     ticked = frame.iloc[st.session_state["trained"]["selection"]["rows"]]
-    st.button(
-        "Compare", key="compare", icon=":material/compare_arrows:", on_click=address.pin,
-        args=(PAIR, *ticked["keys"]), disabled=len(ticked) != TWO,
-        help="Tick two rows: both are scored on the same test lists.",
-    )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Compare", key="compare", icon=":material/compare_arrows:", on_click=address.pin,
+            args=(PAIR, *ticked["keys"]), disabled=len(ticked) != TWO,
+        )  # fmt: skip
+        st.caption("Tick two rows: both are scored on the same test lists.")
     _compared(data, frame)
 
 

@@ -52,6 +52,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = USUAL if USUAL in measures else measures[-1]
     frame = means(result, [measure])
     ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"].dropna()
+    ranked = ranked[view.compared(ranked.index)]
     if ranked.empty:
         return Headline("No ranker has been measured yet.", UNTOLD)
     best = str(ranked.idxmax())
@@ -59,11 +60,11 @@ def headline(result: StudyResult, view: View) -> Headline:
     differences = differences_from(result, measure, best, view.test)
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
         chance = "" if row["p"] <= ALPHA else " (may be chance)"
-        baseline = RankerName.of(row["ranker"]).display
-        text += f", {number(-row['difference'])} above {baseline}{chance}"
-    differences = differences[differences["group"] != GROUPS[0]]
-    alike = int((~(differences["p"] <= ALPHA)).sum())
-    if not len(differences):
+        beside = RankerName.of(row["ranker"]).display
+        text += f", {number(-row['difference'])} above {beside}{chance}"
+    others = others[(others["group"] != GROUPS[0]) & others["ranker"].isin(ranked.index)]
+    alike = int((~(others["p"] <= ALPHA)).sum())
+    if not len(others):
         return Headline(f"{text}.")
     if not alike:
         return Headline(f"{text}, above all others by more than chance.")

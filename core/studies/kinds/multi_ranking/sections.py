@@ -62,7 +62,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = view.measure(result)
     frame = table(result, measure)
-    yield Picture("conditions", (frame, measure))
+    readers = frame[~frame["ranker"].map(lambda label: RankerName.of(label).is_initial)]
+    yield Picture("conditions", (readers, measure))
     yield from map(Finding, claim_sentences(frame, claim(result, measure)))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield Table(frame, COLUMNS, f"{measure} of every ranker under every condition")
