@@ -110,10 +110,11 @@ def _placed(rank: int | None, retriever: str) -> str:
 
 def _document(collection: Collection, document: int, facts: Sequence[str]) -> str:
     """A document in Markdown: its title, how its text begins, its id and what else is known."""
-    said, name = " ".join(collection.texts[document].split()), collection.doc_ids[document]
-    cut = said[:SNIPPET] + (" …" if len(said) > SNIPPET else "")
+    title, name = collection.titles[document], collection.doc_ids[document]
+    said = " ".join(collection.texts[document].split()).removeprefix(title).strip()
+    cut = said if len(said) <= SNIPPET else f"{said[:SNIPPET].rpartition(' ')[0]} …"
     lines = (
-        f"**{escaped(collection.titles[document] or name)}**",
+        f"**{escaped(title or name)}**",
         *([escaped(cut)] if cut else []),
         f":small[:gray[{escaped(' · '.join([f'document {name}', *facts]))}]]",
     )
