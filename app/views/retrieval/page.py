@@ -27,7 +27,7 @@ from shuffleproof.core.studies.sections import Finding, Picture, View
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, percent
 
-BEST, SNIPPET = 10, 200
+BEST = 10
 SIDES = {"left": "bm25", "right": "lsi"}
 """In addresses: the two retrievers side by side, and who they are where it says nothing."""
 
@@ -110,12 +110,10 @@ def _placed(rank: int | None, retriever: str) -> str:
 
 def _document(collection: Collection, document: int, facts: Sequence[str]) -> str:
     """A document in Markdown: its title, how its text begins, its id and what else is known."""
-    title, name = collection.titles[document], collection.doc_ids[document]
-    said = " ".join(collection.texts[document].split()).removeprefix(title).strip()
-    cut = said if len(said) <= SNIPPET else f"{said[:SNIPPET].rpartition(' ')[0]} …"
+    name, text = collection.doc_ids[document], collection.snippet(document)
     lines = (
-        f"**{escaped(title or name)}**",
-        *([escaped(cut)] if cut else []),
+        f"**{escaped(collection.titles[document] or name)}**",
+        *([escaped(text)] if text else []),
         f":small[:gray[{escaped(' · '.join([f'document {name}', *facts]))}]]",
     )
     return "  \n   ".join(lines)
