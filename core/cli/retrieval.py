@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
     from shuffleproof.core.studies.rehearsal import Dry
 
-SNIPPET = 160
-
 
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-collection`: documents, queries and judgments into the store, and what they hide."""
@@ -84,10 +82,10 @@ def search(arguments: argparse.Namespace) -> Answer:
         for rank, (place, score) in enumerate(
             zip(documents.tolist(), scores.tolist(), strict=True), start=1
         ):
-            said = " ".join(collection.texts[place].split())
             rows.append(
                 {"retriever": entry.name, "rank": rank, "document": collection.doc_ids[place],
-                 "score": score, "title": collection.titles[place], "text": said[:SNIPPET]}
+                 "score": score, "title": collection.titles[place],
+                 "text": collection.snippet(place)}
             )  # fmt: skip
     lines = [row | {"title": str(row["title"] or row["text"])[:60]} for row in rows]
     shown = [{name: line[name] for name in line if name != "text"} for line in lines]

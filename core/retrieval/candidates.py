@@ -7,16 +7,20 @@ nothing of relevance.
 
 from collections.abc import Generator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from shuffleproof.core.data import catalogue, source, stored
+from shuffleproof.core.data import catalogue, display_texts, source, stored
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.layout import FRACTIONS
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.registry import Indexed, named
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -103,9 +107,38 @@ def making(  # noqa: PLR0913 (each is a fact of the data set)
                 "fingerprint": fold.fingerprint,
             }  # fmt: skip
             artefact = store.add(key, recipe, lambda at: stored.save_fold(fold, at), facts)
+    if display_texts.find(str(artefact.facts["fingerprint"]), store) is None:
+        display_texts.attach(artefact, store, _called(collection, artefact))
     if name is not None:
         store.set_name(name, artefact.key)
     return artefact
+
+
+def _called(collection: Collection, data: Artefact) -> list[SideFile]:
+    """What pages call the documents and the queries of a data set."""
+    fold = stored.open_fold(data.path)
+    parts = (fold.train, fold.valid, fold.test)
+    there = {one for part in parts for one in part.doc_ids or ()}
+    places = [place for place, one in enumerate(collection.doc_ids) if one in there]
+    asked = {one for part in parts for one in part.query_ids}
+    documents = [
+        (collection.doc_ids[place], collection.titles[place], "", collection.snippet(place), place)
+        for place in places
+    ]
+    queries = [
+        (one, said, "", place)
+        for place, (one, said) in enumerate(
+            zip(collection.query_ids, collection.queries, strict=True)
+        )
+        if one in asked
+    ]
+    return [
+        SideFile(
+            Path(collection.name), shape, pd.DataFrame(rows, columns=[*shape.columns, "line"]),
+            collection.digest,
+        )
+        for shape, rows in ((display_texts.DOCUMENTS, documents), (display_texts.QUERIES, queries))
+    ]  # fmt: skip
 
 
 def _data_set(

@@ -20,6 +20,9 @@ from shuffleproof.core.retrieval.recipe import Analysis
 
 FORMAT = "shuffleproof-collection-1"
 FILE = "collection.safetensors"
+SNIPPET = 200
+"""Letters of a text that are shown at most."""
+
 MISSING = -1
 """In place of a document that is judged and not there."""
 
@@ -68,6 +71,11 @@ class Collection:
         if not title or " ".join(text[: 2 * len(title)].split()).startswith(title):
             return text
         return f"{title}\n{text}"
+
+    def snippet(self, place: int) -> str:
+        """How a document's text begins, without its title."""
+        said = " ".join(self.texts[place].split()).removeprefix(self.titles[place]).strip()
+        return said if len(said) <= SNIPPET else f"{said[:SNIPPET].rpartition(' ')[0]} …"
 
     def documents(self) -> Iterator[str]:
         """What is indexed of every document, in order."""

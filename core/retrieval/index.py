@@ -21,10 +21,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.postings import Postings
 from shuffleproof.core.retrieval.registry import Ranked
 from shuffleproof.core.retrieval.sparse import SparseVectors, joined
-from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import key_of
 
-KIND = "sparse-index"
 FORMAT = "shuffleproof-sparse-index-1"
 FILE = "index.safetensors"
 
@@ -161,19 +158,6 @@ class SparseIndex:
         )
         values = arrays["starts"], arrays["documents"], arrays["values"]
         return cls(vectors, Postings(*values, len(vectors)))
-
-
-def kept(vectors: SparseVectors, store: Store) -> SparseIndex:
-    """The index of documents, from the store or made and kept there."""
-    recipe = {"documents": len(vectors), "dimensions": vectors.width}
-    key = key_of(KIND, recipe, [vectors.digest])
-    with store.lock(key):
-        artefact = store.find(key)
-        if artefact is None:
-            made = SparseIndex.of(vectors)
-            facts = {"postings": len(vectors.weights)}
-            artefact = store.add(key, recipe, lambda at: made.save(at / FILE), facts)
-    return SparseIndex.open(artefact.path / FILE)
 
 
 @no_type_check

@@ -331,12 +331,13 @@ class Latent:
 
     def vectors(self, query_texts: Sequence[str]) -> SparseVectors:
         """The vectors of queries, pruned as the recipe says."""
-        texts = self.tokens.encode(query_texts)
-        recipe = self.recipe
-        table = finished(encoded(
-            self.network, self._windows, texts, recipe.model.query_length, recipe.training.seed
-        ))  # fmt: skip
-        return SparseVectors.of(pruned(table, recipe.training.keep_query))
+        table = self._encoded(self.tokens.encode(query_texts), self.recipe.model.query_length)
+        return SparseVectors.of(pruned(table, self.recipe.training.keep_query))
+
+    def _encoded(self, texts: Encoded, length: int) -> csr_array:
+        """The vectors of texts, nothing pruned."""
+        seed = self.recipe.training.seed
+        return finished(encoded(self.network, self._windows, texts, length, seed))
 
     @property
     def frequencies(self) -> Int64[np.ndarray, " dimensions"]:
@@ -393,9 +394,7 @@ class Latent:
             self._common.astype(np.int32), np.arange(len(self._common) + 1),
             np.zeros(len(self._common), np.int32),
         )  # fmt: skip
-        recipe = self.recipe
-        length, seed = recipe.model.document_length, recipe.training.seed
-        return csc_array(finished(encoded(self.network, self._windows, alone, length, seed)))
+        return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
     def grown(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
         """The same network over all documents: those that came later are encoded and added.
@@ -406,9 +405,7 @@ class Latent:
         """
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
-        table = finished(encoded(
-            self.network, self._windows, texts, recipe.model.document_length, recipe.training.seed
-        ))  # fmt: skip
+        table = self._encoded(texts, recipe.model.document_length)
         new = SparseVectors.of(pruned(table, recipe.training.keep_document))
         early = np.setdiff1d(np.arange(len(collection)), late)
         order = np.argsort(np.concatenate([early, late]), kind="stable")

@@ -27,7 +27,7 @@ from shuffleproof.core.studies.sections import Finding, Picture, View
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, percent
 
-BEST, SNIPPET = 10, 200
+BEST = 10
 SIDES = {"left": "bm25", "right": "lsi"}
 """In addresses: the two retrievers side by side, and who they are where it says nothing."""
 
@@ -110,11 +110,10 @@ def _placed(rank: int | None, retriever: str) -> str:
 
 def _document(collection: Collection, document: int, facts: Sequence[str]) -> str:
     """A document in Markdown: its title, how its text begins, its id and what else is known."""
-    said, name = " ".join(collection.texts[document].split()), collection.doc_ids[document]
-    cut = said[:SNIPPET] + (" …" if len(said) > SNIPPET else "")
+    name, text = collection.doc_ids[document], collection.snippet(document)
     lines = (
         f"**{escaped(collection.titles[document] or name)}**",
-        *([escaped(cut)] if cut else []),
+        *([escaped(text)] if text else []),
         f":small[:gray[{escaped(' · '.join([f'document {name}', *facts]))}]]",
     )
     return "  \n   ".join(lines)

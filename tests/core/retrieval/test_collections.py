@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue
+from shuffleproof.core.data import catalogue, display_texts
+from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, LetorError
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval import candidates, planted, text
@@ -387,6 +388,32 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
     assert [one["name"] for one in listed["rows"]] == ["mine"]
     assert main(["search", "mine", "a", "--by", "bm52", *store]) == 2
     assert "did you mean bm25" in capsys.readouterr().err
+
+
+def test_pages_call_documents_and_queries_of_candidates_by_their_texts(tmp_path):
+    collection, store = planted.planted(), Store(tmp_path)
+    for _ in range(2):  # made, then found
+        made = finished(candidates.making(Indexed(collection, store), 3, None, ("bm25",)))
+        fingerprint = made.facts["fingerprint"]
+        called = display_texts.find(fingerprint, store)
+        display_texts.forget(fingerprint, store)
+    queries = dict(zip(collection.query_ids, collection.queries, strict=True))
+    assert called.queries["text"].to_dict() == queries
+    places = [list(collection.doc_ids).index(one) for one in called.documents.index]
+    assert called.documents["title"].tolist() == [collection.titles[at] for at in places]
+    assert called.documents["snippet"].tolist() == [collection.snippet(at) for at in places]
+    fold = catalogue.resolve(str(made.key), store)
+    shown = {one for part in (fold.train, fold.valid, fold.test) for one in part.doc_ids}
+    assert set(called.documents.index) == shown
+
+
+def test_a_snippet_is_the_beginning_of_a_text_without_its_title():
+    texts = TextColumn.of(["Heat in  slabs. It flows.", "word " * 60, ""])
+    titles = TextColumn.of(["Heat in slabs.", "", "only a title"])
+    made = replace(planted.planted(), texts=texts, titles=titles)
+    assert [made.snippet(place) for place in range(3)] == [
+        "It flows.", " ".join(["word"] * 40) + " …", "",
+    ]  # fmt: skip
 
 
 def test_a_learnt_retriever_gives_a_feature_and_its_network_is_in_the_key(tmp_path, monkeypatch):

@@ -6,13 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-from shuffleproof.core.errors import ArtefactError, DataError
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval import index as module
 from shuffleproof.core.retrieval.gates import Gates
-from shuffleproof.core.retrieval.index import SparseIndex, kept
+from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.sparse import SparseVectors, joined
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.store.artefacts import Store
 
 
 def dense(seed, texts, width=50, share=0.15):
@@ -106,20 +105,16 @@ def test_why_a_document_has_its_score(index, queries):
             assert [one.added for one in reasons] == sorted(one.added for one in reasons)[::-1]
 
 
-def test_it_is_kept_by_its_content_and_opened_where_it_lies(index, queries, tmp_path):
-    store = Store(tmp_path)
-    first = kept(index.vectors, store)
-    place = next(store.artefacts(module.KIND)).path / module.FILE
-    made = place.stat().st_mtime_ns
-    again = kept(index.vectors, store)
-    assert place.stat().st_mtime_ns == made
-    assert isinstance(again.postings.values.base, object)
-    assert not again.postings.values.flags.writeable
+def test_it_is_opened_where_it_lies_whole_or_not_at_all(index, queries, tmp_path):
+    place = tmp_path / module.FILE
+    index.save(place)
+    again = SparseIndex.open(place)
+    assert not again.postings.values.flags.writeable, "pages of the file"
     asked = SparseVectors.of(queries)
-    assert first.search(asked, 9).scores.tobytes() == index.search(asked, 9).scores.tobytes()
+    assert again.search(asked, 9).scores.tobytes() == index.search(asked, 9).scores.tobytes()
     place.write_bytes(place.read_bytes()[:100])
-    with pytest.raises(ArtefactError, match=module.FILE):
-        kept(index.vectors, store)
+    with pytest.raises(DataError, match=module.FILE):
+        SparseIndex.open(place)
 
 
 @pytest.mark.parametrize(
