@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: setup setup-dev app test test-cluster check demo bench house format lock sample clean
+.PHONY: setup setup-dev app test test-cluster test-extras check demo bench house format lock sample clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -40,6 +40,10 @@ test: setup-dev
 # What `test` skips where these are not installed: a cluster of two nodes, S3 on this machine.
 test-cluster: $(VENV)/.ready-cluster
 	$(BIN)/python -m pytest tests/core/execution/test_execution.py tests/core/test_sharing.py -k "ray or cluster or node or object_store"
+
+# Each extra in a fresh environment of its own, from a wheel: half an hour, gigabytes.
+test-extras: setup-dev
+	$(BIN)/python -m tests.extras
 
 check: setup-dev
 	$(BIN)/ruff format --check .

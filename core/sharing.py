@@ -32,6 +32,7 @@ from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.execution.work import Failure
 from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.store.board import FOLDER, Board, board_of
 from shuffleproof.core.store.object_claims import ObjectClaims
@@ -234,7 +235,8 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
             for name in board.names():
                 if only in {None, name} and name not in refused:
                     try:
-                        finished += _worked(store, name, held)
+                        with manifest.explained(name, store.root):
+                            finished += _worked(store, name, held)
                     except ShuffleproofError as error:
                         failure = str(error)
                         refused.add(name)

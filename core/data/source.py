@@ -24,6 +24,7 @@ from shuffleproof.core.data.layout import (
     group_file,
 )
 from shuffleproof.core.data.letor.read import LetorTable, Limits, Missing, ParsedLetor, Split
+from shuffleproof.core.data.letor.table_text import features_in
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.seeds import generator
@@ -216,6 +217,7 @@ def _reading(
     The first part is split by query where `split` says how, without a second matrix. Yields the
     bytes read so far, of those of all files as they are stored.
     """
+    _check_columns([file for files in groups_of_files for file in files])
     tables = []
     sizes = {file: _size(file) for files in groups_of_files for file in files}
     behind, total = 0, sum(_size(file) for files in groups_of_files for file in files)
@@ -234,6 +236,24 @@ def _reading(
     first, *others = tables
     read = [first.parsed(fillers)] if split is None else first.parsed_parts(fillers, split)
     return [*read, *(table.parsed(fillers) for table in others)]
+
+
+def _check_columns(files: Sequence[Path]) -> None:
+    """Refuse tables whose features are not the same: they are numbered by their place.
+
+    Raises:
+        DataError: they differ.
+    """
+    first: tuple[Path, tuple[str, ...]] | None = None
+    for file in files:
+        names = features_in(file, str(file))
+        if names is None:
+            continue
+        first = first or (file, names)
+        if names != first[1]:
+            own, other = (", ".join(some[:8]) for some in (names, first[1]))
+            found = f"its features are {own}, those of {first[0].name} {other}"
+            raise DataError(str(file), found, "Give all parts the same columns in the same order.")
 
 
 def _size(path: Path) -> int:

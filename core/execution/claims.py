@@ -255,8 +255,12 @@ class Folder:
             descriptor = os.open(self.path / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         except FileExistsError:
             return False
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        try:
+            with os.fdopen(made, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:  # a full disk: a claim that says nothing would stand for a lease
+            (self.path / name).unlink(missing_ok=True)
+            raise
         return True
 
     def seen(self, name: str) -> tuple[Seen, str] | None:

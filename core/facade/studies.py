@@ -15,9 +15,10 @@ from shuffleproof.command import answer, arguments_for_flags, flags_told, parame
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.frames import PARTS, Frames, files_of
 from shuffleproof.core.data.layout import SAMPLE, Parts
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import UnknownNameError, UsageError
+from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.progress import finished, within
@@ -37,7 +38,6 @@ from shuffleproof.core.studies.stored_names import called
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
-from shuffleproof.frames import PARTS, Frames, files_of
 from shuffleproof.progress_bar import bars
 from shuffleproof.result import WIDEST, Result
 
@@ -318,6 +318,8 @@ def ask(question: Question, data: str = SAMPLE, **more: Any) -> Result:
 
 def _read_in(frames: Frames, columns: Mapping[str, str] | None, store: Store) -> str:
     """The key of the data set that frames make, which is read in where it is not stored yet."""
+    if not isinstance(frames, pd.DataFrame | Mapping):
+        raise ParameterError("data", type(frames).__name__, "a path, a name or a pandas frame")
     with files_of(frames, columns) as files:
         whole = files.get("whole")
         parts = whole or Parts("frames", *((files[part],) for part in PARTS))

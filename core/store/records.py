@@ -5,7 +5,6 @@ import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -114,13 +113,17 @@ class Records:
 
 
 def _write_whole(path: Path, content: bytes, incoming: Path) -> None:
-    """Write into `incoming` and rename; what killed writers left there goes after an hour."""
+    """Write into `incoming` and rename; what killed writers left there goes after an hour.
+
+    The hour is by the clock of the disk, which all who write there share: ours may be wrong.
+    """
     incoming.mkdir(exist_ok=True)
-    for leftover in incoming.iterdir():
-        with suppress(FileNotFoundError):  # renamed or removed by another process meanwhile
-            if time.time() - leftover.stat().st_mtime > ABANDONED_AFTER:
-                leftover.unlink()
     descriptor, name = tempfile.mkstemp(prefix=f"{path.stem}.", dir=incoming)
+    now = os.fstat(descriptor).st_mtime
+    for left in incoming.iterdir():
+        with suppress(FileNotFoundError):  # renamed or removed by another process meanwhile
+            if now - left.stat().st_mtime > ABANDONED_AFTER:
+                left.unlink()
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

@@ -1,7 +1,9 @@
 """Workers that share a question: each unit once, the same bytes as alone, whoever dies."""
 
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -250,6 +252,51 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     found = sharing.work({"store": str(tmp_path), "until_empty": True})
     assert "Remove it and ask again" in found["failure"]
     assert contents(store) == {}
+
+
+def test_a_worker_whose_disk_is_full_says_so_and_another_does_the_rest(
+    alone, question, data, tmp_path, monkeypatch
+):
+    store = Store(tmp_path)
+    name = sharing._hand_out(board_of(store), "benchmark", question, ())
+    item = {"store": str(tmp_path), "assignment": name}
+    assert sharing.work(item | {"take": 1})["units"] == 1
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fail(*_, **_more):
+        raise full
+
+    for where in ("fsync", "fdopen"):  # of an artefact, and of a claim, which is there but empty
+        with monkeypatch.context() as patched:
+            patched.setattr(os, where, fail)
+            told = sharing.work(item)["failure"]
+        assert "no space left to write under" in told
+        assert "Free some space" in told
+        assert [*(tmp_path / "claims").iterdir()] == []
+        assert [*(tmp_path / "incoming").iterdir()] == []
+        assert board_of(store).names() == [name]
+    assert sharing.work(item)["failure"] == ""
+    assert contents(store) == alone[1]
+    assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
+
+
+def test_a_unit_that_a_dead_worker_left_half_written_is_made_anew(alone, question, data, tmp_path):
+    store = Store(tmp_path)
+    item = {"store": str(tmp_path)}
+    item["assignment"] = sharing._hand_out(board_of(store), "benchmark", question, ())
+    assert sharing.work(item | {"take": 2})["units"] == 2
+    with store.incoming("ranker-0123") as half:  # as a kill leaves it: unlocked, without an end
+        shutil.copytree(half, tmp_path / "kept")
+    (tmp_path / "kept" / "model.txt").write_text("tree")
+    (tmp_path / "kept").rename(half)
+    half.with_name(f"{half.name}.lock").touch()
+    for left in (store.root / "records").glob("*/*.safetensors"):
+        torn = left.parent.parent / "incoming" / f"{left.stem}.torn"
+        torn.write_bytes(left.read_bytes()[:10])
+    assert sharing.work(item)["failure"] == ""
+    assert not half.exists()
+    assert contents(store) == alone[1]
+    assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
 
 
 def test_what_is_taken_back_is_not_worked_on(question, tmp_path, monkeypatch):

@@ -216,7 +216,7 @@ class LetorTable:
 
     def check_start(self, path: Path, name: str, *, with_query: bool) -> None:
         """As the function: the first block, of which nothing is kept."""
-        for block in blocks(path, name, self.limits):
+        for block in blocks(path, name, self.limits, documents=True):
             self._take(block, name, with_query=with_query)
             break
         if self._faults:
@@ -227,7 +227,7 @@ class LetorTable:
     def _blocks(self, source: Source, name: str) -> Iterator[Block]:
         """The blocks of a file, up to where it cannot be read on after malformed lines."""
         try:
-            yield from blocks(source, name, self.limits)
+            yield from blocks(source, name, self.limits, documents=True)
         except DataError:
             if not self._faults:
                 raise

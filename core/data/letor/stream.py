@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol, TypeAlias, cast, runtime_checkable
+from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
 
+from shuffleproof.core.data.letor.table_text import JSON, TableText, kind_of
 from shuffleproof.core.errors import DataError, LetorError
 
 SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
@@ -99,14 +100,22 @@ class _Decoded:
     size: int  # decoded bytes, 0 when unknown
 
 
-def blocks(source: Source, name: str, limits: Limits) -> Iterator[Block]:
+def blocks(
+    source: Source, name: str, limits: Limits, *, documents: bool = False
+) -> Iterator[Block]:
     """The whole file as blocks of lines; a missing last newline is added.
+
+    Args:
+        source: of text.
+        name: what errors call it.
+        limits: what it may ask for.
+        documents: whether rows of documents are wanted, so that a table of them is read as text.
 
     Raises:
         DataError: unreadable, damaged, or larger than the limits.
         LetorError: a line longer than the limits.
     """
-    with _decoded(source, name) as decoded:
+    with _decoded(source, name, documents=documents) as decoded:
         buffer = np.empty(limits.block_bytes + SLACK, dtype=np.uint8)
         held, total, line = 0, 0, 1
         while True:
@@ -215,7 +224,7 @@ def _last_newline(buffer: UInt8[np.ndarray, " bytes"], held: int, end: int) -> i
 
 
 @contextmanager
-def _decoded(source: Source, name: str) -> Iterator[_Decoded]:
+def _decoded(source: Source, name: str, *, documents: bool) -> Iterator[_Decoded]:
     """The decompressed stream of a file, told by its first bytes and not by its name."""
     with ExitStack() as stack:
         try:
@@ -226,11 +235,28 @@ def _decoded(source: Source, name: str) -> Iterator[_Decoded]:
             )
             head = raw.read(6)
             raw.seek(0)
-            yield _opened(raw, head, name, stack)
+            found = _opened(raw, head, name, stack)
+            yield _as_text(found, raw, head, name) if documents else found
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise _damaged(name, error) from error
+
+
+def _as_text(found: _Decoded, raw: BinaryFile, head: bytes, name: str) -> _Decoded:
+    """The text itself; that of a table is made of its rows."""
+    packed = found.stream is not raw
+    try:
+        kind = kind_of(cast("Any", found.stream).peek(6) if packed else head)
+    except BROKEN as error:
+        raise _damaged(name, error) from error
+    if kind is None:
+        return found
+    if packed and kind != JSON:
+        raise DataError(name, f"a packed table of {kind}", "Unpack it: it is compressed in itself.")
+    table, size = TableText(found.stream, kind, name), found.size
+    read = found.consumed if kind == JSON else lambda: int(size * min(table.share, 1.0))
+    return _Decoded(cast("BinaryFile", table), read, 0)
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decoded:

@@ -31,17 +31,26 @@ def write(dataset: RankingDataset, path: Path) -> None:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
             finite, or no documents.
     """
-    _check(dataset)
-    comments = [_comment(dataset, row) for row in range(dataset.documents)]
+    text = lines(dataset)
     partial = path.with_name(path.name + ".partial")
     packed = path.suffix == ".gz"
     try:
         with gzip.open(partial, "wb", 6) if packed else partial.open("wb") as file:
-            for line in _lines(dataset, comments):
+            for line in text:
                 file.write(line)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def lines(dataset: RankingDataset, place: str = "the data set") -> Iterator[bytes]:
+    """The lines of a data set, which errors call `place`, as LETOR text, each with its end.
+
+    Raises:
+        DataError: see `write`.
+    """
+    _check(dataset, place)
+    return _lines(dataset, [_comment(dataset, row) for row in range(dataset.documents)])
 
 
 def decimal(value: np.float32) -> str:
@@ -96,18 +105,18 @@ def _comment(dataset: RankingDataset, row: int) -> bytes:
     return b"#" + text
 
 
-def _check(dataset: RankingDataset) -> None:
+def _check(dataset: RankingDataset, place: str) -> None:
     if not dataset.documents:
-        raise DataError("the data set", "no documents", "There is nothing to write.")
+        raise DataError(place, "no documents", "There is nothing to write.")
     if not (np.isfinite(dataset.labels).all() and np.isfinite(dataset.features).all()):
         found = "a value that is not finite"
-        raise DataError("the data set", found, "LETOR text holds finite numbers.")
+        raise DataError(place, found, "LETOR text holds finite numbers.")
     for name in dataset.query_ids:
         size = len(name.encode(errors="replace"))
         half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text
         if half or not 0 < size <= 255 or "#" in name or min(name) <= " ":
             found = f"the query id {name!r}"
-            raise DataError("the data set", found, "A qid is 1 to 255 bytes without blanks or #.")
+            raise DataError(place, found, "A qid is 1 to 255 bytes without blanks or #.")
 
 
 @no_type_check

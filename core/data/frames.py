@@ -41,15 +41,18 @@ def files_of(frames: Frames, columns: Mapping[str, str] | None) -> Iterator[dict
         ParameterError: parts or columns of other names.
         DataError: what no data set is made of: no label, text among features, an empty cell.
     """
-    if not isinstance(frames, pd.DataFrame | Mapping):
-        raise ParameterError("data", type(frames).__name__, "a path, a name or a pandas frame")
     parts = {"whole": frames} if isinstance(frames, pd.DataFrame) else dict(frames)
     if set(parts) not in ({"whole"}, set(PARTS)):
         raise ParameterError("data", ", ".join(parts), "a frame, or frames as train, valid, test")
     unknown = sorted(set(columns or ()) - set(NAMES))
     if unknown:
         raise ParameterError("columns", unknown[0], "a name for query, label or document")
-    read = {part: _dataset(part, frame, columns or {}) for part, frame in parts.items()}
+    read = {
+        part: dataset_of(
+            "the frame" if part == "whole" else f"the frame {part}", frame, columns or {}
+        )
+        for part, frame in parts.items()
+    }
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
@@ -67,9 +70,18 @@ def features_of(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -
     return [name for name in frame.columns if name not in taken]
 
 
-def _dataset(part: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> RankingDataset:
-    """The data set of a frame: queries in the order of their first rows, rows in theirs."""
-    place = "the frame" if part == "whole" else f"the frame {part}"
+def dataset_of(place: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> RankingDataset:
+    """The data set of a frame: queries in the order of their first rows, rows in theirs.
+
+    Args:
+        place: what errors call it; rows are called by the frame's index.
+        frame: a row a document.
+        columns: what query, label and document ids are called, where it is none of NAMES.
+
+    Raises:
+        ParameterError: no such column.
+        DataError: what no data set is made of: no label, text among features, an empty cell.
+    """
     found = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
     for meaning in ("query", "label"):
         if found[meaning] is None:

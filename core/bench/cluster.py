@@ -1,0 +1,180 @@
+"""What workers cost: the trainings of one study by one worker and by two, and by many simulated.
+
+Each of the trainings waits for a second (`cluster_cells`), so that what is measured is the
+machinery and not the processor: workers that start, claims, artefacts, records, the result. The
+efficiency is the time that the waiting alone would take by so many workers, beside the time that
+the command took. Workers that this machine has not are simulated, from overheads measured in the
+run of one worker; a disk or network that many of them would wait for is not.
+"""
+
+import heapq
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from shuffleproof.core import sharing
+from shuffleproof.core.bench import cluster_cells
+from shuffleproof.core.bench.result import BenchRow
+from shuffleproof.core.bench.scaling import TINY, generated
+from shuffleproof.core.execution import claims
+from shuffleproof.core.progress import finished
+from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
+from shuffleproof.core.studies.question import Scope
+
+CELLS, QUICK_CELLS = 300, 20
+WORKERS = (1, 2)
+SIMULATED = (8, 64)
+FLOOR = 0.9
+NAME = "python:waiting"
+LISTS = {"initial": ["feature:1"]}
+TRIES = 200
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """Seconds that workers take beside the work itself.
+
+    Attributes:
+        start: until the first of them begins its first training.
+        unit: of a training: claim, artefact, record.
+        skip: to pass over a training that another is at, or that is there.
+        again: to look once more at all of them.
+        end: from the last training to the result.
+    """
+
+    start: float
+    unit: float
+    skip: float
+    again: float
+    end: float
+
+
+def cluster(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (as every job)
+    """A row for each number of workers, measured or simulated."""
+    cells = QUICK_CELLS if quick else CELLS
+    where = "ray" if find_spec("ray") else "processes"
+    found = [_measured(where, workers, cells) for workers in WORKERS]
+    overheads = found[0][1]
+    rows = [
+        _row(f"{cells} trainings of {cluster_cells.SECONDS:g} s, {workers} by {where}", workers,
+             cells, seconds, FLOOR)
+        for workers, (seconds, _) in zip(WORKERS, found, strict=True)
+    ]  # fmt: skip
+    simulated = [
+        _row(f"{cells} trainings of {length:g} s, {workers} workers, simulated", workers, cells,
+             simulation(workers, cells, length, overheads), None, length,
+             f"from overheads measured by one: start {overheads.start:.1f} s, a training "
+             f"{overheads.unit * 1e3:.0f} ms, passing over one {overheads.skip * 1e3:.2f} ms, "
+             f"looking again {overheads.again:.2f} s, end {overheads.end:.1f} s")
+        for workers in SIMULATED
+        for length in (cluster_cells.SECONDS, 60.0)
+    ]  # fmt: skip
+    return rows + simulated
+
+
+def _row(  # noqa: PLR0913, PLR0917 (a row's columns)
+    job: str, workers: int, cells: int, seconds: float, floor: float | None,
+    length: float = cluster_cells.SECONDS, note: str = "the machinery alone: trainings wait",
+) -> BenchRow:  # fmt: skip
+    ideal = cells * length / workers
+    efficiency = ideal / seconds
+    return BenchRow(job, seconds, ideal, "no overhead", efficiency, floor, note=note)
+
+
+def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
+    """Seconds of the whole command, and where they went."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, store = Path(folder) / "data", Store(Path(folder) / "store")
+        generated(data, TINY)
+        asked = {"rankers": [NAME], "seeds": cells, "measures": ["NDCG@10"]}
+        scope = {"data": str(data), "lists": LISTS, "preset": "small"}
+        begun, start = time.time(), time.perf_counter()
+        failed = finished(
+            sharing.shared(
+                store, "benchmark", {**asked, **scope}, where, workers=workers,
+                modules=[cluster_cells.__name__],
+            )
+        )  # fmt: skip
+        if failed:
+            raise RuntimeError("; ".join(failed))
+        question = Benchmark.from_plain(asked)
+        finished(question.answered(Scope(store, str(data), LISTS, "small")))
+        seconds = time.perf_counter() - start
+        ends = sorted(
+            one.path.stat().st_mtime - begun
+            for one in store.artefacts("ranker")
+            if one.recipe["ranker"].get("known_by")  # not the references
+        )
+        unit = (ends[-1] - ends[0]) / max(1, len(ends) - 1) - cluster_cells.SECONDS / workers
+        again = time.perf_counter()
+        finished(Scope(store, str(data), LISTS, "small").opened())
+        overheads = Overheads(
+            ends[0] - cluster_cells.SECONDS, unit, _skip(store),
+            time.perf_counter() - again, seconds - ends[-1],
+        )  # fmt: skip
+        _leave(where)
+    return seconds, overheads
+
+
+def _skip(store: Store) -> float:
+    """Seconds to see that another worker is at a training."""
+    place = claims.Folder(store.root / claims.FOLDER)
+    holder, other = claims.Claims(place), claims.Claims(place)
+    with holder.working("unit"):
+        start = time.perf_counter()
+        for _ in range(TRIES):
+            store.records.get("0" * 64)
+            other.is_free("unit")
+        seconds = (time.perf_counter() - start) / TRIES
+    holder.close()
+    return seconds
+
+
+def _leave(where: str) -> None:
+    if where == "ray":
+        import ray  # noqa: PLC0415 (optional)
+
+        ray.shutdown()
+
+
+def simulation(workers: int, cells: int, length: float, overheads: Overheads) -> float:
+    """Seconds of the whole command by so many workers that begin together.
+
+    Each goes over all trainings in order, makes what nobody is at and passes over the rest; then it
+    waits for the last that it passed over and looks again.
+
+    Args:
+        workers: how many.
+        cells: trainings, which do not need each other.
+        length: seconds of each.
+        overheads: of everything else.
+
+    >>> nothing = Overheads(0.0, 0.0, 0.0, 0.0, 0.0)
+    >>> simulation(4, 8, 1.0, nothing), simulation(3, 4, 1.0, nothing)
+    (2.0, 2.0)
+    """
+    done: dict[int, float] = {}
+    ready = [(overheads.start, worker, 0, 0.0) for worker in range(workers)]
+    last = overheads.start
+    while ready:
+        now, worker, cell, waits = heapq.heappop(ready)
+        if cell == cells:
+            if waits > now:
+                again = waits + sharing.POLL / 2 + overheads.again
+                heapq.heappush(ready, (again, worker, 0, 0.0))
+            continue
+        if cell in done:
+            waits = done[cell] if done[cell] > now else waits
+            now += overheads.skip
+        else:
+            now += length + overheads.unit
+            done[cell] = last = now
+        heapq.heappush(ready, (now, worker, cell + 1, waits))
+    return max(last, *done.values()) + overheads.end
+
+
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"cluster": cluster}

@@ -1,0 +1,198 @@
+"""Tables of documents as LETOR text, block by block: Parquet, Arrow (Feather) and JSON lines.
+
+A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
+one for the document's id; all others are features, 1 being the first, or one column `features`
+holds lists of them. The text is made while it is read, so that a table of any size takes no more
+memory than text would.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shuffleproof.core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PARQUET, ARROW, JSON = "parquet", "arrow", "json"
+HEADS = {b"PAR1": PARQUET, b"ARROW1": ARROW, b"{": JSON}
+"""By its first bytes what a file is; LETOR text begins with a number."""
+
+ROWS = 4096
+"""Of a table that are read at a time."""
+
+LINE = 1 << 20
+"""Bytes of a line of JSON at most."""
+
+LISTS = "features"
+
+
+def kind_of(head: bytes) -> str | None:
+    """What kind of table begins so; None: none.
+
+    >>> kind_of(b"PAR1.."), kind_of(b"2 qid:1")
+    ('parquet', None)
+    """
+    return next((kind for start, kind in HEADS.items() if head.startswith(start)), None)
+
+
+def features_in(path: Path, name: str) -> tuple[str, ...] | None:
+    """The names of a table's features, in their order; None where a file is no plain table.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    from shuffleproof.core.data.frames import features_of  # noqa: PLC0415 (pandas)
+
+    try:
+        with path.open("rb", buffering=0) as file:
+            kind = kind_of(file.read(6))
+            file.seek(0)
+            if kind is None:
+                return None
+            first = next(explained(OPENERS[kind](file), name), None)
+    except OSError:  # no file that can be read, which reading it tells
+        return None
+    return None if first is None else tuple(features_of(_spread(first[0], name)))
+
+
+class TableText(io.RawIOBase):
+    """The LETOR text of a table, to be read from its beginning to its end.
+
+    Attributes:
+        share: of its rows that were read, from 0 to 1, where their number is known.
+    """
+
+    def __init__(self, file: Any, kind: str, name: str) -> None:
+        """Open a table; `name` is what errors call it.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        super().__init__()
+        self.share = 0.0
+        self._name, self._held = name, b""
+        self._columns: list[str] | None = None
+        self._blocks = self._text(OPENERS[kind], file)
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a buffer; how many bytes it took, 0 at the end.
+
+        Raises:
+            DataError: it is damaged, or no table of documents.
+        """
+        while not self._held:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._held = block
+        took = min(len(buffer), len(self._held))
+        buffer[:took] = self._held[:took]
+        self._held = self._held[took:]
+        return took
+
+    def _text(
+        self, opened: Callable[[Any], Iterator[tuple["pd.DataFrame", float]]], file: Any
+    ) -> Iterator[bytes]:
+        from shuffleproof.core.data.frames import dataset_of  # noqa: PLC0415 (pandas)
+        from shuffleproof.core.data.letor.write import lines  # noqa: PLC0415 (only tables need it)
+
+        first = 1
+        frames = explained(opened(file), self._name)
+        for frame, self.share in frames:
+            frame.index = np.arange(first, first + len(frame))
+            first += len(frame)
+            if self._columns is None:
+                self._columns = list(map(str, frame.columns))
+            if sorted(map(str, frame.columns)) != sorted(self._columns):
+                odd = sorted(set(self._columns) ^ set(map(str, frame.columns)))
+                found = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
+                raise DataError(self._name, found, "Give every row the same columns.")
+            spread = _spread(frame[self._columns], self._name)
+            yield b"".join(lines(dataset_of(self._name, spread, {}), self._name))
+
+
+def explained(frames: Iterator[Any], name: str) -> Iterator[Any]:
+    """Frames; what their reader says of a damaged file as a sentence.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    try:
+        yield from frames
+    except (ValueError, OSError) as error:  # as pandas and Arrow have them
+        found = f"a damaged table ({str(error).splitlines()[0][:200]})"
+        raise DataError(name, found, "Write it anew, or check it elsewhere.") from error
+
+
+def _parquet(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 (only tables need it)
+
+    with pq.ParquetFile(file) as table:
+        total, done = max(1, table.metadata.num_rows), 0
+        for batch in table.iter_batches(ROWS):
+            done += batch.num_rows
+            yield batch.to_pandas(), done / total
+
+
+def _arrow(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
+    import pyarrow as pa  # noqa: PLC0415 (only tables need it)
+
+    with pa.ipc.open_file(file) as table:
+        for at in range(table.num_record_batches):
+            batch = table.get_batch(at)
+            for start in range(0, batch.num_rows, ROWS):
+                part = batch.slice(start, ROWS)
+                yield (
+                    part.to_pandas(),
+                    (at + (start + ROWS) / batch.num_rows) / (table.num_record_batches + 1),
+                )
+
+
+def _json(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
+    import pandas as pd  # noqa: PLC0415 (only tables need it)
+
+    lines = enumerate(iter(lambda: file.readline(LINE), b""), start=1)
+    while rows := [_row(number, line) for number, line in islice(lines, ROWS) if line.strip()]:
+        yield pd.DataFrame(rows), 0.0
+
+
+def _row(number: int, line: bytes) -> dict[str, Any]:
+    """The object of a line."""
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number} is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"line {number} is no object {{…}}")  # noqa: TRY004 (the file's fault)
+    return found
+
+
+OPENERS = {PARQUET: _parquet, ARROW: _arrow, JSON: _json}
+
+
+def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
+    """A column of lists as so many columns."""
+    if LISTS not in frame.columns or not len(frame):
+        return frame
+    import pandas as pd  # noqa: PLC0415 (only tables need it)
+
+    try:
+        cells = np.stack([np.asarray(one, dtype=np.float32) for one in frame[LISTS]])
+    except (ValueError, TypeError) as error:
+        found = f"lists of different lengths, or no numbers, in rows from {frame.index[0]} on"
+        raise DataError(name, found, "Give every document as many features.") from error
+    if cells.ndim != 2:
+        return frame
+    wide = pd.DataFrame(cells, index=frame.index, columns=range(1, cells.shape[1] + 1))
+    return pd.concat([frame.drop(columns=LISTS), wide.add_prefix(f"{LISTS} ")], axis=1)

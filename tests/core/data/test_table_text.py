@@ -1,0 +1,150 @@
+"""Tables as doors for data sets: the same set whatever the table, every fault by row and column."""
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import catalogue, source
+from shuffleproof.core.data.letor import table_text
+from shuffleproof.core.data.letor.read import check_start, read
+from shuffleproof.core.data.letor.write import write
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.store.artefacts import Store
+
+
+def frame(queries=7, documents=5, seed=0):
+    draws = np.random.default_rng(seed)
+    rows = queries * documents
+    return pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{one}" for one in range(queries)], documents),
+            "bm25": draws.random(rows).astype(np.float32),
+            "relevance": draws.integers(0, 3, rows),
+            "docid": [f"d{one}" for one in range(rows)],
+            "clicks": draws.integers(0, 9, rows),
+        }
+    )
+
+
+def _parquet(table, path):
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path, row_group_size=8)
+
+
+def _feather(table, path):
+    feather.write_feather(table, path, chunksize=8)
+
+
+def _json(table, path):
+    path.write_text(table.to_json(orient="records", lines=True, double_precision=15))
+
+
+def _json_gz(table, path):
+    path.write_bytes(gzip.compress(table.to_json(orient="records", lines=True).encode()))
+
+
+WRITERS = {"a.parquet": _parquet, "a.arrow": _feather, "a.jsonl": _json}
+
+
+@pytest.mark.parametrize("rows", [3, 8, 4096])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_table_is_read_as_its_letor_text_would_be(tmp_path, monkeypatch, name, rows):
+    """Blocks of rows end within queries; features are numbered by their columns."""
+    monkeypatch.setattr(table_text, "ROWS", rows)
+    WRITERS[name](frame(), tmp_path / name)
+    found = read(tmp_path / name).dataset
+    write(found, tmp_path / "again.txt")
+    assert read(tmp_path / "again.txt").dataset.fingerprint == found.fingerprint
+    assert found.query_ids == tuple(f"q{one}" for one in range(7))
+    assert found.feature_ids == (1, 2)
+    assert np.array_equal(found.features[:, 1], frame()["clicks"].to_numpy(np.float32))
+    assert np.allclose(found.features[:, 0], frame()["bm25"], rtol=0, atol=1e-7)
+    assert found.labels.tolist() == frame()["relevance"].tolist()
+    assert [found.doc_ids[at] for at in (0, 34)] == ["d0", "d34"]
+    held = io.BufferedReader(io.BytesIO((tmp_path / name).read_bytes()))
+    assert read(held, name=name).dataset.fingerprint == found.fingerprint
+    check_start(tmp_path / name, name, "error", with_query=True)
+
+
+def test_packed_json_lines_and_lists_of_features(tmp_path):
+    table = frame().rename(columns={"qid": "query", "relevance": "label"})
+    wide = table[["query", "label"]].assign(features=table[["bm25", "clicks"]].values.tolist())
+    _json_gz(wide, tmp_path / "a.jsonl.gz")
+    _parquet(wide, tmp_path / "a.parquet")
+    packed, plain = (read(tmp_path / one).dataset for one in ("a.jsonl.gz", "a.parquet"))
+    assert packed.feature_ids == plain.feature_ids == (1, 2)
+    assert np.allclose(packed.features, plain.features, atol=1e-6)
+    assert np.array_equal(plain.features[:, 1], table["clicks"].to_numpy(np.float32))
+
+
+def test_tables_are_ingested_and_split_as_text_is(tmp_path, capsys):
+    for at, part in enumerate(("train", "vali", "test")):
+        _parquet(frame(seed=at), tmp_path / f"{part}.parquet")
+    store = str(tmp_path / "store")
+    words = ["ingest", str(tmp_path / "train.parquet"), "--name", "mine", "--store", store]
+    assert main([*words, "--json"]) == 0
+    fold = catalogue.resolve("mine", Store(tmp_path / "store"))
+    assert sum(part.queries for part in (fold.train, fold.valid, fold.test)) == 7
+    capsys.readouterr()
+    named = {"train": "train", "valid": "vali", "test": "test"}
+    parts = [f"--{flag}={tmp_path / name}.parquet" for flag, name in named.items()]
+    assert main(["ingest", "--name", "three", "--store", store, *parts, "--json"]) == 0
+    assert catalogue.resolve("three", Store(tmp_path / "store")).test.documents == 35
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (frame().drop(columns="relevance"), "no column for the label"),
+        (frame().drop(columns="qid"), "no column for the query"),
+        (frame().assign(bm25="many"), "column bm25 holds"),
+        (frame().assign(bm25=frame()["bm25"].where(frame().index != 20)), "row 21 of column bm25"),
+        (frame().assign(qid="a b"), "qid is 1 to 255 bytes"),
+    ],
+)
+def test_what_is_no_table_of_documents_is_told_with_row_and_column(tmp_path, changed, said):
+    for name, writer in WRITERS.items():
+        writer(changed, tmp_path / name)
+        with pytest.raises(DataError, match=said) as told:
+            read(tmp_path / name, name=name)
+        assert str(told.value).startswith(name)
+
+
+def test_damaged_tables_are_told_by_name(tmp_path):
+    for name, writer in WRITERS.items():
+        writer(frame(40), tmp_path / name)
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(whole[: len(whole) // 2 - 9])
+        with pytest.raises(DataError, match=rf"^{name}.*damaged table"):
+            read(tmp_path / name, name=name)
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"PAR1" + whole))
+    with pytest.raises(DataError, match="Unpack it"):
+        read(tmp_path / "a.gz", name="a.gz")
+
+
+def test_parts_whose_columns_differ_are_no_data_set(tmp_path):
+    """Features are numbered by place: another order would be other features under their numbers."""
+    _parquet(frame(), tmp_path / "train.parquet")
+    _json(frame()[["qid", "clicks", "relevance", "bm25"]], tmp_path / "test.jsonl")
+    with pytest.raises(DataError, match=r"test\.jsonl.*clicks, bm25.*bm25, clicks.*same order"):
+        source.load(tmp_path)
+    _json(frame()[["bm25", "qid", "clicks", "relevance"]], tmp_path / "test.jsonl")
+    assert source.load(tmp_path)[0].fold.test.documents == 35
+    (tmp_path / "test.jsonl").unlink()
+    (tmp_path / "test.txt").write_text("1 qid:1 1:0.5 2:3\n0 qid:1 1:0.25\n")
+    assert source.load(tmp_path)[0].fold.test.documents == 2
+
+
+def test_rows_of_other_columns_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_text, "ROWS", 5)
+    rows = [{"query": 1, "label": 0, "a": 1.5, "b": 2}] * 5 + [{"query": 2, "label": 0, "a": 1.0}]
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    with pytest.raises(DataError, match="rows 6 to 6 differ in column b"):
+        read(tmp_path / "a.jsonl")

@@ -1,0 +1,106 @@
+"""Every extra in a clean environment: `make test-extras`, or `python -m tests.extras core slurm`.
+
+A wheel is built and installed, with one extra at a time and the pinned versions, into a fresh
+environment outside of this folder, where the commands below are run in an empty home. Says what
+failed, and how long each took.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BASH, GIT = shutil.which("bash"), shutil.which("git")
+TORCH = "torch==2.13.0"
+"""First and alone, as in the Makefile."""
+
+TREES = """
+import numpy, xgboost
+data = numpy.random.default_rng(0).random((60, 20))
+model = xgboost.train({}, xgboost.DMatrix(data, label=data[:, 0]), 3)
+model.save_model("model.json")
+"""
+TRAIN = "shuffleproof train ranksvm --data sample --initial feature:1 --preset small"
+SMOKE: dict[str, tuple[str, ...]] = {
+    "core": ("shuffleproof list rankers", "shuffleproof demo", "shuffleproof certify dlcm"),
+    "bench": ("python -c 'import ranx'",),
+    "cluster": (f"{TRAIN} --executor ray --workers 1",),
+    "kemeny": ("python -c 'import highspy'",),
+    "s3": ("python -c 'import s3fs'",),
+    "seismic": ("python -c 'import seismic'",),
+    "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
+    "testing": ("python -c 'from shuffleproof.testing import ranking_lists'",),
+    "tune": ("shuffleproof tune ranksvm --data sample --initial feature:1 --trials 4",),
+    "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),
+}
+"""By extra, what it is for; `core` is none of them."""
+
+ANSWERS = {"shuffleproof certify dlcm": 3}
+"""Exit statuses other than 0: a reader of orders is not invariant."""
+
+
+def tried(extra: str, wheel: Path, python: str) -> str:
+    """Why an extra does not work; empty where it does."""
+    with tempfile.TemporaryDirectory() as folder:
+        place, home = Path(folder) / "environment", Path(folder) / "home"
+        home.mkdir()
+        _run([python, "-m", "venv", str(place)])
+        pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", "-c"]
+        pip += [str(ROOT / "constraints.txt"), "--disable-pip-version-check"]
+        _run([*pip, TORCH])
+        _run([*pip, f"{wheel}[{extra}]" if extra != "core" else str(wheel)])
+        inherited = {name: os.environ[name] for name in ("LANG", "HOME") if name in os.environ}
+        given = {
+            **inherited, "PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "SHUFFLEPROOF_HOME": str(home),
+        }  # fmt: skip
+        for command in SMOKE[extra]:
+            ran = subprocess.run(
+                [str(BASH), "-c", command], cwd=folder, env=given, capture_output=True, text=True,
+                check=False,
+            )  # fmt: skip
+            if ran.returncode != ANSWERS.get(command, 0):
+                words = (ran.stderr or ran.stdout).strip()[-2000:]
+                return f"`{command}` ended with {ran.returncode}:\n{words}"
+    return ""
+
+
+def built(folder: Path) -> Path:
+    """The wheel of this tree, of a copy of what git knows of it."""
+    source = folder / "source"
+    names = subprocess.check_output([str(GIT), "ls-files"], cwd=ROOT, text=True).splitlines()
+    for name in names:
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, source / name)
+    words = ["wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source)]
+    _run([sys.executable, "-m", "pip", *words])
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True)
+
+
+def main(names: list[str]) -> int:
+    """Try extras, by default all; 1 where one does not work."""
+    python = os.environ.get("PYTHON", sys.executable)
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = built(Path(folder))
+        for name in names or list(SMOKE):
+            start = time.monotonic()
+            why = tried(name, wheel, python)
+            failed += bool(why)
+            sys.stdout.write(f"{name}: {why or 'works'} ({time.monotonic() - start:.0f} s)\n")
+            sys.stdout.flush()
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
