@@ -1,6 +1,7 @@
 """The benchmark's jobs, their names in the help, and the page and history of their rows."""
 
 import ast
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,12 +10,23 @@ import pytest
 import torch
 
 from shuffleproof.core import bench
-from shuffleproof.core.bench import gpu, machine, page, scaling, shell, softrank
+from shuffleproof.core.bench import (
+    gpu,
+    machine,
+    page,
+    peak,
+    result,
+    scaling,
+    setrank,
+    shell,
+    softrank,
+)
 from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli import work
 from shuffleproof.core.cli.arguments import BENCH_JOBS, main
 from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.rankers.neural.recipes import FIXED
 
 
@@ -80,6 +92,39 @@ def test_on_a_gpu_the_goals_have_floors(monkeypatch):
     assert place.floor(gpu.SCORING_SHARE) == 0.4
     monkeypatch.setattr(gpu, "difference_from_cpu", lambda *_: 2e-4)
     assert [(row.ours, "not timed" in row.note) for row in gpu._wrong("a", place)] == [(None, True)]
+
+
+def test_a_step_in_bf16_is_held_against_the_peak_and_its_profile_says_where_time_goes(monkeypatch):
+    monkeypatch.setattr(setrank, "TRAINING", (setrank.Size(4, 1, (None, None)),))
+    monkeypatch.setattr(setrank, "PAPER", SETRANK_PRESETS["small"])
+    monkeypatch.setattr(setrank, "MatrixProduct", partial(setrank.MatrixProduct, side=64))
+    rows = [row for row in setrank.training(quick=True) if "share of the matrix peak" in row.job]
+    assert [row.job.split(",")[0] for row in rows] == [
+        "setrank-train msab bf16 N=4", "setrank-train imsab bf16 N=4"
+    ]  # fmt: skip
+    for row in rows:
+        assert (row.floor, row.ratio) == (0.6, pytest.approx(row.limit / row.ours))
+        assert re.match(r"of a profiled step products take [\d.]+ %, at [\d.]+ % of", row.note)
+
+
+def test_no_network_can_multiply_faster_than_its_limit(monkeypatch):
+    """The limit is the networks' own product, and the best of all times that it ran."""
+    called = []
+    monkeypatch.setattr(peak, "dense", lambda *one: called.append(one))
+    times = iter([0.0, 2.0, 2.0, 3.0, 3.0, 8.0])
+    monkeypatch.setattr(peak.time, "perf_counter", lambda: next(times))
+    product = peak.MatrixProduct(torch.float32, side=4)
+    for _ in range(3):
+        product()
+    assert (len(called), product.rate) == (3, 2 * 4**3 / 1.0)
+
+
+def test_times_are_the_least_of_turns_in_which_the_jobs_alternate(monkeypatch):
+    order, clock = [], iter([0.0, 9.0, 9.0, 10.0, 10.0, 11.0, 11.0, 16.0])
+    monkeypatch.setattr(result.time, "perf_counter", lambda: next(clock))
+    found = result.interleaved(lambda: order.append("a"), lambda: order.append("b"), repeats=2)
+    assert order == ["a", "b"] * 3
+    assert found == (1, 1)
 
 
 def test_a_start_is_timed_by_its_least_cpu_seconds_beside_ceilings_and_peers(monkeypatch):

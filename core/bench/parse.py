@@ -62,7 +62,7 @@ def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
         repeats=repeats,
     )
     note = f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s; limit: counting newlines"
-    floors = {LARGE: (20.0, 2.0), SMALL: (10.0, None)}.get(megabytes, (None, None))
+    floors = {LARGE: (20.0, 4.0), SMALL: (10.0, None)}.get(megabytes, (None, None))
     peers = (("sklearn load_svmlight_file", sklearn), ("polars read_csv, colons replaced", polars))
     return [
         BenchRow(

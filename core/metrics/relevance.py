@@ -17,8 +17,9 @@ from jaxtyping import Bool, Float32, Float64, Int64, UInt64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.sort_within import sort_within
 from shuffleproof.core.errors import DataError, ShapeError
-from shuffleproof.core.metrics import blocks, segments, user_measures
+from shuffleproof.core.metrics import blocks, user_measures
 from shuffleproof.core.metrics.measure import Measure
 
 
@@ -312,7 +313,7 @@ def _sorted_keys(
         raise DataError("scores", found, "A ranking needs numbers: mend or replace the ranker.")
     if outside:
         raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
-    segments.sort_within(offsets, keys)
+    sort_within(offsets, keys)
     return keys
 
 

@@ -1,16 +1,16 @@
-"""The only ragged reductions: one value a segment, and sorting inside segments.
+"""The only ragged reductions: one value a segment, and orders inside segments.
 
 Segments are given by rising offsets (0 … elements); a segment may be empty. A float64 sum is
 kept for every reduction, whatever the values' own precision.
 """
 
-from collections.abc import Iterator
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int64, Real, Shaped
+from jaxtyping import Float64, Int64, Real
 
 from shuffleproof.core.compiled import compiled
+from shuffleproof.core.data.sort_within import same_length
 
 _SUM, _MAXIMUM = 0, 1
 
@@ -59,26 +59,6 @@ def largest_deviations(
     return np.maximum(_reduced(_MAXIMUM, offsets, difference), 0.0)
 
 
-def sort_within(
-    offsets: Int64[np.ndarray, " bounds"], keys: Shaped[np.ndarray, " elements"]
-) -> None:
-    """Sort every segment of `keys` in place, ascending.
-
-    Segments of one length are sorted together as a matrix: NumPy's vectorised sort takes rows
-    several times faster than one call a segment, and nothing is padded.
-
-    >>> keys = np.array([3, 1, 9, 2])
-    >>> sort_within(np.array([0, 3, 4]), keys)
-    >>> keys
-    array([1, 3, 9, 2])
-    """
-    for places in _same_length(offsets):
-        if isinstance(places, int):
-            keys.reshape(-1, places).sort(axis=1)
-        else:
-            keys[places] = np.sort(keys[places], axis=1)
-
-
 def falling_order(
     offsets: Int64[np.ndarray, " bounds"], values: Real[np.ndarray, " elements"]
 ) -> Int64[np.ndarray, " elements"]:
@@ -89,28 +69,13 @@ def falling_order(
     """
     order = np.arange(len(values), dtype=np.int64)
     falling = -values.astype(np.float64, copy=False)
-    for places in _same_length(offsets):
+    for places in same_length(offsets):
         if isinstance(places, int):
             rows = falling.reshape(-1, places)
             order = (np.argsort(rows, axis=1) + offsets[:-1, None]).ravel()
         else:
             order[places] = np.argsort(falling[places], axis=1) + places[:, :1]
     return order
-
-
-def _same_length(
-    offsets: Int64[np.ndarray, " bounds"],
-) -> Iterator[int | Int64[np.ndarray, "segments length"]]:
-    """Element places of the segments of each length ≥ 2; the length alone where all share it."""
-    lengths = np.diff(offsets)
-    if len(lengths) and lengths[0] > 1 and (lengths == lengths[0]).all():
-        yield int(lengths[0])
-        return
-    by_length = np.argsort(lengths, kind="stable")
-    distinct, first = np.unique(lengths[by_length], return_index=True)
-    for length, chosen in zip(distinct, np.split(by_length, first[1:]), strict=False):
-        if length > 1:
-            yield offsets[chosen][:, None] + np.arange(length, dtype=np.int64)
 
 
 def _reduced(

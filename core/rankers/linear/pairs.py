@@ -44,19 +44,20 @@ class PairedLists:
         (0.5625, [-1.5, 1.5])
         """
         order = falling_order(self.offsets, scores)
-        better, worse = self._partners(scores, order, np.ones(len(scores)))
-        slope = better - worse
-        point = HingePoint(self, scores, order, better + worse, 0.0, scores)
-        bent = 0.5 * point.curved(scores)
+        (better, of_worse), (worse, of_better) = self._partners(
+            scores, order, np.stack([np.ones(len(scores)), scores])
+        )
+        degrees, slope = better + worse, better - worse
+        bent = degrees * scores - of_worse - of_better
         loss = float((better + scores * (bent - 2.0 * slope)).sum())  # no BLAS: it wakes threads
-        return HingePoint(self, scores, order, better + worse, loss, 2.0 * (bent - slope))
+        return HingePoint(self, scores, order, degrees, loss, 2.0 * (bent - slope))
 
     def _partners(
         self,
         scores: Float64[np.ndarray, " docs"],
         order: Int64[np.ndarray, " docs"],
-        values: Float64[np.ndarray, " docs"],
-    ) -> tuple[Float64[np.ndarray, " docs"], Float64[np.ndarray, " docs"]]:
+        values: Float64[np.ndarray, "kinds docs"],
+    ) -> tuple[Float64[np.ndarray, "kinds docs"], Float64[np.ndarray, "kinds docs"]]:
         """Weighted sums of `values` over each document's active worse, and active better ones."""
         return _active_sums(
             (self.offsets, order), (scores, values), self.grades, self.grade_weights,
@@ -86,7 +87,7 @@ class HingePoint:
 
     def curved(self, direction: Float64[np.ndarray, " docs"]) -> Float64[np.ndarray, " docs"]:
         """The generalised Hessian, by document, times a direction of scores."""
-        worse, better = self.pairs._partners(self.scores, self.order, direction)  # noqa: SLF001 (one idea, two classes)
+        (worse,), (better,) = self.pairs._partners(self.scores, self.order, direction[None])  # noqa: SLF001 (one idea, two classes)
         return 2.0 * (self.degrees * direction - worse - better)
 
 
@@ -102,28 +103,52 @@ def _active_sums(
     """Sums of values over active partners below and above in grade; see `PairedLists`."""
     offsets, order = shown
     scores, values = scored
-    worse, better = np.zeros(len(scores)), np.zeros(len(scores))
-    sums = np.zeros(len(grade_weights))
+    worse, better = np.empty(values.shape), np.empty(values.shape)
     for one in range(len(list_weights)):
         places = order[offsets[one] : offsets[one + 1]]
-        docs, factor = len(places), list_weights[one]
-        score, value, grade = scores[places], values[places], grades[places]  # side by side
-        sums[:], met = 0.0, 0
-        for i in range(docs):
-            while met < docs and score[met] - score[i] > -1.0:
-                sums[grade[met]] += value[met]
-                met += 1
-            total = 0.0
-            for other in range(grade[i]):
-                total += grade_weights[grade[i], other] * sums[other]
-            worse[places[i]] = factor * total
-        sums[:], met = 0.0, docs - 1
-        for j in range(docs - 1, -1, -1):
-            while met >= 0 and score[j] - score[met] > -1.0:
-                sums[grade[met]] += value[met]
-                met -= 1
-            total = 0.0
-            for other in range(grade[j] + 1, len(sums)):
-                total += grade_weights[other, grade[j]] * sums[other]
-            better[places[j]] = factor * total
+        score, grade = scores[places], grades[places]  # side by side
+        value = np.empty((len(places), len(values)))
+        for i in range(len(places)):
+            for kind in range(len(values)):
+                value[i, kind] = values[kind, places[i]]
+        weights = list_weights[one], grade_weights
+        _swept(worse, places, (score, value, grade), weights, above=False)
+        turned = -score[::-1], value[::-1], grade[::-1]
+        _swept(better, places[::-1], turned, weights, above=True)
     return worse, better
+
+
+@compiled()
+@no_type_check
+def _swept(
+    found: np.ndarray,
+    places: np.ndarray,
+    seen: tuple,
+    weights: tuple,
+    above: bool,  # noqa: FBT001 (compiled functions take no keywords alone)
+) -> None:
+    """Sums of one list's values over partners that are met on the way down, less than 1 below.
+
+    Args:
+        found: the sums, by kind of value and document.
+        places: documents by falling score.
+        seen: score, values and grade of each.
+        weights: of the list, and of pairs of grades.
+        above: partners have higher grades, else lower ones.
+    """
+    (score, value, grade), (factor, grade_weights) = seen, weights
+    sums, met = np.zeros((len(grade_weights), value.shape[1])), 0
+    for i in range(len(places)):
+        while met < len(places) and score[met] - score[i] > -1.0:
+            for kind in range(value.shape[1]):
+                sums[grade[met], kind] += value[met, kind]
+            met += 1
+        first, last = (grade[i] + 1, len(sums)) if above else (0, grade[i])
+        for kind in range(value.shape[1]):
+            total = 0.0
+            for other in range(first, last):
+                if above:
+                    total += grade_weights[other, grade[i]] * sums[other, kind]
+                else:
+                    total += grade_weights[grade[i], other] * sums[other, kind]
+            found[kind, places[i]] = factor * total

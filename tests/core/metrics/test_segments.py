@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from shuffleproof.core.data.sort_within import sort_within
 from shuffleproof.core.metrics import passing, segments
 
 REDUCTIONS = {
@@ -57,7 +58,7 @@ def test_infinities_are_values_like_others():
 def test_sorting_within_segments(case):
     offsets, values = case
     keys = values.copy()
-    segments.sort_within(offsets, keys)
+    sort_within(offsets, keys)
     assert keys.tolist() == [key for part in parts(offsets, values) for key in sorted(part)]
 
 
@@ -78,7 +79,7 @@ def test_segments_of_one_length_need_no_gathering():
     values = random.normal(size=(50, 7))
     offsets = np.arange(51) * 7
     keys = values.ravel().copy()
-    segments.sort_within(offsets, keys)
+    sort_within(offsets, keys)
     np.testing.assert_array_equal(keys.reshape(50, 7), np.sort(values, axis=1))
     order = segments.falling_order(offsets, values.ravel())
     wanted = np.argsort(-values, axis=1) + offsets[:-1, None]
