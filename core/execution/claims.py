@@ -256,7 +256,7 @@ class Folder:
         except FileExistsError:
             return False
         try:
-            with os.fdopen(made, "w", encoding="utf-8") as file:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
         except OSError:  # a full disk: a claim that says nothing would stand for a lease
             (self.path / name).unlink(missing_ok=True)

@@ -181,7 +181,7 @@ class Store:
         meant = [
             artefact.key
             for artefact in self.artefacts()
-            if (artefact.key == named if named else _begins(artefact.key, text))
+            if (artefact.key == named if named else _starts_with(artefact.key, text))
         ]
         fitting = [key for key in meant if kind in {None, key.kind}]
         if not fitting:

@@ -62,13 +62,15 @@ def headline(result: StudyResult, view: View) -> Headline:
         chance = "" if row["p"] <= ALPHA else " (may be chance)"
         beside = RankerName.of(row["ranker"]).display
         text += f", {number(-row['difference'])} above {beside}{chance}"
-    others = others[(others["group"] != GROUPS[0]) & others["ranker"].isin(ranked.index)]
+    others = differences[
+        (differences["group"] != GROUPS[0]) & differences["ranker"].isin(ranked.index)
+    ]
     alike = int((~(others["p"] <= ALPHA)).sum())
     if not len(others):
         return Headline(f"{text}.")
     if not alike:
         return Headline(f"{text}, above all others by more than chance.")
-    words = f"{alike} of {counted(len(differences), 'other')} cannot be told from it"
+    words = f"{alike} of {counted(len(others), 'other')} cannot be told from it"
     return Headline(f"{text}; {words}.", NOISE, f"by {view.test} after Holm's adjustment")
 
 
