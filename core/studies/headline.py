@@ -70,19 +70,19 @@ def losses(
     >>> [(one.ranker, round(one.share, 3), one.tier) for one in found]
     [('a', 0.4, 'breaks'), ('b', 0.02, 'bends')]
     """
-    lost = {point: np.subtract(*both).astype(np.float64) for point, both in values.items()}
+    lost = {point: np.subtract(*pair).astype(np.float64) for point, pair in values.items()}
     lost = {point: loss for point, loss in lost.items() if not np.isnan(loss).all()}
     if not lost:
         return []
     _, low, high = adjusted(np.stack([*lost.values()]))
-    found = []
+    ranked = []
     for (point, loss), bounds in zip(lost.items(), zip(low, high, strict=True), strict=True):
         start, mean = float(np.nanmean(values[point][0])), float(np.nanmean(loss))
-        still = not np.nan_to_num(loss).any()
+        unchanged = not np.nan_to_num(loss).any()
         tier = NOISE if point in noisy else _tier(mean, *bounds, start)
         share = mean / start if start else 0.0
-        found.append(Loss(*point, share, SURVIVES if still else tier))
-    return sorted(found, key=lambda one: -one.share)
+        ranked.append(Loss(*point, share, SURVIVES if unchanged else tier))
+    return sorted(ranked, key=lambda item: -item.share)
 
 
 def _tier(mean: float, low: float, high: float, start: float) -> str:
@@ -114,24 +114,24 @@ def headline(found: Sequence[Loss]) -> Headline:
     ... # doctest: +ELLIPSIS
     Headline(text='DLCM loses 13.7 % by 20 swaps; GSF loses least: 0.4 %.', tier='breaks', ...)
     """
-    each = worst_of_each(found)
-    if not each:
+    worst = worst_of_each(found)
+    if not worst:
         return Headline("There is nothing to compare.", UNTOLD)
-    first, last = each[0], each[-1]
-    if all(loss.share == 0 for loss in each):
-        who = _named(first) if len(each) == 1 else f"None of {len(each)} rankers"
-        verb = "loses nothing" if len(each) == 1 else "loses anything"
-        return Headline(f"{who} {verb} {first.how}.", SURVIVES, TIERS[SURVIVES])
+    first, last = worst[0], worst[-1]
+    if all(loss.share == 0 for loss in worst):
+        subject = _name(first) if len(worst) == 1 else f"None of {len(worst)} rankers"
+        verb = "loses nothing" if len(worst) == 1 else "loses anything"
+        return Headline(f"{subject} {verb} {first.how}.", SURVIVES, TIERS[SURVIVES])
     chance = ", which may be chance" if first.tier == UNTOLD else ""
-    text = f"{_named(first)} {_loses(first.share)} {first.how}{chance}"
+    text = f"{_name(first)} {_loss_in_words(first.share)} {first.how}{chance}"
     if last is not first:
         least = "nothing" if last.share == 0 else f"least: {_share(last.share)}"
-        text += f"; {_named(last)} "
+        text += f"; {_name(last)} "
         text += f"gains {_share(-last.share)}" if last.share < 0 else f"loses {least}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 
-def _named(loss: Loss) -> str:
+def _name(loss: Loss) -> str:
     return RankerName.of(loss.ranker).display
 
 
@@ -139,5 +139,5 @@ def _share(share: float) -> str:
     return percent(share, 1)
 
 
-def _loses(share: float) -> str:
+def _loss_in_words(share: float) -> str:
     return f"loses {_share(share)}" if share >= 0 else f"gains {_share(-share)}"

@@ -117,15 +117,15 @@ class Search:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines every trial but how many there are."""
-        spec, first = registry.spec(self.base), self.folds[0]
+        spec, first_fold = registry.spec(self.base), self.folds[0]
         return {
             "ranker": spec.recipe(),
             "search": {name: list(ends) for name, ends in self.space.items()},
             "seed": self.asked.seed,
-            "lists": {} if spec.fits_documents else first.recipe.learnt(),
+            "lists": {} if spec.fits_documents else first_fold.recipe.learnt(),
             "folds": [
-                [part.fingerprint for part in (one.fold.train, one.fold.valid)]
-                for one in self.folds
+                [part.fingerprint for part in (workbench.fold.train, workbench.fold.valid)]
+                for workbench in self.folds
             ],
         }
 
@@ -150,27 +150,29 @@ class Search:
                 if asked is not None:
                     asked.report(value, step)
         else:
-            row = yield from self._worked(name, texts, asked)
+            row = yield from self._run_trial(name, texts, asked)
             records.put(digest, row, {})
         return row | {"fields": dict(fields)}
 
-    def _worked(
-        self, name: RankerName, texts: Mapping[str, str], asked: "Trial | None"
+    def _run_trial(
+        self, name: RankerName, texts: Mapping[str, str], trial: "Trial | None"
     ) -> Generator[Progress, None, dict[str, Any]]:
         start, values, keys, curve = time.perf_counter(), [], [], list[tuple[int, float]]()
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
-            watched = asked if at == 0 else None
+            watched = trial if at == 0 else None
             try:
-                kept = yield from _watched(workbench.trained(str(name), texts), curve, watched)
+                model = yield from _reporting_to_optuna(
+                    workbench.trained(str(name), texts), curve, watched
+                )
             except (DivergedError, DataError) as error:
                 state, why = FAILED, str(error)
                 break
-            if kept is None:
+            if model is None:
                 state = PRUNED
                 break
-            values.append(float(kept.artefact.facts["valid"].get(MEASURE, float("nan"))))
-            keys.append(str(kept.artefact.key))
+            values.append(float(model.artefact.facts["valid"].get(MEASURE, float("nan"))))
+            keys.append(str(model.artefact.key))
         value = fsum(values) / len(values) if state == DONE else None
         seconds = time.perf_counter() - start
         return {
@@ -179,10 +181,10 @@ class Search:
         }  # fmt: skip
 
 
-def _watched(
+def _reporting_to_optuna(
     work: Generator[Progress, None, CachedRanker],
     curve: list[tuple[int, float]],
-    asked: "Trial | None",
+    trial: "Trial | None",
 ) -> Generator[Progress, None, CachedRanker | None]:
     """A training whose validation is told to Optuna on its way; None where that stops it."""
     while True:
@@ -192,14 +194,14 @@ def _watched(
             return stop.value
         apart = max(1, ceil(progress.total / CURVE))
         if (
-            asked
+            trial
             and "valid" in progress.values
             and not progress.part
             and progress.done % apart == 0
         ):
             curve.append((progress.done, float(progress.values["valid"])))
-            asked.report(curve[-1][1], progress.done)
-            if asked.should_prune():
+            trial.report(curve[-1][1], progress.done)
+            if trial.should_prune():
                 work.close()
                 return None
         yield progress
@@ -222,28 +224,32 @@ def space_of(name: RankerName, chosen: Sequence[str] = ()) -> dict[str, Range]:
     {'leaves': (8, 16)}
     """
     fixed = FIXED.get(name.base, {})
-    declared = _declared(registry.spec(name))
-    known = {field: pair for field, pair in declared.items() if field not in fixed}
+    declared = _declared_parameters(registry.spec(name))
+    searchable = {field: pair for field, pair in declared.items() if field not in fixed}
     if not chosen:
-        found = {name: _wide(pair) for name, pair in known.items() if pair[0].search}
+        space = {name: _declared_range(pair) for name, pair in searchable.items() if pair[0].search}
     else:
-        pairs = fields_of([one if "=" in one else f"{one}=" for one in chosen])
-        found = {}
+        pairs = fields_of([entry if "=" in entry else f"{entry}=" for entry in chosen])
+        space = {}
         for field, text in pairs.items():
-            if field not in known:
-                raise ParameterError("--search", field, f"one of {', '.join(sorted(known))}")
-            found[field] = _range(*known[field], text)
-    if not found:
+            if field not in searchable:
+                raise ParameterError("--search", field, f"one of {', '.join(sorted(searchable))}")
+            space[field] = _range(*searchable[field], text)
+    if not space:
         raise UsageError(f"{name}: nothing of its recipe is searched; name fields with --search")
-    return found
+    return space
 
 
-def _declared(spec: RankerSpec) -> dict[str, tuple[Parameter, Any]]:
+def _declared_parameters(spec: RankerSpec) -> dict[str, tuple[Parameter, Any]]:
     parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)
-    return {one.name: (one, getattr(part, one.name)) for part in parts for one in parameters(part)}
+    return {
+        declared.name: (declared, getattr(part, declared.name))
+        for part in parts
+        for declared in parameters(part)
+    }
 
 
-def _wide(pair: tuple[Parameter, Any]) -> Range:
+def _declared_range(pair: tuple[Parameter, Any]) -> Range:
     """The declared range, with the value that the preset has."""
     declared, value = pair
     low, high = declared.search[0], declared.search[-1]
@@ -253,18 +259,18 @@ def _wide(pair: tuple[Parameter, Any]) -> Range:
 def _range(declared: Parameter, value: Any, text: str) -> Range:
     """The range that a text of --search means."""
     if not text and declared.search:
-        return _wide((declared, value))
+        return _declared_range((declared, value))
     if not text and declared.choices:
         return tuple(declared.choices)
     low, dots, high = text.partition("..")
     allowed = f"{declared.name}=LOW..HIGH within its bounds ({declared.allowed}), or choices a,b"
-    ends = [value_of(declared, one) for one in ((low, high) if dots else text.split(",")) if one]
+    ends = [value_of(declared, end) for end in ((low, high) if dots else text.split(",")) if end]
     whole = {"low": declared.low, "high": declared.high}
     inside = all(
-        (declared.choices and one in declared.choices)
-        or (isinstance(one, int | float) and (whole["low"] is None or one >= whole["low"])
-            and (whole["high"] is None or one <= whole["high"]))
-        for one in ends
+        (declared.choices and end in declared.choices)
+        or (isinstance(end, int | float) and (whole["low"] is None or end >= whole["low"])
+            and (whole["high"] is None or end <= whole["high"]))
+        for end in ends
     )  # fmt: skip
     if len(ends) < 2 or not inside or (dots and not ends[0] < ends[-1]):
         raise ParameterError("--search", f"{declared.name}={text}", allowed)
@@ -275,7 +281,7 @@ def _distribution(declared: Parameter, ends: Range) -> "BaseDistribution":
     """What Optuna draws a field from: logarithmic where the range spans a factor of eight."""
     from optuna import distributions as of  # noqa: PLC0415 (only who tunes pays for it)
 
-    if len(ends) != 2 or any(isinstance(one, str | bool) or one is None for one in ends):
+    if len(ends) != 2 or any(isinstance(end, str | bool) or end is None for end in ends):
         return of.CategoricalDistribution(ends)
     low, high = ends
     log = low > 0 and high / low >= 8
@@ -291,7 +297,7 @@ def refuse(asked: Tuning, scope: Scope) -> None:
         UsageError: a ranker that is not trained by a recipe.
         ParameterError: a field that is not searched so.
     """
-    space_of(_named(asked.ranker, scope.usual), asked.search)
+    space_of(_tunable(asked.ranker, scope.usual), asked.search)
 
 
 def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
@@ -303,7 +309,7 @@ def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     Raises:
         UsageError: a ranker that is not trained by a recipe, or a name that is taken.
     """
-    base = _named(asked.ranker, scope.usual)
+    base = _tunable(asked.ranker, scope.usual)
     space, name = space_of(base, asked.search), asked.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
     folds: list[Workbench] = []
@@ -314,54 +320,63 @@ def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     search = Search(asked, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
         raise UsageError(f"{before} was tuned for something else: choose another --name")
-    wanted = asked.trials or (TRIALS if asked.budget is None else None)
-    yield from _searched(search, wanted)
+    trials = asked.trials or (TRIALS if asked.budget is None else None)
+    yield from _run_search(search, trials)
     best = max((row for row in search.history if row["state"] == DONE), key=_value, default=None)
     if best is None:
         why = next(row["why"] for row in search.history)
         raise DataError(str(base), f"no trial was finished ({why})", "Search other fields.")
     if before is not None and len(search.history) <= before.trials:
         return before, True
-    made = NamedPreset(
+    preset = NamedPreset(
         base.base, name, best["of"] if best["of"] != SEARCH else base.preset, best["fields"],
         search.identity, len(search.history), scope.data, MEASURE, tuple(search.history),
         looks=1 + (before.looks if before else 0),
     )  # fmt: skip
     rows = [row for row in search.history if row["of"] != SEARCH and row["state"] == DONE]
-    shown = {f"{base.base}@{row['of']}": row for row in rows} | {str(made): best}
+    rows_by_label = {f"{base.base}@{row['of']}": row for row in rows} | {str(preset): best}
     tests: list[dict[str, Any]] = []
-    for label, row in shown.items():
-        tests += [{"ranker": label, **(yield from _looked(search, row))}]
-    made = replace(made, test=tuple(tests))
-    named_presets.save(made, scope.store)
-    return made, False
+    for label, row in rows_by_label.items():
+        tests += [{"ranker": label, **(yield from _test_means(search, row))}]
+    preset = replace(preset, test=tuple(tests))
+    named_presets.save(preset, scope.store)
+    return preset, False
 
 
 SEARCH = "search"
 
 
-def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, None]:
+def _run_search(search: Search, trials: int | None) -> Generator[Progress, None, None]:
     """The presets, then what Optuna proposes, until all are made or the time is up."""
-    declared = _declared(registry.spec(search.base))
-    drawn = {name: _distribution(declared[name][0], ends) for name, ends in search.space.items()}
+    declared = _declared_parameters(registry.spec(search.base))
+    distributions = {
+        name: _distribution(declared[name][0], ends) for name, ends in search.space.items()
+    }
     study, start = _study(search.asked.seed), time.monotonic()
     entry = registry.entry(search.base.base)
-    first = [one for one in (*FIRST, search.base.preset) if one in entry.presets]
-    for preset in dict.fromkeys(first):
+    presets = [preset for preset in (*FIRST, search.base.preset) if preset in entry.presets]
+    for preset in dict.fromkeys(presets):
         name = replace(search.base, preset=preset)
-        row = yield from _counted(search, wanted, search.trial(name, {}))
+        row = yield from _as_search_progress(search, trials, search.trial(name, {}))
         search.history.append({"trial": len(search.history) + 1, "of": preset, **row})
-        yield _reported(search, wanted)
-        _tell(study, row, declared_of=_declared(registry.spec(name)), drawn=drawn)
-    while wanted is None or len(search.history) < wanted:
+        yield _report(search, trials)
+        _tell_optuna(
+            study,
+            row,
+            declared_of=_declared_parameters(registry.spec(name)),
+            distributions=distributions,
+        )
+    while trials is None or len(search.history) < trials:
         if search.asked.budget is not None and time.monotonic() - start >= search.asked.budget:
             return
-        trial = study.ask(drawn)
-        fields = {name: _short(value) for name, value in trial.params.items()}
-        row = yield from _counted(search, wanted, search.trial(search.base, fields, trial))
+        trial = study.ask(distributions)
+        fields = {name: _rounded(value) for name, value in trial.params.items()}
+        row = yield from _as_search_progress(
+            search, trials, search.trial(search.base, fields, trial)
+        )
         search.history.append({"trial": len(search.history) + 1, "of": SEARCH, **row})
-        yield _reported(search, wanted)
-        _finish(study, trial, row)
+        yield _report(search, trials)
+        _finish_trial(study, trial, row)
 
 
 def _study(seed: int) -> "Study":
@@ -379,25 +394,27 @@ def _study(seed: int) -> "Study":
     )
 
 
-def _tell(
+def _tell_optuna(
     study: "Study",
     row: Mapping[str, Any],
     declared_of: Mapping[str, tuple[Parameter, Any]],
-    drawn: Mapping[str, "BaseDistribution"],
+    distributions: Mapping[str, "BaseDistribution"],
 ) -> None:
     """Let Optuna know a preset, where all its values lie in the ranges."""
     from optuna.trial import create_trial  # noqa: PLC0415 (only who tunes pays for it)
 
-    values = {name: declared_of[name][1] for name in drawn}
+    values = {name: declared_of[name][1] for name in distributions}
     inside = all(
         value is not None and distribution._contains(distribution.to_internal_repr(value))  # noqa: SLF001 (Optuna tells it nowhere else)
-        for distribution, value in ((drawn[name], values[name]) for name in drawn)
+        for distribution, value in ((distributions[name], values[name]) for name in distributions)
     )
     if row["state"] == DONE and inside:
-        study.add_trial(create_trial(value=row["value"], params=values, distributions=dict(drawn)))
+        study.add_trial(
+            create_trial(value=row["value"], params=values, distributions=dict(distributions))
+        )
 
 
-def _finish(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
+def _finish_trial(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
     from optuna.trial import TrialState  # noqa: PLC0415 (only who tunes pays for it)
 
     if row["state"] == DONE:
@@ -406,28 +423,30 @@ def _finish(study: "Study", trial: "Trial", row: Mapping[str, Any]) -> None:
         study.tell(trial, state=TrialState.PRUNED if row["state"] == PRUNED else TrialState.FAIL)
 
 
-def _counted(
-    search: Search, wanted: int | None, work: Generator[Progress, None, dict[str, Any]]
+def _as_search_progress(
+    search: Search, trials: int | None, work: Generator[Progress, None, dict[str, Any]]
 ) -> Generator[Progress, None, dict[str, Any]]:
     """A trial's reports as reports of the whole search."""
-    done = len(search.history)
+    finished = len(search.history)
     while True:
         try:
             progress = next(work)
         except StopIteration as stop:
             return stop.value
-        yield Progress(done, wanted or done + 1, "trials", {}, min(progress.share, 0.99))
+        yield Progress(finished, trials or finished + 1, "trials", {}, min(progress.share, 0.99))
 
 
-def _reported(search: Search, wanted: int | None) -> Progress:
+def _report(search: Search, trials: int | None) -> Progress:
     """The report of the trial that has just ended: what it came to, and its numbers."""
-    row, done = search.history[-1], len(search.history)
+    row, finished = search.history[-1], len(search.history)
     best = max(map(_value, search.history))
     values = {"best": best} if best > float("-inf") else {}
-    values |= {VALID: _shown(row), row["state"]: 1.0}
+    values |= {VALID: _validation_value(row), row["state"]: 1.0}
     numbers = settings(search.base, row, search.space)
-    values |= {name: float(one) for name, one in numbers.items() if isinstance(one, int | float)}
-    return Progress(done, max(wanted or 0, done), "trials", values)
+    values |= {
+        name: float(number) for name, number in numbers.items() if isinstance(number, int | float)
+    }
+    return Progress(finished, max(trials or 0, finished), "trials", values)
 
 
 VALID = "valid"
@@ -445,7 +464,7 @@ def table(preset: NamedPreset) -> pd.DataFrame:
     rows = [
         {
             **{name: row[name] for name in ("trial", "of", "state")},
-            VALID: _shown(row), "seconds": row["seconds"],
+            VALID: _validation_value(row), "seconds": row["seconds"],
             **settings(base, row, preset.asked["search"]),
         }
         for row in preset.history
@@ -456,32 +475,34 @@ def table(preset: NamedPreset) -> pd.DataFrame:
 def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     """The values that a trial gave to some fields: those it proposed, else its preset's."""
     name = base if row["of"] == SEARCH else replace(base, preset=row["of"])
-    declared = _declared(registry.spec(name))
+    declared = _declared_parameters(registry.spec(name))
     return {field: row["fields"].get(field, declared[field][1]) for field in fields}
 
 
-def _shown(row: Mapping[str, Any]) -> float:
+def _validation_value(row: Mapping[str, Any]) -> float:
     """What a trial came to on validation, as far as it went; NaN where it never measured."""
     last = row["curve"][-1][1] if row["curve"] else float("nan")
     return float(last if row["value"] is None else row["value"])
 
 
-def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None, dict[str, Any]]:
+def _test_means(
+    search: Search, row: Mapping[str, Any]
+) -> Generator[Progress, None, dict[str, Any]]:
     """Means over the test queries of all folds, of the rankers of one trial."""
     sums: dict[str, float] = {}
     lists = 0
-    named = search.base if row["of"] == SEARCH else replace(search.base, preset=row["of"])
+    ranker = search.base if row["of"] == SEARCH else replace(search.base, preset=row["of"])
     texts = {field: written(value) for field, value in row["fields"].items()}
     for workbench in search.folds:
-        kept = yield from workbench.trained(str(named), texts)
+        model = yield from workbench.trained(str(ranker), texts)
         test = workbench.test_lists()
-        for name, value in quality(kept.ranker, test).items():
+        for name, value in quality(model.ranker, test).items():
             sums[name] = sums.get(name, 0.0) + value * len(test.lists)
         lists += len(test.lists)
     return {name: total / lists for name, total in sums.items()} | {"queries": lists}
 
 
-def _named(text: str, preset: str) -> RankerName:
+def _tunable(text: str, preset: str) -> RankerName:
     name = RankerName.parse(text)
     if name.kind is not Kind.REGISTERED or not registry.entry(name.base).fitted:
         raise UsageError(f"{text} has no recipe to tune: name a trained ranker, such as lambdamart")
@@ -504,11 +525,11 @@ def name_for(data: str) -> str:
 def _plain(value: Any) -> Any:
     """As JSON gives it back: lists for tuples."""
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _short(value: Any) -> Any:
+def _rounded(value: Any) -> Any:
     """A proposed number with three digits, which people can read and write."""
     return float(f"{value:.3g}") if isinstance(value, float) else value
 

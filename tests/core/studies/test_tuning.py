@@ -63,9 +63,9 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
         return real(self, *given)
 
     looks = []
-    look = tuning._looked
+    look = tuning._test_means
     monkeypatch.setattr(RankSVMSpec, "fit", counted)
-    monkeypatch.setattr(tuning, "_looked", lambda *given: looks.append(1) or look(*given))
+    monkeypatch.setattr(tuning, "_test_means", lambda *given: looks.append(1) or look(*given))
     work = tuned(ASKED, scope(tmp_path))
     for progress in work:
         if progress.done == 4 and not progress.values:
@@ -146,10 +146,10 @@ def training(epochs, ended):
 def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to():
     for at, result, last in ((3, None, 3), (99, "a ranker", 6)):
         ended, curve, trial = [], [], Stops(at)
-        assert finished(tuning._watched(training(6, ended), curve, trial)) == result
+        assert finished(tuning._reporting_to_optuna(training(6, ended), curve, trial)) == result
         assert ended == [last]
         assert curve == trial.told == [(epoch, epoch / 100) for epoch in range(1, last + 1)]
-    assert finished(tuning._watched(training(2, []), curve := [], None)) == "a ranker"
+    assert finished(tuning._reporting_to_optuna(training(2, []), curve := [], None)) == "a ranker"
     assert curve == []
 
 
@@ -194,7 +194,7 @@ def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_ha
             continue
         for preset in entry.presets:
             ranker = RankerName.parse(f"{name}@{preset}")
-            declared = tuning._declared(registry.spec(ranker))
+            declared = tuning._declared_parameters(registry.spec(ranker))
             for field, (low, high) in space_of(ranker).items():
                 for end in (low, high):
                     registry.spec(ranker, **{field: end})

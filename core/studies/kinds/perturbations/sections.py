@@ -512,13 +512,13 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, 
         query: its id.
         measure: that is lost.
     """
-    losses = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
-    if losses.empty:
+    with_loss = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
+    if with_loss.empty:
         return f"Query {query}: no value of {measure} is known here.", ""
-    same_documents = _of_same_documents(losses["family"])
-    of_same = losses[same_documents]
+    same_documents = _of_same_documents(with_loss["family"])
+    of_same = with_loss[same_documents]
     worst: Any = of_same.iloc[int(of_same["loss"].argmax())]
-    elsewhere = _loss_elsewhere(losses[~same_documents], measure)
+    elsewhere = _loss_elsewhere(with_loss[~same_documents], measure)
     elsewhere = f"{elsewhere.removeprefix('. ')}." if elsewhere else ""
     if worst["loss"] <= 0:
         return f"Query {query}: no ranker loses {measure}.", elsewhere

@@ -240,7 +240,7 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
         documents: of the collection.
     """
     of = {cost: known_mean(numbers) for cost, numbers in values.items()}
-    gates = Gates(
+    index_gates = Gates(
         postings_per_query_over_n=of["postings"] / documents,
         largest_document_frequency=of["largest"] / documents,
         matched_share=of["matched"] / documents,
@@ -248,8 +248,11 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
         nonzeros_document=of["nonzeros_document"],
         nonzeros_query=of["nonzeros"],
     )
-    verdicts = {"dense_in_disguise": gates.dense_in_disguise, "failed": "; ".join(gates.failed)}
-    return asdict(gates) | verdicts
+    verdicts = {
+        "dense_in_disguise": index_gates.dense_in_disguise,
+        "failed": "; ".join(index_gates.failed),
+    }
+    return asdict(index_gates) | verdicts
 
 
 def disguised(result: StudyResult) -> list[str]:
