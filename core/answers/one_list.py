@@ -88,8 +88,8 @@ def verdict(label: str, moved: pd.DataFrame) -> str:
     'SetRank IMSAB moved none of 2 documents'
     """
     count = int(moved["moved"].sum())
-    of = counted(len(moved), "document")
-    return f"{RankerName.of(label).display} moved {count or 'none'} of {of}"
+    documents = counted(len(moved), "document")
+    return f"{RankerName.of(label).display} moved {count or 'none'} of {documents}"
 
 
 def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
@@ -112,11 +112,11 @@ def fell_most(moved: pd.DataFrame) -> str:
     >>> fell_most(frame.assign(moved=False))
     ''
     """
-    by = (moved["answered"] - moved["answered_before"]).where(moved["moved"].astype(bool))
-    far = by.max()
+    falls = (moved["answered"] - moved["answered_before"]).where(moved["moved"].astype(bool))
+    far = falls.max()
     if not far > 0:
         return ""
-    fallen = moved[by == far].sort_values("label", ascending=False, kind="stable")
+    fallen = moved[falls == far].sort_values("label", ascending=False, kind="stable")
     first, ties = fallen.iloc[0], len(fallen) - 1
     text = f"Document {first['document']} (grade {first['label']:g}) fell most, from place "
     text += f"{first['answered_before']:g} to {first['answered']:g}"

@@ -53,10 +53,10 @@ def found(item: Mapping[str, Any]) -> dict[str, Any]:
         query = retriever.vectors([item["text"]])
         for document in documents[:BEST]:
             reasons = retriever.index.explain(query, document)
-            whole = sum(reason.added for reason in reasons)
+            total = sum(reason.added for reason in reasons)
             why.append(
                 [
-                    {"terms": retriever.terms_of(reason.dimension), "share": reason.added / whole}
+                    {"terms": retriever.terms_of(reason.dimension), "share": reason.added / total}
                     for reason in reasons[:REASONS]
                 ]
             )

@@ -63,7 +63,7 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
     come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
     """
-    came = sorted(
+    by_arrival = sorted(
         (
             (arrival(store, artefact), artefact)
             for artefact in store.artefacts("ranker")
@@ -73,7 +73,7 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
         key=itemgetter(0),
     )
     labels: set[str] = set()
-    rankers = [_ranker(artefact, arrived, labels) for arrived, artefact in came]
+    rankers = [_ranker(artefact, arrived, labels) for arrived, artefact in by_arrival]
     return sorted(rankers, key=attrgetter("created", "key"), reverse=True)
 
 
@@ -142,12 +142,12 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     No ranker that is stored later changes it: of the shipped ones the most telling two are taken,
     else the two by which lists had both kinds first.
     """
-    came = as_they_came(rankers)
-    for pool in ([ranker for ranker in came if ranker.shipped], came):
+    by_arrival = as_they_came(rankers)
+    for pool in ([ranker for ranker in by_arrival if ranker.shipped], by_arrival):
         pairs = [_first_of_both(pool, recipe) for recipe in list_recipes(pool)]
-        whole = [pair for pair in pairs if len(pair) == len(CONTRAST)]
-        if whole:
-            return min(whole, key=lambda pair: max(ranker.arrived for ranker in pair))
+        complete_pairs = [pair for pair in pairs if len(pair) == len(CONTRAST)]
+        if complete_pairs:
+            return min(complete_pairs, key=lambda pair: max(ranker.arrived for ranker in pair))
     return []
 
 

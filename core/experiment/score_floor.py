@@ -89,11 +89,11 @@ def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, 
     floor = floor.raised(np.minimum(company, floor.doubt))
     exactly = getattr(ranker, "exact_scores", None)
     if exactly is not None and len(base.lists.rows):
-        off = _distance(offsets, scores, exactly(base.dataset, base.lists))
-        error = np.maximum(floor.rounding, 2.0 * np.repeat(off, np.diff(offsets)))
+        distances = _distance(offsets, scores, exactly(base.dataset, base.lists))
+        error = np.maximum(floor.rounding, 2.0 * np.repeat(distances, np.diff(offsets)))
         floor = Floor(error, error, error)
-    apart = segments.maxima(offsets, company - floor.doubt) > 0
-    return floor, apart & (np.diff(offsets) > 1)
+    depends_on_company = segments.maxima(offsets, company - floor.doubt) > 0
+    return floor, depends_on_company & (np.diff(offsets) > 1)
 
 
 def own_rounding(
@@ -123,8 +123,8 @@ def own_rounding(
             rescored = ranker.score(dataset, lists)
         except ShuffleproofError:  # it takes no such features: nothing is excused
             return carried
-        apart = difference(scores[inside], np.nan_to_num(rescored, nan=np.inf))
-        greatest = np.maximum(greatest, segments.maxima(lists.offsets, apart))
+        changes = difference(scores[inside], np.nan_to_num(rescored, nan=np.inf))
+        greatest = np.maximum(greatest, segments.maxima(lists.offsets, changes))
     carried[inside] = np.repeat(
         np.where(np.isfinite(greatest), SHAKEN * greatest, 0.0), lists.lengths
     )
@@ -168,10 +168,10 @@ def shaken(
     """A data set whose features in these rows are up to four float32 steps off."""
     features, steps = dataset.features.copy(), int(rounding.STEPS)
     values = features[rows]
-    off = chance.integers(-steps, steps, values.shape, endpoint=True)
-    features[rows] = np.where(values == 0, values, values + off * np.spacing(values)).astype(
-        np.float32
-    )
+    offset_steps = chance.integers(-steps, steps, values.shape, endpoint=True)
+    features[rows] = np.where(
+        values == 0, values, values + offset_steps * np.spacing(values)
+    ).astype(np.float32)
     return replace(dataset, features=features, fingerprint="")
 
 
@@ -191,8 +191,8 @@ def _distance(
     offsets: Int64[np.ndarray, " bounds"], scores: Scores, exact: Scores
 ) -> Float64[np.ndarray, " lists"]:
     """How far each list's float32 scores are off, and at least as far as is usual."""
-    off = np.maximum(segments.maxima(offsets, difference(scores, exact)), 0.0)
+    distances = np.maximum(segments.maxima(offsets, difference(scores, exact)), 0.0)
     size = rounding.scales(offsets, scores)
     scale = np.maximum(size.magnitude, size.spread)
-    median = np.median((off / np.where(scale > 0, scale, np.inf))[np.diff(offsets) > 0])
-    return np.maximum(off, median * scale)
+    median = np.median((distances / np.where(scale > 0, scale, np.inf))[np.diff(offsets) > 0])
+    return np.maximum(distances, median * scale)

@@ -87,7 +87,7 @@ def entries(store: Store) -> list[Entry]:
 
 def damaged(store: Store) -> list[Damaged]:
     """What lies in a store and cannot be an entry: shown apart, and removed by its file's name."""
-    strange = [
+    undescribable = [
         artefact
         for artefact in _entries_and_strange(store)[1]
         if artefact.path.parent.parent == store.root
@@ -96,27 +96,27 @@ def damaged(store: Store) -> list[Damaged]:
         *unreadable(store),
         *(
             Damaged(artefact.path, "artefact", _cannot_describe(artefact), artefact.size)
-            for artefact in strange
+            for artefact in undescribable
         ),
     ]
 
 
 def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
     """The entries of a store, and the artefacts that nothing can be said of."""
-    called: dict[ArtefactKey, str] = {}
+    names: dict[ArtefactKey, str] = {}
     for name, key in store.names().items():
-        called.setdefault(key, name)
+        names.setdefault(key, name)
     artefacts = [artefact for artefact in store.artefacts() if artefact.key.kind in KINDS]
     needs = dependencies(store, artefacts)
-    described, strange = [], []
+    described, undescribable = [], []
     for artefact in artefacts:
         try:
             described.append(
-                _entry(artefact, called.get(artefact.key), frozenset(needs[artefact.key]), store)
+                _entry(artefact, names.get(artefact.key), frozenset(needs[artefact.key]), store)
             )
         except STRANGE:
-            strange.append(artefact)
-    return sorted(described, key=lambda entry: entry.artefact.created, reverse=True), strange
+            undescribable.append(artefact)
+    return sorted(described, key=lambda entry: entry.artefact.created, reverse=True), undescribable
 
 
 def _entry(
@@ -142,12 +142,12 @@ def _cannot_describe(artefact: Artefact) -> str:
 
 def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
     """What was made from an artefact, directly or through another, the newest first."""
-    every = list(found)
+    candidates = list(found)
     reached, grown = {key}, True
     while grown:
-        added = {entry.key for entry in every if entry.needs & reached} - reached
+        added = {entry.key for entry in candidates if entry.needs & reached} - reached
         grown, reached = bool(added), reached | added
-    return [entry for entry in every if entry.key in reached - {key}]
+    return [entry for entry in candidates if entry.key in reached - {key}]
 
 
 def data_of(entry: Entry, found: Iterable[Entry]) -> str:
@@ -287,8 +287,8 @@ def _on_lists(artefact: Artefact) -> str:
 
 def _initial(artefact: Artefact) -> list[str]:
     """The initial rankers of the lists that something was made on."""
-    noted = artefact.facts.get("lists") if artefact.key.kind == "study" else _lists(artefact)
-    return list(map(str, noted.get("initial", ()))) if isinstance(noted, Mapping) else []
+    lists = artefact.facts.get("lists") if artefact.key.kind == "study" else _lists(artefact)
+    return list(map(str, lists.get("initial", ()))) if isinstance(lists, Mapping) else []
 
 
 def _lists(artefact: Artefact) -> Mapping[str, Any]:
@@ -334,17 +334,21 @@ def dependencies(
         store: where they are.
         artefacts: those to look at; all by default.
     """
-    every = list(store.artefacts()) if artefacts is None else list(artefacts)
+    all_artefacts = list(store.artefacts()) if artefacts is None else list(artefacts)
     folds = {
-        artefact.key: _fingerprints(artefact) for artefact in every if artefact.key.kind == "data"
+        artefact.key: _fingerprints(artefact)
+        for artefact in all_artefacts
+        if artefact.key.kind == "data"
     }
     rankers = {
-        artefact.key.digest: artefact.key for artefact in every if artefact.key.kind == "ranker"
+        artefact.key.digest: artefact.key
+        for artefact in all_artefacts
+        if artefact.key.kind == "ranker"
     }
     by_text = {str(key): key for key in rankers.values()}
-    keys = {artefact.key for artefact in every}
+    keys = {artefact.key for artefact in all_artefacts}
     needs: dict[ArtefactKey, set[ArtefactKey]] = {}
-    for artefact in every:
+    for artefact in all_artefacts:
         try:
             data_sets = {key: prints for key, prints in folds.items() if _reads(artefact, prints)}
             names = _rankers_named(artefact)
@@ -392,8 +396,8 @@ def _sources(artefact: Artefact, prints: tuple[str, ...]) -> set[ArtefactKey]:
         ranker_recipe = {"ranker": artefact.recipe["ranker"], "lists": ALL_DOCUMENTS}
         return {key_of("ranker", ranker_recipe, prints[:2])}
     place = artefact.facts if artefact.key.kind == "study" else artefact.recipe
-    noted = place.get("lists")
-    recipe = recipe_of(noted) if isinstance(noted, Mapping) else None
+    lists = place.get("lists")
+    recipe = recipe_of(lists) if isinstance(lists, Mapping) else None
     if recipe is None:
         return set()
     needed = set(_list_keys(recipe, prints[:3]))

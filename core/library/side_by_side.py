@@ -65,9 +65,9 @@ def short(value: Any, most: int = 60) -> str:
         value = [f"{name} {short(part)}" for name, part in value.items()]
     if isinstance(value, list | tuple):
         texts = [_of_many(part) for part in value]
-        whole = ", ".join(texts)
-        if len(whole) <= most:
-            return whole or "none"
+        text_of_all = ", ".join(texts)
+        if len(text_of_all) <= most:
+            return text_of_all or "none"
         tail, fitting = f" … ({len(texts)} in all)", texts
         while len(fitting) > 1 and len(", ".join(fitting)) + len(tail) > most:
             fitting = fitting[:-1]
@@ -110,8 +110,8 @@ def _study_fields(entry: Entry) -> Iterator[tuple[str, Any]]:
     yield "test queries", facts.get("queries")
     yield "rankers", rankers_of(recipe)
     yield "preset", facts.get("preset")
-    noted = facts.get("lists")
-    lists = recipe_of(noted) if isinstance(noted, Mapping) else None
+    lists_facts = facts.get("lists")
+    lists = recipe_of(lists_facts) if isinstance(lists_facts, Mapping) else None
     if lists is not None:
         yield "initial ranker", list(lists.initial)
         if "sizes" not in recipe:
@@ -149,11 +149,11 @@ def _levels(pairs: Sequence[Any]) -> list[str]:
 
 def _results(entries: Sequence[Entry]) -> list[dict[str, str]]:
     """What each study found of the rankers that at least two of them have: its first point."""
-    every = [_first_points(entry) for entry in entries]
-    names = dict.fromkeys(name for points in every for name in points)
-    shared = [name for name in names if sum(name in points for points in every) > 1]
+    points_of_entries = [_first_points(entry) for entry in entries]
+    names = dict.fromkeys(name for points in points_of_entries for name in points)
+    shared = [name for name in names if sum(name in points for points in points_of_entries) > 1]
     return [{name: points[name] for name in shared[:MOST_RESULTS] if name in points}
-            for points in every]  # fmt: skip
+            for points in points_of_entries]  # fmt: skip
 
 
 def _first_points(entry: Entry) -> dict[str, str]:

@@ -154,11 +154,11 @@ def assembled(
     in_rows = sorted(cells, key=lambda cell: _place(cells, cell))
     for row, group in groupby(in_rows, key=lambda cell: cell.row):
         parts = [found.get(cell.digest) for cell in group]
-        whole = [part for part in parts if part is not None]
-        if len(whole) < len(parts):
+        stored_parts = [part for part in parts if part is not None]
+        if len(stored_parts) < len(parts):
             continue
-        rows.append(_row(row, [part[0] for part in whole]))
-        values.append(np.concatenate([part[1]["values"] for part in whole], axis=-1))
+        rows.append(_row(row, [part[0] for part in stored_parts]))
+        values.append(np.concatenate([part[1]["values"] for part in stored_parts], axis=-1))
     if not rows:
         return None
     return StudyResult(

@@ -138,18 +138,18 @@ def _of_whole_levels(result: StudyResult) -> StudyResult:
         for point in points
     }
     rankers = set(trials.ranker)
-    whole = [point for point in points if having[point] == rankers]
-    if not whole:
-        whole = [next(point for point in points if having[point])]
-        rankers = having[whole[0]]
+    finished_points = [point for point in points if having[point] == rankers]
+    if not finished_points:
+        finished_points = [next(point for point in points if having[point])]
+        rankers = having[finished_points[0]]
     rows = [
         at
         for at, row in enumerate(trials.itertuples())
-        if row.ranker in rankers and (row.family, row.level) in whole
+        if row.ranker in rankers and (row.family, row.level) in finished_points
     ]
     smaller = {
         "rankers": [pair for pair in recipe["rankers"] if pair[0] in rankers],
-        "perturbations": [list(point) for point in whole],
+        "perturbations": [list(point) for point in finished_points],
     }
     return replace(
         result,

@@ -139,8 +139,9 @@ def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         all_queries = tested.replace("test queries", "queries")
         return f"Orders are made of the preferences of {all_queries} of {facts['data']}."
     folds = facts.get("folds", ())
-    of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
-    return f"All rankers are measured on {tested} of the data set {facts.get('data', '?')}{of}."
+    over_folds = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
+    data = f"the data set {facts.get('data', '?')}{over_folds}"
+    return f"All rankers are measured on {tested} of {data}."
 
 
 def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -152,8 +153,8 @@ def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "counts as an empty answer"
     )
     lacking = [f"{name} lacks {count}" for name, count in facts["missing"].items() if count]
-    beyond = {name: count for name, count in facts.get("unjudged", {}).items() if count}
-    unjudged = [f"{counted(count, 'topic')} of {name}" for name, count in beyond.items()]
+    unjudged_counts = {name: count for name, count in facts.get("unjudged", {}).items() if count}
+    unjudged = [f"{counted(count, 'topic')} of {name}" for name, count in unjudged_counts.items()]
     left_out = f"; without judgments and left out: {listed(unjudged)}" if unjudged else ""
     return f"{text}{f' ({listed(lacking)})' if lacking else ''}{left_out}."
 

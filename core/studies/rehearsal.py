@@ -178,12 +178,12 @@ class Rehearsal(Workbench):
         members: list[CachedRanker] = []
         for part in parts:
             members += [(yield from trained(str(part)))]
-        whole = combined([member.ranker for member in members], options)
+        combination = combined([member.ranker for member in members], options)
         digests = [member.artefact.key.digest for member in members]
         return CachedRanker(
-            _placeholder(key_of("ranker", recipe_of(whole, options), digests)),
+            _placeholder(key_of("ranker", recipe_of(combination, options), digests)),
             cached=True,
-            fitted=whole,
+            fitted=combination,
         )
 
     def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, Workbench]:
@@ -376,7 +376,7 @@ class Dry:
                 alike.setdefault((words, is_stored), []).append(costs)
         for words, costs in ledger.again:
             alike.setdefault((f"{words}, trained again", False), []).append(costs)
-        rankers = [_step(*step, every) for step, every in alike.items()]
+        rankers = [_step(*step, costs_of_step) for step, costs_of_step in alike.items()]
         if ledger.study is None:
             return cls(tuple(lists), tuple(rankers))
         key, stored, count, finished_trials, per_trial = ledger.study
@@ -430,8 +430,8 @@ class Dry:
         lists = [step.what for step in self.lists if not step.stored]
         lines = []
         if lists:
-            whom = ", ".join(step.what for step in self.rankers if not step.stored)
-            readers = whom if whom and not self.trials else "the study"
+            names = ", ".join(step.what for step in self.rankers if not step.stored)
+            readers = names if names and not self.trials else "the study"
             lines.append(f"lists: {'; '.join(lists)}, are made first because {readers} reads them")
         return [*lines, self._warning()] if self.is_long else lines
 

@@ -179,9 +179,9 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
         UsageError: no flags say it.
     """
     changed = changed_lists(facts, initial)
-    beyond = sorted(set(changed) - SAID_BY_FLAGS)
-    if beyond or changed.get("depth", 0) is None:
-        cause = ", ".join(beyond) or "lists of all documents"
+    without_flag = sorted(set(changed) - SAID_BY_FLAGS)
+    if without_flag or changed.get("depth", 0) is None:
+        cause = ", ".join(without_flag) or "lists of all documents"
         raise UsageError(f"no flag of the command line says {cause}: use the lines of Python")
     words: list[str] = []
     if "initial" in changed:

@@ -183,10 +183,10 @@ class StudyResult:
         trials = self.trials[["ranker", "family", "level", "draw"]]
         keys = trials.loc[trials.index.repeat(len(self.query_ids))].reset_index(drop=True)
         keys["query"] = list(self.query_ids) * len(trials)
-        every = np.arange(len(trials))
+        all_rows = np.arange(len(trials))
         return pd.concat(
             [
-                keys.assign(measure=measure, value=self._values(every, measure).ravel())
+                keys.assign(measure=measure, value=self._values(all_rows, measure).ravel())
                 for measure in measures or self.measures
             ],
             ignore_index=True,

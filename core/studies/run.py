@@ -211,8 +211,8 @@ def _measured_trials(
         values, facts = measured(ranker, base, [variant.judged for variant in variants])
         seconds = (time.perf_counter() - start) / len(trials)
         for trial, variant, value in zip(trials, variants, values, strict=True):
-            noted = {"tau": variant.tau, "set_size": variant.judged.lists.mean_length}
-            yield trial, facts | noted | {"seconds": seconds}, value
+            variant_facts = {"tau": variant.tau, "set_size": variant.judged.lists.mean_length}
+            yield trial, facts | variant_facts | {"seconds": seconds}, value
 
 
 def query_ids_of(base: JudgedLists) -> tuple[str, ...]:

@@ -176,8 +176,8 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
     """
     sentences = []
     if "of_queries" in facts:
-        every = counted(facts["of_queries"], "test query")
-        sentences.append(f"Of {every} the first {facts['queries']:,}.")
+        all_queries = counted(facts["of_queries"], "test query")
+        sentences.append(f"Of {all_queries} the first {facts['queries']:,}.")
     if STOPPED in facts:
         stopped = facts[STOPPED]
         progress = f"{stopped['done']:,} of {counted(stopped['of'], 'trial')}"

@@ -229,8 +229,8 @@ class Study(Described):
             "measures": list(self.measured),
             "seed": self.seed,
         }
-        if whom := attacked(trial.family):
-            facts["attacked"] = dict(self.rankers)[whom]
+        if label := attacked(trial.family):
+            facts["attacked"] = dict(self.rankers)[label]
         return key_of("trial", facts).digest
 
     def digests(self, lists: int) -> list[str]:

@@ -192,12 +192,12 @@ def _reporting_to_optuna(
             progress = next(work)
         except StopIteration as stop:
             return stop.value
-        apart = max(1, ceil(progress.total / CURVE))
+        interval = max(1, ceil(progress.total / CURVE))
         if (
             trial
             and "valid" in progress.values
             and not progress.part
-            and progress.done % apart == 0
+            and progress.done % interval == 0
         ):
             curve.append((progress.done, float(progress.values["valid"])))
             trial.report(curve[-1][1], progress.done)
@@ -265,11 +265,11 @@ def _range(declared: Parameter, value: Any, text: str) -> Range:
     low, dots, high = text.partition("..")
     allowed = f"{declared.name}=LOW..HIGH within its bounds ({declared.allowed}), or choices a,b"
     ends = [value_of(declared, end) for end in ((low, high) if dots else text.split(",")) if end]
-    whole = {"low": declared.low, "high": declared.high}
+    bounds = {"low": declared.low, "high": declared.high}
     inside = all(
         (declared.choices and end in declared.choices)
-        or (isinstance(end, int | float) and (whole["low"] is None or end >= whole["low"])
-            and (whole["high"] is None or end <= whole["high"]))
+        or (isinstance(end, int | float) and (bounds["low"] is None or end >= bounds["low"])
+            and (bounds["high"] is None or end <= bounds["high"]))
         for end in ends
     )  # fmt: skip
     if len(ends) < 2 or not inside or (dots and not ends[0] < ends[-1]):
@@ -279,15 +279,15 @@ def _range(declared: Parameter, value: Any, text: str) -> Range:
 
 def _distribution(declared: Parameter, ends: Range) -> "BaseDistribution":
     """What Optuna draws a field from: logarithmic where the range spans a factor of eight."""
-    from optuna import distributions as of  # noqa: PLC0415 (only who tunes pays for it)
+    from optuna import distributions  # noqa: PLC0415 (only who tunes pays for it)
 
     if len(ends) != 2 or any(isinstance(end, str | bool) or end is None for end in ends):
-        return of.CategoricalDistribution(ends)
+        return distributions.CategoricalDistribution(ends)
     low, high = ends
     log = low > 0 and high / low >= 8
     if declared.type in {int, int | None}:
-        return of.IntDistribution(int(low), int(high), log=log)
-    return of.FloatDistribution(float(low), float(high), log=log)
+        return distributions.IntDistribution(int(low), int(high), log=log)
+    return distributions.FloatDistribution(float(low), float(high), log=log)
 
 
 def refuse(asked: Tuning, scope: Scope) -> None:

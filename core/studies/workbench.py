@@ -208,8 +208,8 @@ class Workbench:
 
     def of_queries(self, base: JudgedLists) -> dict[str, int]:
         """The fact of how many test queries there are, where not all of them are studied."""
-        every = self.fold.test.queries
-        return {} if len(base.lists) == every else {"of_queries": every}
+        all_queries = self.fold.test.queries
+        return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
     def records(self, found: Mapping[str, Identified]) -> TrialRecords:
         """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""

@@ -117,9 +117,9 @@ def headline(result: StudyResult, view: View) -> Headline:
     if len(frame) < 2:
         return Headline("No difference has been measured yet.", UNTOLD)
     single = frame["variant"].str.startswith(f"{BASE} + ")
-    whole = frame[~single].iloc[1:]
-    row = (whole if len(whole) else frame[frame["variant"] == most_changed(frame)]).iloc[0]
-    name = str(row["variant"]).capitalize() if len(whole) else _label(str(row["variant"]))
+    presets = frame[~single].iloc[1:]
+    row = (presets if len(presets) else frame[frame["variant"] == most_changed(frame)]).iloc[0]
+    name = str(row["variant"]).capitalize() if len(presets) else _label(str(row["variant"]))
     text = f"{name} changes {MEASURE} by {signed(row['change'])} from the {BASE}"
     if row["change_p"] <= ALPHA:
         return Headline(f"{text}, more than chance.", BENDS, OVER_VARIANTS)
@@ -197,16 +197,16 @@ def _significant_changes(frame: pd.DataFrame, column: str, quantity: str) -> str
         value = f" ({signed(frame[column].iloc[0])})"
         verb = "changes" if len(counted) else "is not shown to change"
         return f"{subject} {verb} {quantity}{value}."
-    of = f"{len(frame)} single differences"
+    total = f"{len(frame)} single differences"
     if not len(counted):
-        return f"None of {of} is shown to change {quantity}."
+        return f"None of {total} is shown to change {quantity}."
     ordered = counted.iloc[counted[column].abs().argsort(kind="stable")[::-1]]
     steps = [
         f"{_label(row['variant'])} ({signed(row[column])})" for row in ordered.to_dict("records")
     ]
     remainder = f" and {len(steps) - NAMED} more" if len(steps) > NAMED else ""
     verb = "changes" if len(steps) == 1 else "change"
-    return f"{len(steps)} of {of} {verb} {quantity}: {', '.join(steps[:NAMED])}{remainder}."
+    return f"{len(steps)} of {total} {verb} {quantity}: {', '.join(steps[:NAMED])}{remainder}."
 
 
 def _label(variant: str) -> str:

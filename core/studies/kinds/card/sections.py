@@ -271,12 +271,12 @@ def dials(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
         (kept, area), curve = points.shares, points.curves[label]
         change = values[-1] - values[0]
         share = curve[-1] / curve[0] if curve[0] else float("nan")
-        whole = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
+        curve_area = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
         means, risks = _over_resamples(values[0], change, generator(0, "card"))
         numbers_of = {
             "quality": (curve[0], *means),
             "kept": (share, *percentiles(kept[label])),
-            "area": (whole, *percentiles(area[label])),
+            "area": (curve_area, *percentiles(area[label])),
             "risk": (conditional_value_at_risk(change, RISK), *risks),
         }
         rows += [(label, dial, *map(float, numbers)) for dial, numbers in numbers_of.items()]

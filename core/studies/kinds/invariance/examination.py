@@ -273,10 +273,10 @@ class _Comparison:
             doubted = np.maximum(doubted, slight)
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(changed > 0, changed / effect, 0.0)
-            over = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
+            over_floor = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
             tau = kendall_tau(lists.offsets, self.before, order.scores)
             deviation = np.minimum(maximum, LARGEST)
-            blocks.append(np.stack([deviation, passed, tau, gap, over, doubted, near, new]))
+            blocks.append(np.stack([deviation, passed, tau, gap, over_floor, doubted, near, new]))
         return blocks
 
     def excused(self) -> "_Comparison":
@@ -321,10 +321,10 @@ class _Comparison:
         """The lists whose worst order scores otherwise when it is scored once more."""
         lists = self.base.lists
         unconfirmed = np.zeros(len(lists), dtype=bool)
-        over = _lists_beyond(lists, self.changed, self.floor)
-        if not over.any():
+        over_floor = _lists_beyond(lists, self.changed, self.floor)
+        if not over_floor.any():
             return unconfirmed
-        orders, counts = np.unique(self.largest.argmax(axis=0)[over], return_counts=True)
+        orders, counts = np.unique(self.largest.argmax(axis=0)[over_floor], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
             repeated = self.asking.again(self.asked[at])
             unconfirmed |= _lists_beyond(

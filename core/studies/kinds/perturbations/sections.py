@@ -52,7 +52,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     last = condensed(losses(result, measure), LAST).dropna(subset=["loss"])
     last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
     same_documents = _of_same_documents(last["family"])
-    apart, last = not same_documents.all(), last[same_documents]
+    some_change_documents, last = not same_documents.all(), last[same_documents]
     rows: list[Any] = list(last.itertuples())
     values = {
         (row.ranker, f"under {row.family} at {row.level:g}"): (
@@ -63,7 +63,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         if view.family in {"", row.family}
     }
     summary = answers.headline(answers.losses(values))
-    return replace(summary, why=f"{summary.why}. {UNLIKE}") if apart else summary
+    return replace(summary, why=f"{summary.why}. {UNLIKE}") if some_change_documents else summary
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -231,11 +231,13 @@ def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
 
 
 def _sentences(family: str, reasons: Mapping[str, str]) -> Iterator[str]:
-    nothing = {name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)}
-    if nothing:
-        yield f"{family} means nothing for {in_words(nothing)}."
+    meaningless = {
+        name: reason for name, reason in reasons.items() if not reason.startswith(CANNOT)
+    }
+    if meaningless:
+        yield f"{family} means nothing for {in_words(meaningless)}."
     by_reason: dict[str, list[str]] = {}
-    for name in reasons.keys() - nothing.keys():
+    for name in reasons.keys() - meaningless.keys():
         by_reason.setdefault(reasons[name], []).append(name)
     for reason, names in sorted(by_reason.items()):
         verb, _, why = reason.partition(", ")
@@ -348,11 +350,11 @@ def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
     names = ["ranker", "family", "level", "loss"]
     points = frame.groupby(names[:2], sort=False)["loss"]
     rows = frame.loc[(points.cumcount() > 0) | (points.transform("size") == 1), names]
-    by = [rows["ranker"], rows["family"]]
+    groups = [rows["ranker"], rows["family"]]
     if strength == "worst":
-        index = rows["loss"].fillna(-np.inf).groupby(by, sort=False).idxmax()
+        index = rows["loss"].fillna(-np.inf).groupby(groups, sort=False).idxmax()
     else:
-        index = rows.index.to_series().groupby(by, sort=False).max()
+        index = rows.index.to_series().groupby(groups, sort=False).max()
     return rows.loc[index].reset_index(drop=True)
 
 
@@ -446,10 +448,12 @@ def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.
     Returns:
         A column a level, a row a query (its id is the index); NaN where the measure leaves it out.
     """
-    of = result.trials[(result.trials["family"] == family) & (result.trials["ranker"] == ranker)]
+    ranker_trials = result.trials[
+        (result.trials["family"] == family) & (result.trials["ranker"] == ranker)
+    ]
     after = {
         level: result.per_query(ranker, family, level, measure)
-        for level in dict.fromkeys(of["level"])
+        for level in dict.fromkeys(ranker_trials["level"])
     }
     return most_damaged(as_is(result, ranker, measure), after, result.query_ids, every=True)
 
@@ -487,8 +491,8 @@ def at_step(frame: pd.DataFrame, share: float) -> pd.DataFrame:
     [2.0, 1.0]
     """
     points = set()
-    for family, of in frame.groupby("family", sort=False):
-        levels = list(dict.fromkeys(of["level"]))
+    for family, family_rows in frame.groupby("family", sort=False):
+        levels = list(dict.fromkeys(family_rows["level"]))
         points.add((family, levels[ceil(share * (len(levels) - 1) - EXACT)]))
     pairs = zip(frame["family"], frame["level"], strict=True)
     return frame[[pair in points for pair in pairs]].reset_index(drop=True)
@@ -524,11 +528,11 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[str, 
         return f"Query {query}: no ranker loses {measure}.", elsewhere
     lost = of_same.groupby("ranker", sort=False)["loss"].max()
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
-    nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
+    unharmed_words = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
         f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} {measure} under "
-        f"{worst['family']} at {worst['level']:g} ({change}){nothing if unharmed else ''}."
+        f"{worst['family']} at {worst['level']:g} ({change}){unharmed_words if unharmed else ''}."
     )
     return answer, elsewhere
 

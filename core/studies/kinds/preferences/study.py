@@ -470,8 +470,8 @@ def nearness(order: Order, best: Order) -> float:
         return np.nan
     place = np.empty(items, np.int64)
     place[best] = np.arange(items)
-    apart, _ = _falling_and_rising(place[order].astype(np.float64))
-    return 1.0 - 4.0 * apart / (items * (items - 1))
+    discordant, _ = _falling_and_rising(place[order].astype(np.float64))
+    return 1.0 - 4.0 * discordant / (items * (items - 1))
 
 
 def inverted(grades: np.ndarray, order: Order) -> int:

@@ -246,7 +246,9 @@ def of_order(
     """
     frame = falls(result, family, measure)
     changing = [
-        str(label) for label, of in frame.groupby("ranker", sort=False) if np.ptp(of["mean"])
+        str(label)
+        for label, ranker_rows in frame.groupby("ranker", sort=False)
+        if np.ptp(ranker_rows["mean"])
     ]
     return readers_of_order([label for label in changing if rankers is None or label in rankers])
 
@@ -304,8 +306,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     summary = result.summarised(view.measures)
     several = len(set(summary["measure"])) > 1
-    for (name, of), group in summary.groupby(["family", "measure"], sort=False):
-        family, measure = str(name), str(of)
+    for (name, measure_name), group in summary.groupby(["family", "measure"], sort=False):
+        family, measure = str(name), str(measure_name)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
         yield Picture("curves", partial(_loss_curves, result, family, measure))

@@ -225,8 +225,14 @@ def terms(result: StudyResult) -> pd.DataFrame:
             "query": spread_of_terms(query_terms),
         }
         rows += [
-            dict(zip(tables.keys(TERM_COLUMNS), (name, of, *map(float, spread)), strict=True))
-            for of, spread in spreads.items()
+            dict(
+                zip(
+                    tables.keys(TERM_COLUMNS),
+                    (name, side, *map(float, spread)),
+                    strict=True,
+                )
+            )
+            for side, spread in spreads.items()
             if spread is not None
         ]
     return pd.DataFrame(rows, columns=tables.keys(TERM_COLUMNS))
@@ -239,14 +245,14 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
         values: `COSTS` of every query.
         documents: of the collection.
     """
-    of = {cost: known_mean(numbers) for cost, numbers in values.items()}
+    means = {cost: known_mean(numbers) for cost, numbers in values.items()}
     index_gates = Gates(
-        postings_per_query_over_n=of["postings"] / documents,
-        largest_document_frequency=of["largest"] / documents,
-        matched_share=of["matched"] / documents,
-        empty_share=max(of["empty"], float((values["nonzeros"] == 0).mean())),
-        nonzeros_document=of["nonzeros_document"],
-        nonzeros_query=of["nonzeros"],
+        postings_per_query_over_n=means["postings"] / documents,
+        largest_document_frequency=means["largest"] / documents,
+        matched_share=means["matched"] / documents,
+        empty_share=max(means["empty"], float((values["nonzeros"] == 0).mean())),
+        nonzeros_document=means["nonzeros_document"],
+        nonzeros_query=means["nonzeros"],
     )
     verdicts = {
         "dense_in_disguise": index_gates.dense_in_disguise,

@@ -319,10 +319,10 @@ def shorter(facts: Mapping[str, Any]) -> str:
     if not short:
         return ""
     sizes, counts = listed([*short]), listed([*short.values()])
-    of = f"{counts} of {counted(facts['queries'], 'list')}"
+    share = f"{counts} of {counted(facts['queries'], 'list')}"
     if counts == "1":
-        return f"{of} has fewer than {sizes} documents and stays as it is"
-    return f"{of} have fewer than {sizes} documents and stay as they are"
+        return f"{share} has fewer than {sizes} documents and stays as it is"
+    return f"{share} have fewer than {sizes} documents and stay as they are"
 
 
 def _drop_in_words(drop: Any) -> str:

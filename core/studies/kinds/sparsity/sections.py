@@ -136,8 +136,8 @@ def findings(result: StudyResult) -> list[str]:
                 f"{best['postings_per_query_over_n']:.2f} N postings and "
                 f"{best['milliseconds']:.3f} ms a query, the best of {way} that is sparse."
             )
-    nothing = frame[np.isclose(frame["nonzeros_document"], 0)]
-    if len(nothing):
-        names = listed([_way(row) for _, row in nothing.iterrows()])
+    empty = frame[np.isclose(frame["nonzeros_document"], 0)]
+    if len(empty):
+        names = listed([_way(row) for _, row in empty.iterrows()])
         sentences.append(f"No dimension is left under {names}.")
     return sentences
