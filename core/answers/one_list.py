@@ -65,15 +65,15 @@ def moves(
     floor = np.array(answer.floor, dtype=np.float64)
     if answer.same:
         floor = np.maximum(floor, answer.deviation)
-    first, then = answered_order(before, after, floor)
+    places_before, places = answered_order(before, after, floor)
     return pd.DataFrame(
         {
             "document": documents.ids,
             "label": documents.labels,
             "shown": np.argsort(shown) + 1,
-            "answered": then + 1,
+            "answered": places + 1,
             "shown_before": np.argsort(shown_before) + 1,
-            "answered_before": first + 1,
+            "answered_before": places_before + 1,
             "moved": documents_moved(before, after, floor),
             "score_before": before,
             "score": after,
@@ -88,13 +88,13 @@ def verdict(label: str, moved: pd.DataFrame) -> str:
     'SetRank IMSAB moved none of 2 documents'
     """
     count = int(moved["moved"].sum())
-    of = counted(len(moved), "document")
-    return f"{RankerName.of(label).display} moved {count or 'none'} of {of}"
+    documents = counted(len(moved), "document")
+    return f"{RankerName.of(label).display} moved {count or 'none'} of {documents}"
 
 
 def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
     """The verdicts on several rankers in one sentence; the total is said once."""
-    texts = [verdict(label, moved) for label, moved in labelled]
+    texts = [verdict(label, frame) for label, frame in labelled]
     return "; ".join([*texts[:1], *(text.rpartition(" of ")[0] for text in texts[1:])]) + "."
 
 
@@ -112,15 +112,15 @@ def fell_most(moved: pd.DataFrame) -> str:
     >>> fell_most(frame.assign(moved=False))
     ''
     """
-    by = (moved["answered"] - moved["answered_before"]).where(moved["moved"].astype(bool))
-    far = by.max()
+    falls = (moved["answered"] - moved["answered_before"]).where(moved["moved"].astype(bool))
+    far = falls.max()
     if not far > 0:
         return ""
-    fallen = moved[by == far].sort_values("label", ascending=False, kind="stable")
-    first, others = fallen.iloc[0], len(fallen) - 1
+    fallen = moved[falls == far].sort_values("label", ascending=False, kind="stable")
+    first, ties = fallen.iloc[0], len(fallen) - 1
     text = f"Document {first['document']} (grade {first['label']:g}) fell most, from place "
     text += f"{first['answered_before']:g} to {first['answered']:g}"
-    return f"{text}; {counted(others, 'other')} fell as far." if others else f"{text}."
+    return f"{text}; {counted(ties, 'other')} fell as far." if ties else f"{text}."
 
 
 def amount(number: float) -> str:
@@ -134,12 +134,16 @@ def amount(number: float) -> str:
 
 def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     """Why the answer changed, or why it can't, in plain words and with the numbers."""
-    named, reads, count = RankerName.of(answer.ranker), set(answer.reads), int(moved["moved"].sum())
-    name, change = named.display, amount(answer.deviation)
+    ranker, reads, count = (
+        RankerName.of(answer.ranker),
+        set(answer.reads),
+        int(moved["moved"].sum()),
+    )
+    name, change = ranker.display, amount(answer.deviation)
     if count and "order" in reads:
-        entry = registry.RANKERS.get(named.base)
-        usual = "reads the order in which documents are shown."
-        how = _BY_ORDER.get(entry.group if entry else "", usual)
+        entry = registry.RANKERS.get(ranker.base)
+        default = "reads the order in which documents are shown."
+        how = _BY_ORDER.get(entry.group if entry else "", default)
         far = moved.iloc[int((moved["answered"] - moved["answered_before"]).abs().argmax())]
         return (
             f"{name} {how} Another order is another input: scores changed by "
@@ -157,7 +161,7 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
             f"{name} reads the list in the order shown, so another order may change its answer. "
             f"Here no document passed another: scores changed by at most {change}."
         )
-    return f"{_cannot(named, reads)} {_rounding(answer)}"
+    return f"{_why_it_cannot(ranker, reads)} {_rounding(answer)}"
 
 
 _BY_ORDER = {
@@ -179,10 +183,10 @@ _BY_ROW = {
 """How the rankers score that know a document by its row alone."""
 
 
-def _cannot(named: RankerName, reads: Collection[str]) -> str:
-    name = named.display
+def _why_it_cannot(ranker: RankerName, reads: Collection[str]) -> str:
+    name = ranker.display
     if "neighbours" not in reads:
-        how = _BY_ROW.get(named.base, "scores every document by itself, from its features")
+        how = _BY_ROW.get(ranker.base, "scores every document by itself, from its features")
         return f"{name} {how}. It sees no other document and no order, so nothing can move."
     ranks = (
         " It also reads each document's rank in the initial ranking, which goes with the document "
@@ -190,7 +194,7 @@ def _cannot(named: RankerName, reads: Collection[str]) -> str:
         if "ranks" in reads
         else ""
     )
-    if named.base == "gsf":
+    if ranker.base == "gsf":
         return (
             f"{name} scores every document beside each of the others and takes the mean, and a "
             "mean does not depend on the order of its terms."
@@ -216,5 +220,5 @@ def features_wanted(texts: Collection[str]) -> list[int]:
     >>> features_wanted(["initial", "-feature:3"])
     [3]
     """
-    asked = {RankerName.of(text.removeprefix("-")).feature for text in texts}
-    return sorted(number for number in asked if number is not None)
+    ids = {RankerName.of(text.removeprefix("-")).feature for text in texts}
+    return sorted(number for number in ids if number is not None)

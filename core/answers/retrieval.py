@@ -25,7 +25,7 @@ def trained(item: Mapping[str, Any]) -> list[str]:
     Args:
         item: `store` and `collection`.
     """
-    indexed = _indexed(item["store"], item["collection"])
+    indexed = _indexed_collection(item["store"], item["collection"])
     entries = [
         named(f"{name}@{preset}") for name, entry in RETRIEVERS.items() for preset in entry.presets
     ]
@@ -46,29 +46,29 @@ def found(item: Mapping[str, Any]) -> dict[str, Any]:
         `documents`, places by rank; `why`, of each of the first ten the dimensions that add most:
         `terms` of the collection that bring most to it, and its `share` of the score.
     """
-    retriever = _made(item["store"], item["collection"], item["retriever"])
+    retriever = _retriever(item["store"], item["collection"], item["retriever"])
     documents = retriever.search([item["text"]], item["k"]).of(0)[0].tolist()
     why: list[list[dict[str, Any]]] = []
     if isinstance(retriever, Latent):
         query = retriever.vectors([item["text"]])
         for document in documents[:BEST]:
             reasons = retriever.index.explain(query, document)
-            whole = sum(one.added for one in reasons)
+            total = sum(reason.added for reason in reasons)
             why.append(
                 [
-                    {"terms": retriever.terms_of(one.dimension), "share": one.added / whole}
-                    for one in reasons[:REASONS]
+                    {"terms": retriever.terms_of(reason.dimension), "share": reason.added / total}
+                    for reason in reasons[:REASONS]
                 ]
             )
     return {"documents": documents, "why": why}
 
 
 @lru_cache(maxsize=4)
-def _indexed(store: str, collection: str) -> Indexed:
-    where = Store(Path(store), default_store().bundled)
-    return Indexed(find(collection, where), where)
+def _indexed_collection(store: str, collection: str) -> Indexed:
+    place = Store(Path(store), default_store().bundled)
+    return Indexed(find(collection, place), place)
 
 
 @lru_cache(maxsize=8)
-def _made(store: str, collection: str, retriever: str) -> Retriever:
-    return named(retriever).made(_indexed(store, collection))
+def _retriever(store: str, collection: str, retriever: str) -> Retriever:
+    return named(retriever).made(_indexed_collection(store, collection))

@@ -70,8 +70,8 @@ def documents(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     judged = list_for(item)
     dataset, lists = judged.dataset, judged.lists
-    known = set(dataset.feature_ids)
-    columns = {str(name): dataset.feature(name) for name in item["features"] if name in known}
+    feature_ids = set(dataset.feature_ids)
+    columns = {str(name): dataset.feature(name) for name in item["features"] if name in feature_ids}
     return {
         "query": item["query"],
         "ids": document_names(dataset.doc_ids, lists.rows),
@@ -98,18 +98,18 @@ def scored(item: Mapping[str, Any]) -> dict[str, Any]:
         ParameterError: an order that is none of these documents.
     """
     judged = list_for(item)
-    orders = [_checked(order, len(judged.lists.rows)) for order in item["orders"]]
-    workbench, found = _bench(item), {}
+    orders = [_checked_order(order, len(judged.lists.rows)) for order in item["orders"]]
+    workbench, answers = _bench(item), {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
         scores = scores_by_document(ranker, judged, orders)
-        found[key] = {
+        answers[key] = {
             "scores": [row.tolist() for row in scores],
             "floor": list(_floor(workbench, item["query"], key)),
             "reads": sorted(ranker.reads),
             "quality": [_quality(judged, of_order) for of_order in scores],
         }
-    return found
+    return answers
 
 
 QUALITY = Measure.parse("NDCG@10")
@@ -131,11 +131,11 @@ def values_of_queries(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     judged = lists_for(item)
     ids = judged.dataset.query_ids
-    found = {}
+    values = {}
     for key in item["rankers"]:
         scores = _ranker(item["store"], key).score(judged.dataset, judged.lists)
-        found[key] = evaluate([QUALITY], judged.dataset, judged.lists, scores)[0].tolist()
-    return {"queries": [ids[query] for query in judged.lists.queries], "values": found}
+        values[key] = evaluate([QUALITY], judged.dataset, judged.lists, scores)[0].tolist()
+    return {"queries": [ids[query] for query in judged.lists.queries], "values": values}
 
 
 def check_same_data(item: Mapping[str, Any]) -> None:
@@ -146,8 +146,8 @@ def check_same_data(item: Mapping[str, Any]) -> None:
     """
     fold = _fold(item["store"], item["data"], digest_of_name(item))
     if lists_digest(item["recipe"], fold.fingerprint) != item["lists"]:
-        found = "not the data set that the study saw"
-        raise DataError(item["data"], found, "Run the study again on it.")
+        finding = "not the data set that the study saw"
+        raise DataError(item["data"], finding, "Run the study again on it.")
 
 
 def checked_lists(item: Mapping[str, Any]) -> JudgedLists:
@@ -180,8 +180,8 @@ def place_of(item: Mapping[str, Any], judged: JudgedLists) -> int:
     for at, query in enumerate(judged.lists.queries):
         if ids[query] == item["query"]:
             return at
-    found = f"not in the test part of {item['data']}"
-    raise DataError(f"query {item['query']!r}", found, "Choose another.")
+    finding = f"not in the test part of {item['data']}"
+    raise DataError(f"query {item['query']!r}", finding, "Choose another.")
 
 
 def only(judged: JudgedLists, at: int) -> JudgedLists:
@@ -196,8 +196,8 @@ def digest_of_name(item: Mapping[str, Any]) -> str:
 
 def ranker_for(item: Mapping[str, Any], ranker: str | None = None) -> Ranker:
     """The ranker that a question names by a key, a digest or as the initial ranking; or another."""
-    named = ranker or item["ranker"]
-    return InitialRanking() if named == INITIAL else _ranker(item["store"], named)
+    name = ranker or item["ranker"]
+    return InitialRanking() if name == INITIAL else _ranker(item["store"], name)
 
 
 def scores_by_document(
@@ -224,10 +224,10 @@ def answered_order(
     arithmetic alone turns round is not drawn as a move.
     """
     bounds = np.array([0, len(before)])
-    first = positions(bounds, before)
+    places_before = positions(bounds, before)
     if not documents_moved(before, after, floor).any():
-        return first, first
-    return first, positions(bounds, after)
+        return places_before, places_before
+    return places_before, positions(bounds, after)
 
 
 def documents_moved(
@@ -255,24 +255,24 @@ def _bench(item: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return item["store"], item["data"], digest_of_name(item), recipe
 
 
-def _checked(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs"]:
+def _checked_order(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs"]:
     if sorted(order) != list(range(count)):
         raise ParameterError("order", f"{list(order)}", f"an order of the {count} documents")
     return np.array(order, dtype=np.int64)
 
 
 @lru_cache(maxsize=2)
-def _fold(store: str, data: str, named: str) -> Fold:
-    del named  # part of the memory's key alone
+def _fold(store: str, data: str, digest: str) -> Fold:
+    del digest  # part of the memory's key alone
     return resolve(data, _store(store))
 
 
 @lru_cache(maxsize=4)
-def _lists(store: str, data: str, named: str, recipe: str) -> JudgedLists:
-    made = json.loads(recipe)
-    made["initial"] = tuple(made["initial"])
-    fold = _fold(store, data, named)
-    return list_sources.prepared(data, fold, ListRecipe(**made), _store(store)).test
+def _lists(store: str, data: str, digest: str, recipe: str) -> JudgedLists:
+    fields = json.loads(recipe)
+    fields["initial"] = tuple(fields["initial"])
+    fold = _fold(store, data, digest)
+    return list_sources.prepared(data, fold, ListRecipe(**fields), _store(store)).test
 
 
 @lru_cache(maxsize=32)

@@ -67,16 +67,16 @@ class ShownOrder:
         Raises:
             ParameterError: the text has another form.
         """
-        found = FORM.fullmatch(text)
-        if found is None:
+        match = FORM.fullmatch(text)
+        if match is None:
             raise ParameterError("order", text, ALLOWED)
-        minus, plain, with_number, number, by_hand, places = found.groups()
+        minus, plain, with_number, number, by_hand, places = match.groups()
         try:
-            shown = tuple(int(place) for place in places.split(".")) if places else ()
+            sequence = tuple(int(place) for place in places.split(".")) if places else ()
         except ValueError:
             raise ParameterError("order", text, ALLOWED) from None
         kind = plain or with_number or by_hand
-        return cls(kind, int(number or 0), shown, bool(minus))
+        return cls(kind, int(number or 0), sequence, bool(minus))
 
     @classmethod
     def by_hand(cls, arranged: Sequence[int]) -> "ShownOrder":
@@ -85,11 +85,11 @@ class ShownOrder:
 
     def __str__(self) -> str:
         """As `parse` reads it."""
-        more = {
+        arguments = {
             "feature": f":{self.argument}", "shuffled": f":{self.argument}",
             "by-hand": f":{'.'.join(map(str, self.places))}",
         }  # fmt: skip
-        return ("-" if self.reversed else "") + self.kind + more.get(self.kind, "")
+        return ("-" if self.reversed else "") + self.kind + arguments.get(self.kind, "")
 
     def turned(self) -> "ShownOrder":
         """The same order the other way round."""
@@ -101,7 +101,7 @@ class ShownOrder:
         >>> ShownOrder.parse("-feature:3").words()
         'by feature 3, the smallest first'
         """
-        first, last = {
+        forward, backward = {
             "initial": ("by the initial ranking", "by the initial ranking, the last first"),
             "label": ("by label, the best first", "by label, the worst first"),
             "id": ("by document id", "by document id, the last first"),
@@ -115,7 +115,7 @@ class ShownOrder:
             ),
             "by-hand": ("as moved by hand", "as moved by hand, then reversed"),
         }[self.kind]
-        return last if self.reversed else first
+        return backward if self.reversed else forward
 
     def arranged(self, documents: Documents) -> list[int]:
         """The document (its place in the initial ranking) shown at each position.
@@ -129,8 +129,10 @@ class ShownOrder:
     def _forward(self, documents: Documents) -> list[int]:
         places = list(range(len(documents)))
         if self.kind == "shuffled":
-            drawn = generator(self.argument, "shown", documents.query).permutation(len(documents))
-            return [int(place) for place in drawn]
+            shuffled = generator(self.argument, "shown", documents.query).permutation(
+                len(documents)
+            )
+            return [int(place) for place in shuffled]
         if self.kind == "by-hand":
             if sorted(self.places) != places:
                 allowed = f"an order of these {len(documents)} documents"
@@ -153,9 +155,9 @@ def moved(arranged: Sequence[int], at: int, to: int) -> list[int]:
     >>> moved([5, 6, 7, 8], at=0, to=2)
     [6, 7, 5, 8]
     """
-    rest = [*arranged[:at], *arranged[at + 1 :]]
-    place = min(max(to, 0), len(rest))
-    return [*rest[:place], arranged[at], *rest[place:]]
+    remaining = [*arranged[:at], *arranged[at + 1 :]]
+    place = min(max(to, 0), len(remaining))
+    return [*remaining[:place], arranged[at], *remaining[place:]]
 
 
 def document_names(ids: TextColumn | None, rows: np.ndarray) -> list[str]:

@@ -63,17 +63,17 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
     come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
     """
-    came = sorted(
+    by_arrival = sorted(
         (
             (arrival(store, artefact), artefact)
             for artefact in store.artefacts("ranker")
-            if _complete(artefact.recipe)
+            if _is_complete(artefact.recipe)
             and key_of("ranker", artefact.recipe, (train, valid)) == artefact.key
         ),
         key=itemgetter(0),
     )
     labels: set[str] = set()
-    rankers = [_ranker(artefact, arrived, labels) for arrived, artefact in came]
+    rankers = [_ranker(artefact, arrived, labels) for arrived, artefact in by_arrival]
     return sorted(rankers, key=attrgetter("created", "key"), reverse=True)
 
 
@@ -104,15 +104,17 @@ def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
     A study's recipe holds the digest of its lists, its facts say how they were made: those that
     come out alike from this fold are of this fold.
     """
-    found = [artefact for artefact in store.artefacts("study") if _on(artefact, fingerprint)]
-    return sorted(found, key=lambda artefact: artefact.created, reverse=True)
+    studies = [
+        artefact for artefact in store.artefacts("study") if _is_on_fold(artefact, fingerprint)
+    ]
+    return sorted(studies, key=lambda artefact: artefact.created, reverse=True)
 
 
-def _on(study: Artefact, fingerprint: str) -> bool:
+def _is_on_fold(study: Artefact, fingerprint: str) -> bool:
     """Whether a study's lists are of this fold; those of a study of sizes are several."""
-    own = lists_digest(study.facts.get("lists", {}), fingerprint)
+    digest = lists_digest(study.facts.get("lists", {}), fingerprint)
     lists = study.recipe.get("lists")
-    return own in lists.values() if isinstance(lists, Mapping) else own == lists
+    return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
 
 
 def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
@@ -126,7 +128,7 @@ def contrasting(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
         [ranker for name in names for ranker in rankers if ranker.name == name]
         for names in CONTRAST
     )
-    return [found[0] for found in fitting if found]
+    return [matching[0] for matching in fitting if matching]
 
 
 def as_they_came(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
@@ -140,24 +142,24 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     No ranker that is stored later changes it: of the shipped ones the most telling two are taken,
     else the two by which lists had both kinds first.
     """
-    came = as_they_came(rankers)
-    for pool in ([ranker for ranker in came if ranker.shipped], came):
+    by_arrival = as_they_came(rankers)
+    for pool in ([ranker for ranker in by_arrival if ranker.shipped], by_arrival):
         pairs = [_first_of_both(pool, recipe) for recipe in list_recipes(pool)]
-        whole = [pair for pair in pairs if len(pair) == len(CONTRAST)]
-        if whole:
-            return min(whole, key=lambda pair: max(ranker.arrived for ranker in pair))
+        complete_pairs = [pair for pair in pairs if len(pair) == len(CONTRAST)]
+        if complete_pairs:
+            return min(complete_pairs, key=lambda pair: max(ranker.arrived for ranker in pair))
     return []
 
 
 def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[TrainedRanker]:
-    own = [ranker for ranker in came if ranker.lists == recipe]
-    if all(ranker.shipped for ranker in own):
-        return contrasting(own)
-    fitting = ([ranker for ranker in own if ranker.name in names] for names in CONTRAST)
-    return [found[0] for found in fitting if found]
+    of_lists = [ranker for ranker in came if ranker.lists == recipe]
+    if all(ranker.shipped for ranker in of_lists):
+        return contrasting(of_lists)
+    fitting = ([ranker for ranker in of_lists if ranker.name in names] for names in CONTRAST)
+    return [matching[0] for matching in fitting if matching]
 
 
-def _complete(recipe: Mapping[str, Any]) -> bool:
+def _is_complete(recipe: Mapping[str, Any]) -> bool:
     """Whether it is a ranker of its own, on lists that this version can make."""
     lists = recipe.get("lists")
     return lists == ALL_DOCUMENTS or (isinstance(lists, Mapping) and recipe_of(lists) is not None)

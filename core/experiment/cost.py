@@ -191,9 +191,9 @@ def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[Measured] = ()) -> 
         return Cost(0, 0.0, 1, 0.0, 1.0, 0)
     epoch = epoch_seconds(spec, sizes)
     alike = [
-        one.ratio
-        for one in known
-        if one.family == kind and max(one.epoch / epoch, epoch / one.epoch) <= ALIKE
+        training.ratio
+        for training in known
+        if training.family == kind and max(training.epoch / epoch, epoch / training.epoch) <= ALIKE
     ]
     doubt = KNOWN if alike else ROUGH
     steps, least = _steps(spec)
@@ -219,7 +219,7 @@ def unit_of(spec: RankerSpec | None) -> str:
 
 def measured(store: Store) -> list[Measured]:
     """The trainings of a store that this machine did and timed; other machines' are left out."""
-    found = []
+    trainings = []
     for artefact in store.artefacts("ranker"):
         facts = artefact.facts
         spec = spec_of(artefact.recipe["ranker"])
@@ -229,8 +229,8 @@ def measured(store: Store) -> list[Measured]:
         epoch = epoch_seconds(spec, sizes)
         kind = str(family(spec))
         ratio = _fitting_seconds(kind, facts["seconds"]) / (facts["timed"] * epoch)
-        found.append(Measured(kind, epoch, ratio))
-    return found
+        trainings.append(Measured(kind, epoch, ratio))
+    return trainings
 
 
 def _fitting_seconds(kind: str, seconds: float) -> float:
@@ -325,26 +325,26 @@ def _lists(spec: NeuralSpec, sizes: Sizes) -> int:
 def _epoch_flops(spec: NeuralSpec, sizes: Sizes) -> float:
     """Forward and backward over the training lists of an epoch, forward over the valid ones."""
     documents = sizes.rows / max(1, sizes.lists)
-    one = size.forward_flops(spec.model, sizes.features, documents)
+    list_flops = size.forward_flops(spec.model, sizes.features, documents)
     lists = _lists(spec, sizes)
     valid_lists = sizes.valid_rows / max(1.0, documents)
-    return one * (BACKWARD * lists + valid_lists)
+    return list_flops * (BACKWARD * lists + valid_lists)
 
 
 def _steps(spec: RankerSpec) -> tuple[int, int]:
     """How many epochs or trees there are at most, and at least."""
-    first = 1
+    earliest = 1
     if isinstance(spec, NeuralSpec):
-        most, patience = spec.training.epochs, spec.training.patience
+        limit, patience = spec.training.epochs, spec.training.patience
     elif isinstance(spec, LambdaMARTSpec):
-        most, patience, first = spec.trees, spec.patience, spec.least_trees
+        limit, patience, earliest = spec.trees, spec.patience, spec.least_trees
     elif isinstance(spec, PairNetSpec):
         return spec.epochs, spec.epochs
     elif isinstance(spec, PairTreesSpec):
         return spec.trees, spec.trees
     else:
         return steps(spec)
-    return most, most if patience is None else min(most, first + patience)
+    return limit, limit if patience is None else min(limit, earliest + patience)
 
 
 def spec_of(recipe: Mapping[str, Any]) -> RankerSpec | None:

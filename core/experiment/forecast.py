@@ -104,10 +104,10 @@ class Forecast:
         Raises:
             ParameterError: a value that a field does not take.
         """
-        named = RankerName.parse(str(name)).at(preset)
-        if rankings_of(named.base) and len(lists.initial) > 1:
+        ranker = RankerName.parse(str(name)).at(preset)
+        if rankings_of(ranker.base) and len(lists.initial) > 1:
             changes = {"rankings": str(len(lists.initial)), **changes}
-        return self.fit(lists, registry.spec(named, **changes), named.preset, changes)
+        return self.fit(lists, registry.spec(ranker, **changes), ranker.preset, changes)
 
     def fit(
         self,
@@ -120,8 +120,8 @@ class Forecast:
         key = self.key(lists, spec)
         sizes = self.data.sizes(None if spec.fits_documents else lists.depth)
         costs = cost.estimate(spec, sizes, self.known)
-        there = self.store.find(key) is not None
-        return Planned(spec.name, preset, dict(changes or {}), str(key), there, costs)
+        stored = self.store.find(key) is not None
+        return Planned(spec.name, preset, dict(changes or {}), str(key), stored, costs)
 
     def key(self, lists: ListRecipe, spec: RankerSpec) -> ArtefactKey:
         """What the fit of a recipe on these lists is filed under."""
@@ -135,15 +135,17 @@ class Forecast:
             ShuffleproofError: a ranker that cannot be the initial one.
         """
         fits: list[Cost] = []
-        for one in list_sources.sources(
+        for source in list_sources.sources(
             lists, self.data.fingerprints, min(lists.folds, len(self.data.train))
         ):
-            if self.store.find(one.scores) is None:
+            if self.store.find(source.scores) is None:
                 costs = cost.estimate(
-                    initial_spec(one.initial, lists.seed), self.data.sizes(None), self.known
+                    initial_spec(source.initial, lists.seed), self.data.sizes(None), self.known
                 )
-                there = [self.store.find(key) is not None for key in (one.ranker, *one.parts)]
-                fits += [costs] * there.count(False)
+                stored = [
+                    self.store.find(key) is not None for key in (source.ranker, *source.parts)
+                ]
+                fits += [costs] * stored.count(False)
         if not fits:
             return None
         low, high = cost.added(fits)

@@ -73,7 +73,7 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
         prints: fingerprints of the training, validation and test part.
         parts: into how many the training queries are cross-fitted; those of the recipe by default.
     """
-    found = []
+    fitted = []
     for text in recipe.initial:
         try:
             spec = initial_spec(text, recipe.seed)
@@ -82,17 +82,21 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
         if isinstance(spec, univariate.UnivariateSpec):
             continue
         folds = parts or recipe.folds
-        made = [{"without part": part, "of": folds, "seed": recipe.seed} for part in range(folds)]
-        crossed = made if recipe.scores == "cross-fitted" else []
-        found.append(
+        without_parts = [
+            {"without part": part, "of": folds, "seed": recipe.seed} for part in range(folds)
+        ]
+        crossed = without_parts if recipe.scores == "cross-fitted" else []
+        fitted.append(
             Source(
                 initial=text,
                 ranker=ranker_key(spec, ALL_DOCUMENTS, prints[0], prints[1]),
-                parts=tuple(ranker_key(spec, one, prints[0], prints[1]) for one in crossed),
+                parts=tuple(
+                    ranker_key(spec, part_lists, prints[0], prints[1]) for part_lists in crossed
+                ),
                 scores=scores_key(spec, recipe, list(prints[:3])),
             )
         )
-    return found
+    return fitted
 
 
 def replacing(
@@ -109,19 +113,19 @@ def replacing(
         recipe: how the lists are made.
         prints: fingerprints of the training, validation and test part.
     """
-    found: dict[str, ArtefactKey] = {}
+    keys: dict[str, ArtefactKey] = {}
     for name in names:
         try:
-            named = RankerName.parse(name)
-            if named.parts:
-                found |= replacing([*map(str, named.parts)], preset, recipe, prints)
+            parsed = RankerName.parse(name)
+            if parsed.parts:
+                keys |= replacing([*map(str, parsed.parts)], preset, recipe, prints)
                 continue
-            spec = registry.spec(named, preset)
+            spec = registry.spec(parsed, preset)
         except ShuffleproofError:
             continue
         lists = ALL_DOCUMENTS if spec.fits_documents else recipe.learnt()
-        found[name] = ranker_key(spec, lists, prints[0], prints[1])
-    return found
+        keys[name] = ranker_key(spec, lists, prints[0], prints[1])
+    return keys
 
 
 def check_stored(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> None:
@@ -140,7 +144,7 @@ def check_stored(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> Non
     prints = [getattr(fold, part).fingerprint for part in PARTS]
     for source in sources(recipe, prints, parts):
         fits = (source.ranker, *source.parts)
-        if store.find(source.scores) is None and any(store.find(one) is None for one in fits):
+        if store.find(source.scores) is None and any(store.find(key) is None for key in fits):
             raise DataError(
                 f"the lists of {data}",
                 f"their initial ranker {source.initial} is not stored, or not its scores",
@@ -166,8 +170,8 @@ def check_replacing(
     prints = [getattr(fold, part).fingerprint for part in PARTS]
     for name, key in replacing(names, preset, recipe, prints).items():
         if store.find(key) is None:
-            found = "the ranker that stands in its place is not stored"
-            raise DataError(f"the initial ranking {name}", found, REMEDY)
+            finding = "the ranker that stands in its place is not stored"
+            raise DataError(f"the initial ranking {name}", finding, REMEDY)
 
 
 def prepared(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> PreparedFold:

@@ -34,7 +34,7 @@ def expanded(names: Sequence[str]) -> list[str]:
     >>> expanded(["lambdamart", "table2"])[:3]
     ['lambdamart', 'ranksvm', 'rankboost']
     """
-    return list(dict.fromkeys(one for name in names for one in NAMED.get(name, (name,))))
+    return list(dict.fromkeys(ranker for name in names for ranker in NAMED.get(name, (name,))))
 
 
 REFERENCES = ("ideal", INITIAL, "random")
@@ -47,13 +47,13 @@ def named_rankers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     >>> named_rankers([{"label": "ideal"}, {"label": "dlcm"}, {"label": "initial: mart"}])
     ['dlcm']
     """
-    given = [str(row["label"]) for row in rows]
+    every_label = [str(row["label"]) for row in rows]
     labels = [
         label
-        for label in dict.fromkeys(given)
+        for label in dict.fromkeys(every_label)
         if label not in REFERENCES and not RankerName.of(label).is_initial
     ]
-    return next(([name] for name, own in NAMED.items() if list(own) == labels), labels)
+    return next(([name] for name, members in NAMED.items() if list(members) == labels), labels)
 
 
 def seeds_of(rows: Sequence[Mapping[str, Any]]) -> int:

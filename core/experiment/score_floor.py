@@ -44,8 +44,8 @@ class Floor:
 
     def raised(self, least: Float64[np.ndarray, " candidates"]) -> "Floor":
         """The same with another lower bound of what arithmetic does."""
-        own = np.maximum(self.rounding, least)
-        return Floor(own, np.maximum(self.doubt, own), np.maximum(self.effect, own))
+        bound = np.maximum(self.rounding, least)
+        return Floor(bound, np.maximum(self.doubt, bound), np.maximum(self.effect, bound))
 
 
 def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
@@ -58,11 +58,11 @@ def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
     >>> bool((large.doubt == 1024 * small.doubt).all())
     True
     """
-    own = rounding.representable(scores)
+    steps = rounding.representable(scores)
     size, lengths = rounding.scales(offsets, scores), np.diff(offsets)
-    usual = np.maximum(own, np.repeat(rounding.representable(size.magnitude), lengths))
+    at_median = np.maximum(steps, np.repeat(rounding.representable(size.magnitude), lengths))
     spread = np.repeat(size.spread, lengths)
-    return Floor(own, usual + RELATIVE * spread, usual + SLIGHT * spread)
+    return Floor(steps, at_median + RELATIVE * spread, at_median + SLIGHT * spread)
 
 
 def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
@@ -89,11 +89,11 @@ def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, 
     floor = floor.raised(np.minimum(company, floor.doubt))
     exactly = getattr(ranker, "exact_scores", None)
     if exactly is not None and len(base.lists.rows):
-        off = _distance(offsets, scores, exactly(base.dataset, base.lists))
-        known = np.maximum(floor.rounding, 2.0 * np.repeat(off, np.diff(offsets)))
-        floor = Floor(known, known, known)
-    apart = segments.maxima(offsets, company - floor.doubt) > 0
-    return floor, apart & (np.diff(offsets) > 1)
+        distances = _distance(offsets, scores, exactly(base.dataset, base.lists))
+        error = np.maximum(floor.rounding, 2.0 * np.repeat(distances, np.diff(offsets)))
+        floor = Floor(error, error, error)
+    depends_on_company = segments.maxima(offsets, company - floor.doubt) > 0
+    return floor, depends_on_company & (np.diff(offsets) > 1)
 
 
 def own_rounding(
@@ -114,19 +114,21 @@ def own_rounding(
     Returns:
         SHAKEN times the largest change seen in each document's list; 0 outside the chosen ones.
     """
-    found, few = np.zeros(len(scores)), base.lists.select(chosen)
+    carried, lists = np.zeros(len(scores)), base.lists.select(chosen)
     inside = ragged.elements_of(base.lists.offsets, chosen)
-    most = np.zeros(len(few))
+    greatest = np.zeros(len(lists))
     for draw in range(DRAWS):
-        dataset = shaken(base.dataset, few.rows, generator(draw, "own rounding"))
+        dataset = shaken(base.dataset, lists.rows, generator(draw, "own rounding"))
         try:
-            again = ranker.score(dataset, few)
+            rescored = ranker.score(dataset, lists)
         except ShuffleproofError:  # it takes no such features: nothing is excused
-            return found
-        apart = difference(scores[inside], np.nan_to_num(again, nan=np.inf))
-        most = np.maximum(most, segments.maxima(few.offsets, apart))
-    found[inside] = np.repeat(np.where(np.isfinite(most), SHAKEN * most, 0.0), few.lengths)
-    return found
+            return carried
+        changes = difference(scores[inside], np.nan_to_num(rescored, nan=np.inf))
+        greatest = np.maximum(greatest, segments.maxima(lists.offsets, changes))
+    carried[inside] = np.repeat(
+        np.where(np.isfinite(greatest), SHAKEN * greatest, 0.0), lists.lengths
+    )
+    return carried
 
 
 def difference(first: Scores, second: Scores) -> Float64[np.ndarray, " candidates"]:
@@ -155,8 +157,8 @@ def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
     wrong = np.flatnonzero(np.isnan(scores))
     if len(wrong):
         at = int(np.searchsorted(lists.offsets, wrong[0], "right")) - 1
-        found = f"its score of document {int(wrong[0] - lists.offsets[at]) + 1} of list {at + 1} "
-        raise DataError(ranker.name, f"{found}is NaN", "A ranker gives every document a number.")
+        finding = f"its score of document {int(wrong[0] - lists.offsets[at]) + 1} of list {at + 1} "
+        raise DataError(ranker.name, f"{finding}is NaN", "A ranker gives every document a number.")
     return scores.copy()
 
 
@@ -165,30 +167,32 @@ def shaken(
 ) -> RankingDataset:
     """A data set whose features in these rows are up to four float32 steps off."""
     features, steps = dataset.features.copy(), int(rounding.STEPS)
-    own = features[rows]
-    off = chance.integers(-steps, steps, own.shape, endpoint=True)
-    features[rows] = np.where(own == 0, own, own + off * np.spacing(own)).astype(np.float32)
+    values = features[rows]
+    offset_steps = chance.integers(-steps, steps, values.shape, endpoint=True)
+    features[rows] = np.where(
+        values == 0, values, values + offset_steps * np.spacing(values)
+    ).astype(np.float32)
     return replace(dataset, features=features, fingerprint="")
 
 
 def in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
     """The scores when odd and even lists are scored apart, the last first."""
     lists = base.lists
-    again = np.empty(len(lists.rows), dtype=np.float64)
+    scores = np.empty(len(lists.rows), dtype=np.float64)
     for start in range(min(2, len(lists))):
-        chosen = np.arange(start, len(lists), 2)[::-1].copy()
-        again[ragged.elements_of(lists.offsets, chosen)] = checked(
-            ranker, lists.select(chosen), ranker.score(base.dataset, lists.select(chosen))
+        every_other = np.arange(start, len(lists), 2)[::-1].copy()
+        scores[ragged.elements_of(lists.offsets, every_other)] = checked(
+            ranker, lists.select(every_other), ranker.score(base.dataset, lists.select(every_other))
         )
-    return again
+    return scores
 
 
 def _distance(
     offsets: Int64[np.ndarray, " bounds"], scores: Scores, exact: Scores
 ) -> Float64[np.ndarray, " lists"]:
     """How far each list's float32 scores are off, and at least as far as is usual."""
-    off = np.maximum(segments.maxima(offsets, difference(scores, exact)), 0.0)
+    distances = np.maximum(segments.maxima(offsets, difference(scores, exact)), 0.0)
     size = rounding.scales(offsets, scores)
-    own = np.maximum(size.magnitude, size.spread)
-    usual = np.median((off / np.where(own > 0, own, np.inf))[np.diff(offsets) > 0])
-    return np.maximum(off, usual * own)
+    scale = np.maximum(size.magnitude, size.spread)
+    median = np.median((distances / np.where(scale > 0, scale, np.inf))[np.diff(offsets) > 0])
+    return np.maximum(distances, median * scale)

@@ -66,10 +66,10 @@ def shared_scores(
 ]:
     """The scores, before and after, of the documents that both have, and each list's bounds."""
     source = shared_source(base, variant)
-    there = np.flatnonzero(source >= 0)
-    owner = ragged.segment_ids(variant.lists.offsets)[there]
+    shared = np.flatnonzero(source >= 0)
+    owner = ragged.segment_ids(variant.lists.offsets)[shared]
     offsets = ragged.offsets_of(np.bincount(owner, minlength=len(base.lists)))
-    return before[source[there]], after[there], offsets
+    return before[source[shared]], after[shared], offsets
 
 
 def touched(
@@ -85,15 +85,15 @@ def touched(
         variant: what was made of them.
         source: `shared_source` of the two.
     """
-    found: set[Input] = set()
+    inputs: set[Input] = set()
     same_features = variant.dataset.features is base.dataset.features
     if variant.lists is not base.lists or same_features:
-        found |= {"order", "ranks"}
+        inputs |= {"order", "ranks"}
     if not same_features:
-        found |= {"features", "neighbours"}
+        inputs |= {"features", "neighbours"}
     if not np.array_equal(base.lists.offsets, variant.lists.offsets) or (source < 0).any():
-        found.add("neighbours")
-    return frozenset(found)
+        inputs.add("neighbours")
+    return frozenset(inputs)
 
 
 class ScoreCache:
@@ -130,27 +130,27 @@ class ScoreCache:
         """The scores of several variants of the base, whatever was changed."""
         same_data = all(variant.dataset is self.base.dataset for variant in variants)
         if same_data and self.ranker.reads & {"order", "ranks"}:  # whatever else was changed
-            return Scored(self._real(variants), carried=False, deviation=0.0)
+            return Scored(self._really_scored(variants), carried=False, deviation=0.0)
         sources_of = [shared_source(self.base, variant) for variant in variants]
         kind = frozenset[Input]().union(
-            *(touched(self.base, *one) for one in zip(variants, sources_of, strict=True))
+            *(touched(self.base, *pair) for pair in zip(variants, sources_of, strict=True))
         )
         if self.ranker.reads & kind or any((source < 0).any() for source in sources_of):
-            return Scored(self._real(variants), carried=False, deviation=0.0)
+            return Scored(self._really_scored(variants), carried=False, deviation=0.0)
         carried = [self.scores[source] for source in sources_of]
         for variant, scores in zip(variants, carried, strict=True):
             if self._proofs.get(kind, 0) < PROOFS and self._differs(variant):
                 self._prove(kind, variant, scores)
         deviation = self._deviations.get(kind, 0.0)
         if kind in self._refuted:
-            return Scored(self._real(variants), carried=False, deviation=deviation)
+            return Scored(self._really_scored(variants), carried=False, deviation=deviation)
         return Scored(carried, carried=True, deviation=deviation)
 
     def _differs(self, variant: JudgedLists) -> bool:
         same_data = variant.dataset.features is self.base.dataset.features
         return not (same_data and np.array_equal(variant.lists.rows, self.base.lists.rows))
 
-    def _real(self, variants: Sequence[JudgedLists]) -> list[Float32[np.ndarray, " _"]]:
+    def _really_scored(self, variants: Sequence[JudgedLists]) -> list[Float32[np.ndarray, " _"]]:
         if all(variant.dataset is self.base.dataset for variant in variants):
             return scores_of_all(self.ranker, self.base, [variant.lists for variant in variants])
         return [self.ranker.score(variant.dataset, variant.lists) for variant in variants]
@@ -162,12 +162,12 @@ class ScoreCache:
         carried: Float32[np.ndarray, " candidates"],
     ) -> None:
         proofs = self._proofs.get(kind, 0)
-        chosen = np.arange(proofs, len(variant.lists), PROOFS)
+        sample = np.arange(proofs, len(variant.lists), PROOFS)
         self._proofs[kind] = proofs + 1
-        expected = carried[ragged.elements_of(variant.lists.offsets, chosen)]
-        few = variant.lists.select(chosen)
-        real = self.ranker.score(variant.dataset, few)
-        if not unchanged(few.offsets, expected, real):
+        expected = carried[ragged.elements_of(variant.lists.offsets, sample)]
+        lists = variant.lists.select(sample)
+        real = self.ranker.score(variant.dataset, lists)
+        if not unchanged(lists.offsets, expected, real):
             self._refuted.add(kind)
         worst = float(difference(expected, real).max(initial=0.0))
         self._deviations[kind] = max(self._deviations.get(kind, 0.0), worst)
@@ -177,7 +177,7 @@ def scores_of_all(
     ranker: Ranker, base: JudgedLists, variants: Sequence[CandidateLists]
 ) -> list[Float32[np.ndarray, " _"]]:
     """Really score every variant, in one batch where the ranker knows how."""
-    together = getattr(ranker, "score_variants", None)
-    if together is not None:
-        return list(together(base.dataset, variants))
+    in_one_batch = getattr(ranker, "score_variants", None)
+    if in_one_batch is not None:
+        return list(in_one_batch(base.dataset, variants))
     return [ranker.score(base.dataset, variant) for variant in variants]

@@ -57,11 +57,11 @@ def size(store: Store) -> int:
 def waste(store: Store) -> list[Waste]:
     """Everything that can go, by why and where; damaged artefacts are deleted by name instead."""
     now = time.time()
-    found = [
+    removable = [
         *_records(store, now), *_left_behind(store, now), *_uploads(store, now),
         *_labels(store), *_examinations(store),
     ]  # fmt: skip
-    return sorted(found, key=lambda one: (one.what, str(one.path)))
+    return sorted(removable, key=lambda item: (item.what, str(item.path)))
 
 
 def clean(found: list[Waste], store: Store) -> None:
@@ -70,37 +70,37 @@ def clean(found: list[Waste], store: Store) -> None:
     Raises:
         ArtefactError: the store may not be written to.
     """
-    for one in found:
-        with manifest.explained(one.path.name, store.root):
-            if one.path.is_dir() and not one.path.is_symlink():
-                shutil.rmtree(one.path)
+    for item in found:
+        with manifest.explained(item.path.name, store.root):
+            if item.path.is_dir() and not item.path.is_symlink():
+                shutil.rmtree(item.path)
             else:
-                one.path.unlink(missing_ok=True)
+                item.path.unlink(missing_ok=True)
 
 
 def _records(store: Store, now: float) -> Iterator[Waste]:
     """Trials that no study needs; none is told where the trials of a study cannot be named."""
-    needed = _needed(store)
+    needed = _needed_records(store)
     for path in (store.root / "records").glob("[0-9a-f][0-9a-f]/*.safetensors"):
         if needed is not None and path.stem not in needed and _age(path, now) > YOUNG_SECONDS:
             yield Waste(path, "trials of no study", size_of(path))
 
 
-def _needed(store: Store) -> set[str] | None:
+def _needed_records(store: Store) -> set[str] | None:
     """The records that studies would ask for; None where one of them cannot say."""
-    asked: set[str] = set()
-    unreadable = {one.name for one in undescribed(store)}
-    studies = [(one.recipe, _query_ids(one.path)) for one in store.artefacts("study")
-               if str(one.key) not in unreadable]  # fmt: skip
+    needed: set[str] = set()
+    unreadable = {artefact.name for artefact in undescribed(store)}
+    studies = [(artefact.recipe, _query_ids(artefact.path)) for artefact in store.artefacts("study")
+               if str(artefact.key) not in unreadable]  # fmt: skip
     studies += [
-        (one.recipe, one.query_ids) for kind in EVERY for one in running_studies(store, kind)
+        (study.recipe, study.query_ids) for kind in EVERY for study in running_studies(store, kind)
     ]
     for recipe, ids in studies:
         digests = None if ids is None else _digests(recipe, len(ids))
         if digests is None:
             return None
-        asked.update(digests)
-    return asked
+        needed.update(digests)
+    return needed
 
 
 def _digests(recipe: Mapping[str, Any], lists: int) -> Iterable[str] | None:
@@ -151,28 +151,33 @@ def _uploads(store: Store, now: float) -> Iterator[Waste]:
 
 def _labels(store: Store) -> Iterator[Waste]:
     """Names and tags that are damaged, or of artefacts that are gone."""
-    here = {str(one.key) for one in store.artefacts()}
-    here |= {one.name for one in damaged(store) if one.what == "artefact"}
-    for one in damaged(store):
-        if one.what != "artefact":
-            yield Waste(one.path, "damaged names and tags", one.size)
+    stored = {str(artefact.key) for artefact in store.artefacts()}
+    stored |= {item.name for item in damaged(store) if item.what == "artefact"}
+    for item in damaged(store):
+        if item.what != "artefact":
+            yield Waste(item.path, "damaged names and tags", item.size)
     for name, key in store.names().items():
         path = store.root / "names" / name
-        if str(key) not in here and path.exists():
+        if str(key) not in stored and path.exists():
             yield Waste(path, "names and tags of what is gone", size_of(path))
     for path in (store.root / "tags").glob("*.json"):
-        if path.is_file() and path.stem not in here:
+        if path.is_file() and path.stem not in stored:
             yield Waste(path, "names and tags of what is gone", size_of(path))
 
 
 def _examinations(store: Store) -> Iterator[Waste]:
     """Of data sets that are gone."""
-    kept = {one.facts.get("fingerprint") for one in store.artefacts(catalogue.KIND)}
+    fingerprints = {
+        artefact.facts.get("fingerprint") for artefact in store.artefacts(catalogue.KIND)
+    }
     of_data = {examination.KIND: "examinations", display_texts.KIND: "texts"}
-    for kind, what in of_data.items():
-        for one in store.artefacts(kind):
-            if one.recipe.get("of") not in kept and one.path.parent == store.root / "artefacts":
-                yield Waste(one.path, f"{what} of data sets that are gone", one.size)
+    for kind, noun in of_data.items():
+        for artefact in store.artefacts(kind):
+            if (
+                artefact.recipe.get("of") not in fingerprints
+                and artefact.path.parent == store.root / "artefacts"
+            ):
+                yield Waste(artefact.path, f"{noun} of data sets that are gone", artefact.size)
 
 
 def _is_free(lock: Path) -> bool:
@@ -185,6 +190,6 @@ def _is_free(lock: Path) -> bool:
 def _age(path: Path, now: float) -> float:
     """Seconds since anything directly in it changed; 0 where it is gone."""
     with suppress(OSError):
-        inside = [one.stat().st_mtime for one in path.iterdir()] if path.is_dir() else []
+        inside = [child.stat().st_mtime for child in path.iterdir()] if path.is_dir() else []
         return now - max([path.stat().st_mtime, *inside])
     return 0.0

@@ -82,46 +82,57 @@ class Entry:
 
 def entries(store: Store) -> list[Entry]:
     """Every artefact of a store that a person has to do with, the newest first."""
-    return _looked_through(store)[0]
+    return _entries_and_strange(store)[0]
 
 
 def damaged(store: Store) -> list[Damaged]:
     """What lies in a store and cannot be an entry: shown apart, and removed by its file's name."""
-    strange = [one for one in _looked_through(store)[1] if one.path.parent.parent == store.root]
+    undescribable = [
+        artefact
+        for artefact in _entries_and_strange(store)[1]
+        if artefact.path.parent.parent == store.root
+    ]
     return [
         *unreadable(store),
-        *(Damaged(one.path, "artefact", _cannot_describe(one), one.size) for one in strange),
+        *(
+            Damaged(artefact.path, "artefact", _cannot_describe(artefact), artefact.size)
+            for artefact in undescribable
+        ),
     ]
 
 
-def _looked_through(store: Store) -> tuple[list[Entry], list[Artefact]]:
+def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
     """The entries of a store, and the artefacts that nothing can be said of."""
-    called: dict[ArtefactKey, str] = {}
+    names: dict[ArtefactKey, str] = {}
     for name, key in store.names().items():
-        called.setdefault(key, name)
-    artefacts = [one for one in store.artefacts() if one.key.kind in KINDS]
+        names.setdefault(key, name)
+    artefacts = [artefact for artefact in store.artefacts() if artefact.key.kind in KINDS]
     needs = dependencies(store, artefacts)
-    found, strange = [], []
-    for one in artefacts:
+    described, undescribable = [], []
+    for artefact in artefacts:
         try:
-            found.append(_entry(one, called.get(one.key), frozenset(needs[one.key]), store))
+            described.append(
+                _entry(artefact, names.get(artefact.key), frozenset(needs[artefact.key]), store)
+            )
         except STRANGE:
-            strange.append(one)
-    return sorted(found, key=lambda entry: entry.artefact.created, reverse=True), strange
+            undescribable.append(artefact)
+    return sorted(described, key=lambda entry: entry.artefact.created, reverse=True), undescribable
 
 
-def _entry(one: Artefact, name: str | None, needs: frozenset[ArtefactKey], store: Store) -> Entry:
+def _entry(
+    artefact: Artefact, name: str | None, needs: frozenset[ArtefactKey], store: Store
+) -> Entry:
     return Entry(
-        artefact=one,
-        name=name or _own_name(one),
+        artefact=artefact,
+        name=name or _own_name(artefact),
         named=name is not None,
-        summary=summary_of(one),
-        tags=Tags(store.root).of(one.key),
-        seconds=_seconds(one),
-        bundled=one.path.parent != store.root / "artefacts",
+        summary=summary_of(artefact),
+        tags=Tags(store.root).of(artefact.key),
+        seconds=_seconds(artefact),
+        bundled=artefact.path.parent != store.root / "artefacts",
         needs=needs,
-        part="without part" in _lists(one),
-        stale=preset_digests.stale(_initial(one)),
+        part="without part" in _lists(artefact),
+        stale=preset_digests.stale(_initial(artefact)),
     )
 
 
@@ -131,18 +142,22 @@ def _cannot_describe(artefact: Artefact) -> str:
 
 def dependents(found: Iterable[Entry], key: ArtefactKey) -> list[Entry]:
     """What was made from an artefact, directly or through another, the newest first."""
-    every = list(found)
+    candidates = list(found)
     reached, grown = {key}, True
     while grown:
-        more = {entry.key for entry in every if entry.needs & reached} - reached
-        grown, reached = bool(more), reached | more
-    return [entry for entry in every if entry.key in reached - {key}]
+        added = {entry.key for entry in candidates if entry.needs & reached} - reached
+        grown, reached = bool(added), reached | added
+    return [entry for entry in candidates if entry.key in reached - {key}]
 
 
 def data_of(entry: Entry, found: Iterable[Entry]) -> str:
     """The name of the data set that something was made from; `sample` where none is stored."""
-    named = [one.name for one in found if one.key in entry.needs and one.key.kind == "data"]
-    return next((name for name in named if name != SAMPLE), SAMPLE)
+    names = [
+        candidate.name
+        for candidate in found
+        if candidate.key in entry.needs and candidate.key.kind == "data"
+    ]
+    return next((name for name in names if name != SAMPLE), SAMPLE)
 
 
 def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
@@ -159,7 +174,7 @@ def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]
         if key not in reached:
             reached.add(key)
             needs = [by_key[needed] for needed in by_key[key].needs if needed in by_key]
-            waiting += [one.key for one in needs if not _is_user_code(one.artefact)]
+            waiting += [entry.key for entry in needs if not _is_user_code(entry.artefact)]
     return [entry for entry in by_key.values() if entry.key in reached]
 
 
@@ -184,9 +199,9 @@ def rename(store: Store, entry: Entry, name: str) -> None:
         ParameterError: no name.
         ArtefactError: the name means something else.
     """
-    meant = store.names().get(name)
-    if meant not in {None, entry.key}:
-        raise ArtefactError(name, f"it is the name of {meant}", "Choose another name.")
+    current = store.names().get(name)
+    if current not in {None, entry.key}:
+        raise ArtefactError(name, f"it is the name of {current}", "Choose another name.")
     old = [text for text, key in store.names().items() if key == entry.key and text != name]
     store.set_name(name, entry.key)
     for text in old:
@@ -197,25 +212,25 @@ def summary_of(artefact: Artefact) -> str:
     """What an artefact is, in one line."""
     facts, recipe = artefact.facts, artefact.recipe
     if kinds := COUNTED.get(artefact.key.kind):
-        sizes = {one: facts.get(name, 0) for name, one in kinds.items()}
-        kept = {one: size for one, size in sizes.items() if size or "features" in kinds}
-        return ", ".join(counted(size, one) for one, size in kept.items())
+        sizes = {noun: facts.get(name, 0) for name, noun in kinds.items()}
+        counts = {noun: size for noun, size in sizes.items() if size or "features" in kinds}
+        return ", ".join(counted(size, noun) for noun, size in counts.items())
     if artefact.key.kind == "ranker":
         preset, changed = from_preset(recipe["ranker"])
         if recipe["ranker"]["name"] in FILES:
             return _of_file(artefact)
         kind = "user code" if _is_user_code(artefact) else f"{preset} preset"
-        said = kind + (f", {in_words(changed)}" if changed else "")
-        said += _on_lists(artefact)
+        text = kind + (f", {in_words(changed)}" if changed else "")
+        text += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
-        return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+        return text + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
     if artefact.key.kind == "study":
-        compared = ", ".join(_compared(recipe))
+        compared = ", ".join(_compared_names(recipe))
         return f"on {facts.get('data', '?')}{f': {compared}' if compared else ''}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
 
 
-def _compared(recipe: Mapping[str, Any]) -> list[str]:
+def _compared_names(recipe: Mapping[str, Any]) -> list[str]:
     """What a study compares: rankers, else retrievers, else ways of aggregation."""
     if recipe["kind"] == Sparsity.kind:
         return [retriever(f"snrm@{recipe['preset']}")]
@@ -233,13 +248,13 @@ def _is_user_code(artefact: Artefact) -> bool:
 def _of_file(artefact: Artefact) -> str:
     """A ranker from outside: which file, and how good it is where that was measured."""
     ranker, facts = artefact.recipe["ranker"], artefact.facts
-    said = f"{FILES[ranker['name']]} ({ranker['file']}), from outside"
+    text = f"{FILES[ranker['name']]} ({ranker['file']}), from outside"
     for part in ("valid", "test"):
         quality = facts.get(part, {}).get("NDCG@10")
         if quality is not None:
             name = {"valid": "validation", "test": "test"}[part]
-            return f"{said}; {name} NDCG@10 {quality:.3f}"
-    return said
+            return f"{text}; {name} NDCG@10 {quality:.3f}"
+    return text
 
 
 def _own_name(artefact: Artefact) -> str:
@@ -272,13 +287,13 @@ def _on_lists(artefact: Artefact) -> str:
 
 def _initial(artefact: Artefact) -> list[str]:
     """The initial rankers of the lists that something was made on."""
-    noted = artefact.facts.get("lists") if artefact.key.kind == "study" else _lists(artefact)
-    return list(map(str, noted.get("initial", ()))) if isinstance(noted, Mapping) else []
+    lists = artefact.facts.get("lists") if artefact.key.kind == "study" else _lists(artefact)
+    return list(map(str, lists.get("initial", ()))) if isinstance(lists, Mapping) else []
 
 
 def _lists(artefact: Artefact) -> Mapping[str, Any]:
-    made = artefact.recipe.get("lists")
-    return made if isinstance(made, Mapping) else {}
+    lists = artefact.recipe.get("lists")
+    return lists if isinstance(lists, Mapping) else {}
 
 
 STRANGE = (
@@ -319,32 +334,40 @@ def dependencies(
         store: where they are.
         artefacts: those to look at; all by default.
     """
-    every = list(store.artefacts()) if artefacts is None else list(artefacts)
-    folds = {one.key: _fingerprints(one) for one in every if one.key.kind == "data"}
-    rankers = {one.key.digest: one.key for one in every if one.key.kind == "ranker"}
+    all_artefacts = list(store.artefacts()) if artefacts is None else list(artefacts)
+    folds = {
+        artefact.key: _fingerprints(artefact)
+        for artefact in all_artefacts
+        if artefact.key.kind == "data"
+    }
+    rankers = {
+        artefact.key.digest: artefact.key
+        for artefact in all_artefacts
+        if artefact.key.kind == "ranker"
+    }
     by_text = {str(key): key for key in rankers.values()}
-    keys = {one.key for one in every}
-    found: dict[ArtefactKey, set[ArtefactKey]] = {}
-    for one in every:
+    keys = {artefact.key for artefact in all_artefacts}
+    needs: dict[ArtefactKey, set[ArtefactKey]] = {}
+    for artefact in all_artefacts:
         try:
-            seen = {key: prints for key, prints in folds.items() if _reads(one, prints)}
-            named = _named(one)
-            sources = {key for prints in seen.values() for key in _sources(one, prints)}
+            data_sets = {key: prints for key, prints in folds.items() if _reads(artefact, prints)}
+            names = _rankers_named(artefact)
+            sources = {key for prints in data_sets.values() for key in _sources(artefact, prints)}
         except STRANGE:  # the library shows it as damaged, and the others all the same
-            seen, named, sources = {}, set(), set()
-        direct = {rankers[text] for text in named & rankers.keys()}
-        direct |= {by_text[text] for text in named & by_text.keys()}
-        found[one.key] = (set(seen) | direct | (sources & keys)) - {one.key}
-    return found
+            data_sets, names, sources = {}, set(), set()
+        direct = {rankers[text] for text in names & rankers.keys()}
+        direct |= {by_text[text] for text in names & by_text.keys()}
+        needs[artefact.key] = (set(data_sets) | direct | (sources & keys)) - {artefact.key}
+    return needs
 
 
-def _named(one: Artefact) -> set[str]:
+def _rankers_named(artefact: Artefact) -> set[str]:
     """The rankers that an artefact names: whole digests, or keys as printed."""
-    if one.key.kind == "study":
-        pairs = [pair for pair in one.recipe.get("rankers", ()) if not isinstance(pair, str)]
+    if artefact.key.kind == "study":
+        pairs = [pair for pair in artefact.recipe.get("rankers", ()) if not isinstance(pair, str)]
         digests = {str(pair[1]) for pair in pairs if pair[0] != INITIAL}
-        return digests | trials_of(one).rankers
-    return {str(text) for text in one.facts.get("members", ())}
+        return digests | trials_of(artefact).rankers
+    return {str(text) for text in artefact.facts.get("members", ())}
 
 
 def trials_of(artefact: Artefact) -> Trials:
@@ -357,24 +380,24 @@ def trials_of(artefact: Artefact) -> Trials:
         return Trials(frozenset(), None)
     texts = [text for name in TRAINED for text in columns.get(name, ())]
     keys = {key for text in texts for key in str(text or "").split()}
-    known = [value for value in columns.get("seconds", ()) if isinstance(value, int | float)]
-    return Trials(frozenset(keys), float(sum(known)) if known else None)
+    seconds = [value for value in columns.get("seconds", ()) if isinstance(value, int | float)]
+    return Trials(frozenset(keys), float(sum(seconds)) if seconds else None)
 
 
 def _reads(artefact: Artefact, prints: tuple[str, ...]) -> bool:
     if artefact.key.kind in {"ranker", "scores"}:
         return _made_from(artefact, prints)
-    return artefact.key.kind == "study" and _studied(artefact, prints)
+    return artefact.key.kind == "study" and _studied_on(artefact, prints)
 
 
 def _sources(artefact: Artefact, prints: tuple[str, ...]) -> set[ArtefactKey]:
     """The initial rankers, and their scores, without which these lists cannot be made again."""
     if artefact.key.kind == "scores":
-        made = {"ranker": artefact.recipe["ranker"], "lists": ALL_DOCUMENTS}
-        return {key_of("ranker", made, prints[:2])}
+        ranker_recipe = {"ranker": artefact.recipe["ranker"], "lists": ALL_DOCUMENTS}
+        return {key_of("ranker", ranker_recipe, prints[:2])}
     place = artefact.facts if artefact.key.kind == "study" else artefact.recipe
-    noted = place.get("lists")
-    recipe = recipe_of(noted) if isinstance(noted, Mapping) else None
+    lists = place.get("lists")
+    recipe = recipe_of(lists) if isinstance(lists, Mapping) else None
     if recipe is None:
         return set()
     needed = set(_list_keys(recipe, prints[:3]))
@@ -385,8 +408,8 @@ def _sources(artefact: Artefact, prints: tuple[str, ...]) -> set[ArtefactKey]:
 
 @lru_cache(maxsize=256)
 def _list_keys(recipe: ListRecipe, prints: tuple[str, ...]) -> frozenset[ArtefactKey]:
-    found = sources(recipe, prints)
-    return frozenset(key for source in found for key in (source.ranker, source.scores))
+    fitted = sources(recipe, prints)
+    return frozenset(key for source in fitted for key in (source.ranker, source.scores))
 
 
 def _fingerprints(artefact: Artefact) -> tuple[str, ...]:
@@ -400,11 +423,11 @@ def _fingerprints(artefact: Artefact) -> tuple[str, ...]:
 
 
 def _made_from(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    seen = prints[:2] if artefact.key.kind == "ranker" else prints[:3]
-    return bool(prints) and key_of(artefact.key.kind, artefact.recipe, seen) == artefact.key
+    parts = prints[:2] if artefact.key.kind == "ranker" else prints[:3]
+    return bool(prints) and key_of(artefact.key.kind, artefact.recipe, parts) == artefact.key
 
 
-def _studied(artefact: Artefact, prints: tuple[str, ...]) -> bool:
+def _studied_on(artefact: Artefact, prints: tuple[str, ...]) -> bool:
     if not prints:
         return False
     facts: Mapping[str, Any] = artefact.facts

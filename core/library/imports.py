@@ -68,86 +68,103 @@ def check(found: Sequence[Artefact], store: Store) -> None:
     Raises:
         DataError: one of them was forged, or its key cannot be recomputed here.
     """
-    data = {one.key: _opened(one) for one in found if one.key.kind == catalogue.KIND}
-    known = _Known(
+    data = {
+        artefact.key: _checked_fold(artefact)
+        for artefact in found
+        if artefact.key.kind == catalogue.KIND
+    }
+    sources = _Known(
         [*map(_prints, data.values()), *_stored_prints(store)],
-        {str(one.key): one.key.digest for one in (*store.artefacts("ranker"), *found)},
+        {
+            str(artefact.key): artefact.key.digest
+            for artefact in (*store.artefacts("ranker"), *found)
+        },
     )
-    for one in found:
-        if one.key.kind == preferences_stored.KIND:
-            preferences.open_(one.path)  # as of a data set, its files are not here to digest
+    for artefact in found:
+        if artefact.key.kind == preferences_stored.KIND:
+            preferences.open_(artefact.path)  # as of a data set, its files are not here to digest
             continue
-        if one.key.kind not in {catalogue.KIND, examination.KIND, "ranker", "scores", "study"}:
-            raise DataError(str(one.key), "nothing of this kind is exported", REMEDY)
-        if one.key not in data and one.key not in _keys(one, known):
-            raise _not_its_key(one)
-        if one.key.kind == "study":
-            _check_study(one)
-    _check_rankers([one for one in found if one.key.kind == "ranker"])
+        if artefact.key.kind not in {catalogue.KIND, examination.KIND, "ranker", "scores", "study"}:
+            raise DataError(str(artefact.key), "nothing of this kind is exported", REMEDY)
+        if artefact.key not in data and artefact.key not in _keys(artefact, sources):
+            raise _not_its_key(artefact)
+        if artefact.key.kind == "study":
+            _check_study(artefact)
+    _check_rankers([artefact for artefact in found if artefact.key.kind == "ranker"])
 
 
 def _check_rankers(rankers: Sequence[Artefact]) -> None:
     """All are opened once, so many in a process, before they can end one that does other work."""
     for start in range(0, len(rankers), AT_ONCE):
-        some = rankers[start : start + AT_ONCE]
-        if len(some) > 1 and not file_ranker.opened([one.path for one in some]):
+        batch = rankers[start : start + AT_ONCE]
+        if len(batch) > 1 and not file_ranker.opened([artefact.path for artefact in batch]):
             continue
-        for one in some:
-            if found := file_ranker.opened([one.path]):
-                raise DataError(str(one.key), f"it cannot be opened as a ranker: {found}", REMEDY)
+        for artefact in batch:
+            if reason := file_ranker.opened([artefact.path]):
+                raise DataError(
+                    str(artefact.key), f"it cannot be opened as a ranker: {reason}", REMEDY
+                )
 
 
-def _keys(one: Artefact, known: _Known) -> Iterator[ArtefactKey]:
+def _keys(artefact: Artefact, sources: _Known) -> Iterator[ArtefactKey]:
     """The keys that this recipe can have, given what is known."""
-    kind, recipe = one.key.kind, one.recipe
+    kind, recipe = artefact.key.kind, artefact.recipe
     if kind == "study":
         yield key_of(kind, recipe)
     elif kind == examination.KIND:
         yield key_of(kind, {"version": recipe.get("version")}, (str(recipe.get("of")),))
     elif recipe.get("family") == FAMILY:
-        members = [known.rankers.get(text) for text in one.facts.get("members", ())]
+        members = [sources.rankers.get(text) for text in artefact.facts.get("members", ())]
         if None not in members:
             yield key_of(kind, recipe, [digest for digest in members if digest])
     else:
         parts = 2 if kind == "ranker" else 3
-        yield from (key_of(kind, recipe, prints[:parts]) for prints in known.prints)
+        yield from (key_of(kind, recipe, prints[:parts]) for prints in sources.prints)
 
 
-def _not_its_key(one: Artefact) -> DataError:
-    if one.key.kind in {"ranker", "scores"} and one.recipe.get("family") != FAMILY:
-        found = (
+def _not_its_key(artefact: Artefact) -> DataError:
+    if artefact.key.kind in {"ranker", "scores"} and artefact.recipe.get("family") != FAMILY:
+        finding = (
             "its key does not follow from its recipe and any data set in the archive or in this "
             "store: it is forged, or made from a data set that is not here"
         )
-        return DataError(str(one.key), found, NO_DATA)
-    return DataError(str(one.key), "its key does not follow from its recipe: it is forged", REMEDY)
+        return DataError(str(artefact.key), finding, NO_DATA)
+    return DataError(
+        str(artefact.key), "its key does not follow from its recipe: it is forged", REMEDY
+    )
 
 
-def _opened(one: Artefact) -> Fold:
+def _checked_fold(artefact: Artefact) -> Fold:
     """A data set whose fingerprint is that of its documents, all of them finite."""
     try:
-        fold = stored.open_fold(one.path)
+        fold = stored.open_fold(artefact.path)
         for name in stored.PARTS:
             part = getattr(fold, name)
             columns = (part.doc_ids, part.comments, part.texts)
-            if not all(_inside(column, part.documents) for column in columns):
-                raise DataError(str(one.key), f"its {name} part has texts outside of it", REMEDY)
+            if not all(_is_inside(column, part.documents) for column in columns):
+                raise DataError(
+                    str(artefact.key), f"its {name} part has texts outside of it", REMEDY
+                )
             if replace(part, fingerprint="").fingerprint != part.fingerprint:
-                raise DataError(str(one.key), f"its {name} part has another fingerprint", REMEDY)
+                raise DataError(
+                    str(artefact.key), f"its {name} part has another fingerprint", REMEDY
+                )
             if not (np.isfinite(part.features).all() and np.isfinite(part.labels).all()):
-                raise DataError(str(one.key), f"its {name} part holds no finite numbers", REMEDY)
+                raise DataError(
+                    str(artefact.key), f"its {name} part holds no finite numbers", REMEDY
+                )
     except (ShuffleproofError, LookupError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, DataError) and error.remedy == REMEDY:
             raise
-        raise DataError(str(one.key), "its documents cannot be opened", REMEDY) from error
-    if not one.facts.keys() >= COUNTS:
-        raise DataError(str(one.key), "its facts do not say how large it is", REMEDY)
-    if one.facts.get("fingerprint") != fold.fingerprint:
-        raise DataError(str(one.key), "its fingerprint is not that of its documents", REMEDY)
+        raise DataError(str(artefact.key), "its documents cannot be opened", REMEDY) from error
+    if not artefact.facts.keys() >= COUNTS:
+        raise DataError(str(artefact.key), "its facts do not say how large it is", REMEDY)
+    if artefact.facts.get("fingerprint") != fold.fingerprint:
+        raise DataError(str(artefact.key), "its fingerprint is not that of its documents", REMEDY)
     return fold
 
 
-def _inside(texts: TextColumn | None, documents: int) -> bool:
+def _is_inside(texts: TextColumn | None, documents: int) -> bool:
     """Whether every text lies in the column's own bytes: compiled code reads them unchecked."""
     if texts is None:
         return True
@@ -157,20 +174,20 @@ def _inside(texts: TextColumn | None, documents: int) -> bool:
     return bool(((starts >= 0) & (starts <= ends) & (ends <= len(texts.blob))).all())
 
 
-def _check_study(one: Artefact) -> None:
+def _check_study(artefact: Artefact) -> None:
     """A study is opened and described once before anybody else does."""
     try:
-        result = StudyResult.open(one.path)
+        result = StudyResult.open(artefact.path)
         values, trials = result.values.shape, len(result.trials)
-        paragraph(one.recipe, one.facts)
+        paragraph(artefact.recipe, artefact.facts)
     except (
         ShuffleproofError, OSError, LookupError, TypeError, ValueError, AttributeError,
         ArithmeticError, MemoryError, RecursionError,
     ) as error:  # fmt: skip
-        raise DataError(str(one.key), "it cannot be opened as a study", REMEDY) from error
+        raise DataError(str(artefact.key), "it cannot be opened as a study", REMEDY) from error
     if values[:1] != (trials,):
-        found = f"{counted(trials, 'trial')} with values of {values[:1]}"
-        raise DataError(str(one.key), found, REMEDY)
+        finding = f"{counted(trials, 'trial')} with values of {values[:1]}"
+        raise DataError(str(artefact.key), finding, REMEDY)
 
 
 def _prints(fold: Fold) -> tuple[str, ...]:

@@ -35,7 +35,11 @@ def differing(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
     """
     results = _results(chosen)
     rows = [
-        {"summary": entry.summary} | dict(_told(entry)) | result | dict(_rest(entry)) | _cost(entry)
+        {"summary": entry.summary}
+        | dict(_study_fields(entry))
+        | result
+        | dict(_other_fields(entry))
+        | _cost(entry)
         for entry, result in zip(chosen, results, strict=True)
     ]
     studies = bool(chosen) and all(entry.key.kind == "study" for entry in chosen)
@@ -43,7 +47,9 @@ def differing(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
              if not (studies and name == "summary")]  # fmt: skip
     table = {name: [row.get(name) for row in rows] for name in names}
     return {
-        name: values for name, values in table.items() if any(one != values[0] for one in values)
+        name: values
+        for name, values in table.items()
+        if any(value != values[0] for value in values)
     }
 
 
@@ -56,16 +62,16 @@ def short(value: Any, most: int = 60) -> str:
     if value is None:
         return "–"
     if isinstance(value, Mapping):
-        value = [f"{name} {short(one)}" for name, one in value.items()]
+        value = [f"{name} {short(part)}" for name, part in value.items()]
     if isinstance(value, list | tuple):
-        texts = [_of_many(one) for one in value]
-        whole = ", ".join(texts)
-        if len(whole) <= most:
-            return whole or "none"
-        tail, kept = f" … ({len(texts)} in all)", texts
-        while len(kept) > 1 and len(", ".join(kept)) + len(tail) > most:
-            kept = kept[:-1]
-        return f"{', '.join(kept)[: max(1, most - len(tail))]}{tail}"
+        texts = [_of_many(part) for part in value]
+        text_of_all = ", ".join(texts)
+        if len(text_of_all) <= most:
+            return text_of_all or "none"
+        tail, fitting = f" … ({len(texts)} in all)", texts
+        while len(fitting) > 1 and len(", ".join(fitting)) + len(tail) > most:
+            fitting = fitting[:-1]
+        return f"{', '.join(fitting)[: max(1, most - len(tail))]}{tail}"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
@@ -85,16 +91,16 @@ def flat(values: Mapping[str, Any], place: str = "") -> dict[str, Any]:
     >>> flat({"ranker": {"trees": 3}, "seed": 0})
     {'ranker.trees': 3, 'seed': 0}
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            found |= flat(value, f"{place}{name}.")
+            fields |= flat(value, f"{place}{name}.")
         else:
-            found[f"{place}{name}"] = value
-    return found
+            fields[f"{place}{name}"] = value
+    return fields
 
 
-def _told(entry: Entry) -> Iterator[tuple[str, Any]]:
+def _study_fields(entry: Entry) -> Iterator[tuple[str, Any]]:
     """Of a study: what it is of, on what, how often; nothing of other entries."""
     if entry.key.kind != "study":
         return
@@ -104,8 +110,8 @@ def _told(entry: Entry) -> Iterator[tuple[str, Any]]:
     yield "test queries", facts.get("queries")
     yield "rankers", rankers_of(recipe)
     yield "preset", facts.get("preset")
-    noted = facts.get("lists")
-    lists = recipe_of(noted) if isinstance(noted, Mapping) else None
+    lists_facts = facts.get("lists")
+    lists = recipe_of(lists_facts) if isinstance(lists_facts, Mapping) else None
     if lists is not None:
         yield "initial ranker", list(lists.initial)
         if "sizes" not in recipe:
@@ -113,8 +119,8 @@ def _told(entry: Entry) -> Iterator[tuple[str, Any]]:
         crossed = f"cross-fitted in {lists.folds}"
         yield "training queries", crossed if lists.scores == "cross-fitted" else lists.scores
         yield "seed of lists", lists.seed
-        others = list(facts.get("initial", ()))[len(lists.initial) :]
-        yield "rankings in its place", others or None
+        replacing = list(facts.get("initial", ()))[len(lists.initial) :]
+        yield "rankings in its place", replacing or None
     yield "sizes", recipe.get("sizes")
     yield "levels", _levels(recipe.get("perturbations", ())) or None
     yield "draws", recipe.get("draws")
@@ -134,20 +140,20 @@ def _levels(pairs: Sequence[Any]) -> list[str]:
     for family, level in pairs:
         levels.setdefault(str(family), []).append(float(level))
     return [
-        f"{family} {found[0]:g}"
-        if len(found) == 1
-        else f"{family} {min(found):g} … {max(found):g} ({counted(len(found), 'level')})"
-        for family, found in levels.items()
+        f"{family} {values[0]:g}"
+        if len(values) == 1
+        else f"{family} {min(values):g} … {max(values):g} ({counted(len(values), 'level')})"
+        for family, values in levels.items()
     ]
 
 
-def _results(chosen: Sequence[Entry]) -> list[dict[str, str]]:
+def _results(entries: Sequence[Entry]) -> list[dict[str, str]]:
     """What each study found of the rankers that at least two of them have: its first point."""
-    every = [_first_points(entry) for entry in chosen]
-    names = dict.fromkeys(name for found in every for name in found)
-    shared = [name for name in names if sum(name in found for found in every) > 1]
-    return [{name: found[name] for name in shared[:MOST_RESULTS] if name in found}
-            for found in every]  # fmt: skip
+    points_of_entries = [_first_points(entry) for entry in entries]
+    names = dict.fromkeys(name for points in points_of_entries for name in points)
+    shared = [name for name in names if sum(name in points for points in points_of_entries) > 1]
+    return [{name: points[name] for name in shared[:MOST_RESULTS] if name in points}
+            for points in points_of_entries]  # fmt: skip
 
 
 def _first_points(entry: Entry) -> dict[str, str]:
@@ -161,18 +167,18 @@ def _first_points(entry: Entry) -> dict[str, str]:
     if not measures:
         return {}
     measure = FIRST_MEASURE if FIRST_MEASURE in measures else measures[0]
-    first = frame[frame["measure"] == measure].drop_duplicates("ranker")
+    rows = frame[frame["measure"] == measure].drop_duplicates("ranker")
     kind = entry.artefact.recipe["kind"]
-    found = {}
+    points = {}
     for ranker, family, level, mean in zip(
-        first["ranker"], first["family"], first["level"], first["mean"], strict=True
+        rows["ranker"], rows["family"], rows["level"], rows["mean"], strict=True
     ):
         value = number(mean, ".4f")
-        found[f"{measure} of {ranker}"] = value + _where(kind, str(family), float(level))
-    return found
+        points[f"{measure} of {ranker}"] = value + _conditions(kind, str(family), float(level))
+    return points
 
 
-def _where(kind: str, family: str, level: float) -> str:
+def _conditions(kind: str, family: str, level: float) -> str:
     """The conditions of a study's first point; none where a ranker has but one."""
     if kind == "set-size":
         return f" (N0 {family}, N1 {level:g})"
@@ -181,7 +187,7 @@ def _where(kind: str, family: str, level: float) -> str:
     return f" ({family} {level:g})" if kind != "initial-rankings" else f" ({family})"
 
 
-def _rest(entry: Entry) -> Iterator[tuple[str, Any]]:
+def _other_fields(entry: Entry) -> Iterator[tuple[str, Any]]:
     """Other fields that a line can tell, by their path; of a study those on top alone."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "study":
@@ -197,7 +203,7 @@ def _rest(entry: Entry) -> Iterator[tuple[str, Any]]:
 def _in_a_line(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return len(value) <= MOST_VALUES and all(
-            _in_a_line(one) and not isinstance(one, list | tuple) for one in value
+            _in_a_line(part) and not isinstance(part, list | tuple) for part in value
         )
     if isinstance(value, str):
         return _DIGEST.fullmatch(value) is None

@@ -54,7 +54,7 @@ def spooled(store: Store, files: Iterable[tuple[str, Readable]]) -> str:
             if path.exists():
                 raise DataError(name, "two files of this name", "Rename one of them.")
             path.parent.mkdir(parents=True, exist_ok=True)
-            digest.update(f"{safe_name(name)}\0{_written(path, content)}\0".encode())
+            digest.update(f"{safe_name(name)}\0{_write(path, content)}\0".encode())
         if not any(building.iterdir()):
             raise DataError("upload", "no file", "Choose at least one.")
         upload = digest.hexdigest()[:SHOWN_DIGITS]
@@ -99,7 +99,7 @@ def clear(store: Store, jobs: Jobs) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _written(path: Path, content: Readable) -> str:
+def _write(path: Path, content: Readable) -> str:
     digest = hashlib.sha256()
     with path.open("xb") as file:
         while chunk := content.read(CHUNK):

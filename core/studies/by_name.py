@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, list | tuple | set | frozenset | range):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     return value
 
 
@@ -83,9 +83,9 @@ def _pairs(value: Any) -> Any:
     several = _several(value)
     if len(several) == 2 and isinstance(several[1], int | float):
         several = [several]
-    if any(isinstance(one, list) for one in several):
-        return [[_family(one[0]), *one[1:]] if one else one for one in several]
-    return pairs_of([_family(one) for one in several])
+    if any(isinstance(part, list) for part in several):
+        return [[_family(part[0]), *part[1:]] if part else part for part in several]
+    return pairs_of([_family(part) for part in several])
 
 
 def _family(family: Any) -> Any:

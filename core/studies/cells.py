@@ -88,8 +88,8 @@ def run_cells(
     Raises:
         Taken: work is shared, and another worker is at one of the cells; the others are done.
     """
-    found: dict[str, Found] = {}
-    taken: claims.Taken | None = None
+    by_digest: dict[str, Found] = {}
+    claimed: claims.Taken | None = None
     for at, cell in enumerate(cells):
         stored = records.get(cell.digest)
         if stored is None:
@@ -103,19 +103,19 @@ def run_cells(
                         facts, arrays = yield from compute(cell)
                         stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
                         records.put(cell.digest, *stored)
-            except claims.Taken as other:
-                taken = other
+            except claims.Taken as claim:
+                claimed = claim
                 continue
             except (DivergedError, DataError) as error:
                 if failed is None:
                     raise
                 failed[cell.row.ranker] = error
                 continue
-        found[cell.digest] = stored
+        by_digest[cell.digest] = stored
         yield Progress(at + 1, len(cells), unit)
-    if taken is not None:
-        raise taken
-    return found
+    if claimed is not None:
+        raise claimed
+    return by_digest
 
 
 def by_cells(
@@ -128,8 +128,8 @@ def by_cells(
     """The work of a study whose records are cells; arguments as those of `run_cells`."""
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
-        found = yield from run_cells(plan.cells(), records, compute, unit=unit)
-        return plan.assembled(found, query_ids, facts)
+        results = yield from run_cells(plan.cells(), records, compute, unit=unit)
+        return plan.assembled(results, query_ids, facts)
 
     return work
 
@@ -154,11 +154,11 @@ def assembled(
     in_rows = sorted(cells, key=lambda cell: _place(cells, cell))
     for row, group in groupby(in_rows, key=lambda cell: cell.row):
         parts = [found.get(cell.digest) for cell in group]
-        whole = [part for part in parts if part is not None]
-        if len(whole) < len(parts):
+        stored_parts = [part for part in parts if part is not None]
+        if len(stored_parts) < len(parts):
             continue
-        rows.append(_row(row, [part[0] for part in whole]))
-        values.append(np.concatenate([part[1]["values"] for part in whole], axis=-1))
+        rows.append(_row(row, [part[0] for part in stored_parts]))
+        values.append(np.concatenate([part[1]["values"] for part in stored_parts], axis=-1))
     if not rows:
         return None
     return StudyResult(
@@ -171,18 +171,20 @@ def assembled(
 
 
 def _place(cells: Sequence[Cell], cell: Cell) -> tuple[int, int]:
-    first = next(index for index, other in enumerate(cells) if other.row == cell.row)
-    return first, cell.part
+    row_place = next(index for index, earlier in enumerate(cells) if earlier.row == cell.row)
+    return row_place, cell.part
 
 
 def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A row of the trials' frame: what its parts have in common, their sizes and their seconds."""
-    queries = [one["queries"] for one in facts]
-    size = np.average([one["set_size"] for one in facts], weights=queries) if sum(queries) else 0.0
+    queries = [part["queries"] for part in facts]
+    size = (
+        np.average([part["set_size"] for part in facts], weights=queries) if sum(queries) else 0.0
+    )
     return {
         "ranker": row.ranker, "family": row.family, "level": row.level, "draw": row.draw,
         "tau": 1.0, "set_size": float(size),
-        "seconds": float(sum(one["seconds"] for one in facts)),
-        "training_seconds": float(sum(one.get("training_seconds", 0.0) for one in facts)),
-        "artefacts": " ".join(one.get("artefact", "") for one in facts).strip(),
+        "seconds": float(sum(part["seconds"] for part in facts)),
+        "training_seconds": float(sum(part.get("training_seconds", 0.0) for part in facts)),
+        "artefacts": " ".join(part.get("artefact", "") for part in facts).strip(),
     }  # fmt: skip

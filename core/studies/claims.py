@@ -82,7 +82,7 @@ def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Ver
             "p": p, "n": (~np.isnan(differences)).sum(axis=1),
         }
     )  # fmt: skip
-    told = p <= ALPHA
-    if np.all(told & (means > 0)):
+    significant = p <= ALPHA
+    if np.all(significant & (means > 0)):
         return Verdict(HOLDS, steps)
-    return Verdict(NOT if np.any(told & (means < 0)) else UNTOLD, steps)
+    return Verdict(NOT if np.any(significant & (means < 0)) else UNTOLD, steps)

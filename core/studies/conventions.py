@@ -36,7 +36,7 @@ def stored_measures(measures: Iterable[str]) -> tuple[str, ...]:
     >>> len(stored_measures(["NDCG@10"])), stored_measures(["RR"])[-1]
     (32, 'RR(empty=skip)')
     """
-    return tuple(dict.fromkeys([*KEPT, *map(_unfilled, measures)]))
+    return tuple(dict.fromkeys([*KEPT, *map(_skipping_empty, measures)]))
 
 
 def derivable(measure: str, stored: Sequence[str]) -> bool:
@@ -45,7 +45,7 @@ def derivable(measure: str, stored: Sequence[str]) -> bool:
     >>> derivable("NDCG(ideal=shown)@5", KEPT), derivable("NDCG@7", KEPT)
     (True, False)
     """
-    return measure in stored or _unfilled(measure) in stored
+    return measure in stored or _skipping_empty(measure) in stored
 
 
 def derived(
@@ -78,21 +78,21 @@ def source(measure: str, stored: Sequence[str]) -> tuple[int, str | None]:
     """
     if measure in stored:
         return list(stored).index(measure), None
-    if _unfilled(measure) not in stored:
+    if _skipping_empty(measure) not in stored:
         remedy = "Run the study again for this measure."
         raise DataError(measure, "it does not follow from the values stored", remedy)
-    return list(stored).index(_unfilled(measure)), Measure.parse(measure).empty
+    return list(stored).index(_skipping_empty(measure)), Measure.parse(measure).empty
 
 
 def filled(
     at: int, empty: str | None, values: Float32[np.ndarray, "*trials measures queries"]
 ) -> Float32[np.ndarray, "*trials queries"]:
     """The values of the measure that `source` found."""
-    found = np.asarray(values[..., at, :], dtype=np.float32)
+    column = np.asarray(values[..., at, :], dtype=np.float32)
     if empty is None:
-        return found
-    return converted(found.ravel(), np.isnan(found.ravel()), empty).reshape(found.shape)
+        return column
+    return converted(column.ravel(), np.isnan(column.ravel()), empty).reshape(column.shape)
 
 
-def _unfilled(measure: str) -> str:
+def _skipping_empty(measure: str) -> str:
     return str(Measure.parse(measure).under(empty="skip"))

@@ -33,9 +33,9 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         return "", fields
     differing = {}
     for preset in presets:
-        usual = _flat(registry.spec(name, preset).recipe())
+        preset_fields = _flat(registry.spec(name, preset).recipe())
         differing[preset] = {
-            field: value for field, value in fields.items() if value != usual.get(field)
+            field: value for field, value in fields.items() if value != preset_fields.get(field)
         }
     return min(differing.items(), key=lambda pair: len(pair[1]))
 
@@ -46,11 +46,11 @@ def from_usual_lists(recipe: ListRecipe) -> dict[str, Any]:
     >>> from_usual_lists(ListRecipe(("feature:1",), depth=10))
     {'initial': ('feature:1',), 'depth': 10}
     """
-    usual = asdict(ListRecipe())
+    defaults = asdict(ListRecipe())
     return {
         name: value
         for name, value in asdict(recipe).items()
-        if name == "initial" or value != usual[name]
+        if name == "initial" or value != defaults[name]
     }
 
 

@@ -68,13 +68,13 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
         stored = store.find(key)
         if is_whole(stored):
             return stored
-        known = dict(facts())
-        register(store, key, plan, query_ids, known)
+        known_facts = dict(facts())
+        register(store, key, plan, query_ids, known_facts)
         try:
-            result = yield from work(known)
+            result = yield from work(known_facts)
         except OutOfTime as limit:
-            kept = store.records if records is None else records
-            result = _stopped(plan, kept, query_ids, known, limit.seconds)
+            trial_records = store.records if records is None else records
+            result = _stopped_result(plan, trial_records, query_ids, known_facts, limit.seconds)
             if result is None:
                 raise
             place = store.workspace(key) / PARTIAL
@@ -108,7 +108,7 @@ def is_whole(stored: Artefact | None) -> TypeGuard[Artefact]:
     return stored is not None and not stored.facts.get(FAILED)
 
 
-def _stopped(
+def _stopped_result(
     plan: Plan,
     records: TrialRecords,
     query_ids: Sequence[str],
@@ -117,8 +117,8 @@ def _stopped(
 ) -> StudyResult | None:
     """What is finished of a study whose time is up, and how much that is; None: no row of it."""
     digests = plan.digests(len(query_ids))
-    done = sum(records.get(digest) is not None for digest in digests)
-    stopped = {"seconds": seconds, "done": done, "of": len(digests)}
+    finished = sum(records.get(digest) is not None for digest in digests)
+    stopped = {"seconds": seconds, "done": finished, "of": len(digests)}
     result = so_far(plan, records, query_ids, dict(facts) | {STOPPED: stopped})
     return result and _of_whole_levels(result)
 
@@ -137,19 +137,19 @@ def _of_whole_levels(result: StudyResult) -> StudyResult:
         point: set(trials.ranker[(trials.family == point[0]) & (trials.level == point[1])])
         for point in points
     }
-    begun = set(trials.ranker)
-    kept = [point for point in points if having[point] == begun]
-    if not kept:
-        kept = [next(point for point in points if having[point])]
-        begun = having[kept[0]]
+    rankers = set(trials.ranker)
+    finished_points = [point for point in points if having[point] == rankers]
+    if not finished_points:
+        finished_points = [next(point for point in points if having[point])]
+        rankers = having[finished_points[0]]
     rows = [
         at
         for at, row in enumerate(trials.itertuples())
-        if row.ranker in begun and (row.family, row.level) in kept
+        if row.ranker in rankers and (row.family, row.level) in finished_points
     ]
     smaller = {
-        "rankers": [pair for pair in recipe["rankers"] if pair[0] in begun],
-        "perturbations": [list(point) for point in kept],
+        "rankers": [pair for pair in recipe["rankers"] if pair[0] in rankers],
+        "perturbations": [list(point) for point in finished_points],
     }
     return replace(
         result,
@@ -192,11 +192,11 @@ class RunningStudy:
         """
         place = (str(store.root), key_of("study", self.recipe).digest)
         last = _LAST.get(place) or _Last(planned(self.recipe).digests(len(self.query_ids)))
-        there = sum(digest in store.records for digest in last.digests)
-        if last.count != there:
+        count = sum(digest in store.records for digest in last.digests)
+        if last.count != count:
             plan = planned(self.recipe)
             last = _Last(
-                last.digests, there, so_far(plan, store.records, self.query_ids, self.facts)
+                last.digests, count, so_far(plan, store.records, self.query_ids, self.facts)
             )
         with _LOCK:
             _LAST[place] = last
@@ -246,8 +246,8 @@ def so_far(
         facts: of the result to come.
     """
     stored = {digest: records.get(digest) for digest in plan.digests(len(query_ids))}
-    found = {digest: record for digest, record in stored.items() if record is not None}
-    return plan.assembled(found, query_ids, facts)
+    finished = {digest: record for digest, record in stored.items() if record is not None}
+    return plan.assembled(finished, query_ids, facts)
 
 
 def register(
@@ -270,20 +270,20 @@ def register(
 def running_studies(store: Store, kind: str) -> Iterator[RunningStudy]:
     """The studies of a kind that have begun, stopped ones included, the newest first."""
     places = (store.root / "workspaces").glob(f"study-*/{ANNOUNCEMENT}")
-    for path in sorted(places, key=_written, reverse=True):
+    for path in sorted(places, key=_modified_at, reverse=True):
         try:
             head = json.loads(path.read_text(encoding="utf-8"))
-            known = dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"])
-            found = RunningStudy(*known, str(head.get("job", "")))
+            fields = dict(head["recipe"]), tuple(head["query_ids"]), dict(head["facts"])
+            study = RunningStudy(*fields, str(head.get("job", "")))
         except FileNotFoundError:  # it has been stored meanwhile
             continue
         except (ValueError, LookupError, TypeError):  # damaged: it is begun again when asked for
             continue
-        if found.recipe.get("kind") == kind:
-            yield found
+        if study.recipe.get("kind") == kind:
+            yield study
 
 
-def _written(path: Path) -> int:
+def _modified_at(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except FileNotFoundError:

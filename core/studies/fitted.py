@@ -52,40 +52,41 @@ def fitted(rows: Rows, right: Sequence[bool], limit: int | None) -> str:
     """
     natural = _widths(rows)
     if limit is None or _total(natural) <= limit:
-        return _drawn(rows, right, natural)
+        return _aligned(rows, right, natural)
     filled = [index for index, cells in enumerate(zip(*rows[1:], strict=True)) if any(cells)]
-    rows, right = _only(rows, filled), [right[index] for index in filled]
+    rows, right = _of_columns(rows, filled), [right[index] for index in filled]
     least = _least(rows, limit)
     if _total(least) <= limit:
-        return _drawn(rows, right, _spread(_widths(rows), least, limit))
+        return _aligned(rows, right, _spread(_widths(rows), least, limit))
     return "\n\n".join(_blocks(rows, right, limit))
 
 
 def _blocks(rows: Rows, right: Sequence[bool], limit: int) -> list[str]:
     """The columns in as many tables as it takes, the rows of each told apart by its first ones."""
     least = _least(rows, limit)
-    front = _front(rows)
+    front = _key_columns(rows)
     if _total(least[:front]) > limit * 0.6:
         numbers = ["#", *(str(number) for number in range(1, len(rows)))]
         rows = [[number, *row] for number, row in zip(numbers, rows, strict=True)]
         right, least, front = [True, *right], [len(numbers[-1]), *least], 1
-    shown, blocks = front, []
-    while shown < len(least):
-        chosen = list(range(front))
-        while shown < len(least) and (
-            len(chosen) == front or _total([*(least[one] for one in chosen), least[shown]]) <= limit
+    at, blocks = front, []
+    while at < len(least):
+        columns = list(range(front))
+        while at < len(least) and (
+            len(columns) == front
+            or _total([*(least[column] for column in columns), least[at]]) <= limit
         ):
-            chosen.append(shown)
-            shown += 1
-        part = _only(rows, chosen)
-        room = [least[one] for one in chosen[:-1]]
-        bounds = [*room, min(least[chosen[-1]], max(limit - _total(room) - len(GAP), 1))]
+            columns.append(at)
+            at += 1
+        part = _of_columns(rows, columns)
+        room = [least[column] for column in columns[:-1]]
+        bounds = [*room, min(least[columns[-1]], max(limit - _total(room) - len(GAP), 1))]
         widths = _spread(_widths(part), bounds, limit)
-        blocks.append(_drawn(part, [right[one] for one in chosen], widths))
+        blocks.append(_aligned(part, [right[column] for column in columns], widths))
     return blocks
 
 
-def _front(rows: Rows) -> int:
+def _key_columns(rows: Rows) -> int:
     """How many of the first columns tell every row apart; all of them where none do."""
     for count in range(1, len(rows[0])):
         if len({tuple(row[:count]) for row in rows}) == len(rows):
@@ -93,8 +94,8 @@ def _front(rows: Rows) -> int:
     return len(rows[0])
 
 
-def _only(rows: Rows, chosen: Sequence[int]) -> list[list[str]]:
-    return [[row[index] for index in chosen] for row in rows]
+def _of_columns(rows: Rows, columns: Sequence[int]) -> list[list[str]]:
+    return [[row[index] for index in columns] for row in rows]
 
 
 def _widths(rows: Rows) -> list[int]:
@@ -103,10 +104,10 @@ def _widths(rows: Rows) -> list[int]:
 
 def _least(rows: Rows, limit: int) -> list[int]:
     """What each column cannot be narrower than: its longest word; of the first its longest cell."""
-    most = min(LONGEST_WORD, max(limit // 3, 1))
-    first, *others = zip(*rows, strict=True)
-    words = [list(first), *([word for cell in one for word in cell.split()] for one in others)]
-    return [min(max(map(len, own), default=1), most) for own in words]
+    cap = min(LONGEST_WORD, max(limit // 3, 1))
+    first, *later = zip(*rows, strict=True)
+    words = [list(first), *([word for cell in column for word in cell.split()] for column in later)]
+    return [min(max(map(len, column_words), default=1), cap) for column_words in words]
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -115,7 +116,9 @@ def _total(widths: Sequence[int]) -> int:
 
 def _spread(natural: Sequence[int], least: Sequence[int], limit: int) -> list[int]:
     """Widths within the limit: the widest column that can be narrower gives first."""
-    widths = [max(one, small) for one, small in zip(natural, least, strict=True)]
+    widths = [
+        max(natural_width, small) for natural_width, small in zip(natural, least, strict=True)
+    ]
     while _total(widths) > limit:
         giving = [index for index, wide in enumerate(widths) if wide > least[index]]
         if not giving:
@@ -125,10 +128,10 @@ def _spread(natural: Sequence[int], least: Sequence[int], limit: int) -> list[in
     return widths
 
 
-def _drawn(rows: Rows, right: Sequence[bool], widths: Sequence[int]) -> str:
+def _aligned(rows: Rows, right: Sequence[bool], widths: Sequence[int]) -> str:
     lines = []
     for row in rows:
-        folded = [_folded(cell, wide) for cell, wide in zip(row, widths, strict=True)]
+        folded = [_wrapped(cell, wide) for cell, wide in zip(row, widths, strict=True)]
         for place in range(max(map(len, folded))):
             parts = [cell[place] if place < len(cell) else "" for cell in folded]
             line = GAP.join(
@@ -139,7 +142,7 @@ def _drawn(rows: Rows, right: Sequence[bool], widths: Sequence[int]) -> str:
     return "\n".join(lines)
 
 
-def _folded(cell: str, wide: int) -> list[str]:
+def _wrapped(cell: str, wide: int) -> list[str]:
     if len(cell) <= wide:
         return [cell]
     indent = cell[: len(cell) - len(cell.lstrip())]

@@ -48,15 +48,17 @@ class Judged:
             DataError: fewer than two queries have relevant documents.
         """
         collection = indexed.collection
-        every = [place for place in range(len(collection.queries)) if collection.relevant(place)]
-        kept = tuple(every[:most])
-        if len(kept) < 2:
+        all_places = [
+            place for place in range(len(collection.queries)) if collection.relevant(place)
+        ]
+        places = tuple(all_places[:most])
+        if len(places) < 2:
             remedy = "Two folds need two queries with relevant documents."
-            found = f"{counted(len(kept), 'query')} with relevant documents"
-            raise DataError(data, found, remedy)
-        facts = {"data": data, "queries": len(kept), "documents": len(collection)}
-        facts |= {} if len(kept) == len(every) else {"of_queries": len(every)}
-        return cls(kept, tuple(collection.query_ids[place] for place in kept), facts)
+            finding = f"{counted(len(places), 'query')} with relevant documents"
+            raise DataError(data, finding, remedy)
+        facts = {"data": data, "queries": len(places), "documents": len(collection)}
+        facts |= {} if len(places) == len(all_places) else {"of_queries": len(all_places)}
+        return cls(places, tuple(collection.query_ids[place] for place in places), facts)
 
 
 def worked(

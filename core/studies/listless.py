@@ -32,7 +32,7 @@ class ListlessQuestion(Question):
     def of(cls, recipe: Facts, facts: Facts) -> "Question":
         """The question that a stored study has answered."""
         del facts
-        return cls.from_plain({one.name: recipe[one.name] for one in parameters(cls)})
+        return cls.from_plain({field.name: recipe[field.name] for field in parameters(cls)})
 
     def named(self) -> "Names":
         """The measures that it names; what else it names is looked up by `refuse`."""
@@ -52,16 +52,18 @@ class ListlessQuestion(Question):
             UsageError: nothing is named, or candidate lists of data that have none.
         """
         del from_outside
-        fields = {one.names for one in parameters(self)}
-        for what in self.needed:
-            if what in fields and not self.names_of(what):
-                raise UsageError(f"a study needs a {what[:-1]}: name at least one")
+        fields = {field.names for field in parameters(self)}
+        for plural in self.needed:
+            if plural in fields and not self.names_of(plural):
+                raise UsageError(f"a study needs a {plural[:-1]}: name at least one")
         self.refuse(scope)
         if scope.lists or scope.preset:
-            given = ", ".join([*(scope.lists or ()), *(["preset"] if scope.preset else [])])
-            raise UsageError(f"{self.of_what} no candidate lists and no presets: leave out {given}")
+            superfluous = ", ".join([*(scope.lists or ()), *(["preset"] if scope.preset else [])])
+            raise UsageError(
+                f"{self.of_what} no candidate lists and no presets: leave out {superfluous}"
+            )
 
     def names_of(self, what: str) -> tuple[Any, ...]:
         """What its fields name, of one sort."""
-        fields = [one.name for one in parameters(self) if one.names == what]
+        fields = [field.name for field in parameters(self) if field.names == what]
         return tuple(name for field in fields for name in getattr(self, field))

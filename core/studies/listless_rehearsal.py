@@ -43,8 +43,8 @@ def in_words(item: Mapping[str, Any]) -> dict[str, Any]:
     store = Store(Path(item["store"]), default_store().bundled)
     question = LISTLESS[item["kind"]].from_plain(item["question"])
     dry = rehearsed_listless(question, Scope(store, item["data"]))
-    missing = [one for one in (*dry.lists, *dry.rankers) if not one.stored]
-    return {"trainings": sum(one.count for one in missing), "span": span(dry.span)}
+    missing = [step for step in (*dry.lists, *dry.rankers) if not step.stored]
+    return {"trainings": sum(step.count for step in missing), "span": span(dry.span)}
 
 
 def _of_preferences(question: Any, scope: Scope) -> Dry:
@@ -58,16 +58,16 @@ def _of_preferences(question: Any, scope: Scope) -> Dry:
 
 def _of_retrievers(question: Any, indexed: Indexed) -> Dry:
     steps = []
-    members = [one for name in question.retrievers for one in named(name).members]
-    for name, entry in {one.name: one for one in members if one.presets}.items():
+    members = [member for name in question.retrievers for member in named(name).members]
+    for name, entry in {member.name: member for member in members if member.presets}.items():
         learner = entry.learner
-        there = [
-            indexed.store.find(ArtefactKey(learner.kind, entry.network(one))) is not None
-            for one in _learnt_from(indexed, question)
+        stored = [
+            indexed.store.find(ArtefactKey(learner.kind, entry.network(source))) is not None
+            for source in _learnt_from(indexed, question)
         ]
         low, high = learner.seconds_of(learner.preset(entry.preset or entry.presets[0]))
-        missing = there.count(False)
-        count = missing or len(there)
+        missing = stored.count(False)
+        count = missing or len(stored)
         steps.append(
             Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
         )
@@ -78,7 +78,7 @@ def _learnt_from(indexed: Indexed, question: Any) -> list[Indexed]:
     """What a study lets its retrievers learn from: the collection at every seed, and its parts."""
     seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
     shares = [share for share in getattr(question, "withheld", ()) if share]
-    return seeds + [Growth.of(one, share).before for one in seeds for share in shares]
+    return seeds + [Growth.of(seeded, share).before for seeded in seeds for share in shares]
 
 
 def _of_sparsity(question: Any, indexed: Indexed) -> Dry:
@@ -92,7 +92,10 @@ def _of_sparsity(question: Any, indexed: Indexed) -> Dry:
         for way, level in ways
         for seed in range(question.seeds)
     ]
-    keys = [snrm.key_of_training(replace(indexed, seed=one.training.seed), one) for one in recipes]
+    keys = [
+        snrm.key_of_training(replace(indexed, seed=recipe.training.seed), recipe)
+        for recipe in recipes
+    ]
     times = [indexed.store.find(key) for key in keys].count(None)
     low, high = snrm.seconds_of(snrm.preset(question.preset))
     count = times or len(recipes)

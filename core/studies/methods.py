@@ -90,7 +90,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     >>> print(paragraph(recipe, {"data": "mine", "queries": 9, "preset": "small"})[:68])
     All rankers are measured on the 9 test queries of the data set mine.
     """
-    said = [
+    sentences = [
         _of_runs(recipe, facts) if is_of_runs(recipe) else _data(recipe, facts),
         _lists(recipe, facts),
         _rankers(recipe, facts),
@@ -99,7 +99,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         *_measures(recipe),
         _tests(recipe),
     ]
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, sentences))
 
 
 def references(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
@@ -117,8 +117,12 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
     labels += [str(row["label"]) for row in recipe.get("rows", ())]
     if is_of_runs(recipe):
         return [str(name) for name in recipe["runs"]]
-    found = dict.fromkeys(labels)
-    return [one for one in found if one not in REFERENCES and not RankerName.of(one).is_initial]
+    distinct = dict.fromkeys(labels)
+    return [
+        label
+        for label in distinct
+        if label not in REFERENCES and not RankerName.of(label).is_initial
+    ]
 
 
 def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -127,14 +131,17 @@ def _data(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     if "of_queries" in facts:
         tested = f"the first {queries:,} of {counted(facts['of_queries'], 'test query')}"
     if recipe["kind"] in COLLECTION_STUDIES:
-        judged = tested.replace("test queries", "judged queries")
-        return f"Retrievers are measured on {judged} of the text collection {facts['data']}."
+        judged_queries = tested.replace("test queries", "judged queries")
+        return (
+            f"Retrievers are measured on {judged_queries} of the text collection {facts['data']}."
+        )
     if recipe["kind"] in PREFERENCE_STUDIES:
         all_queries = tested.replace("test queries", "queries")
         return f"Orders are made of the preferences of {all_queries} of {facts['data']}."
     folds = facts.get("folds", ())
-    of = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
-    return f"All rankers are measured on {tested} of the data set {facts.get('data', '?')}{of}."
+    over_folds = f", {len(folds)} folds" if isinstance(folds, Sequence) and len(folds) > 1 else ""
+    data = f"the data set {facts.get('data', '?')}{over_folds}"
+    return f"All rankers are measured on {tested} of {data}."
 
 
 def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
@@ -146,24 +153,24 @@ def _of_runs(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "counts as an empty answer"
     )
     lacking = [f"{name} lacks {count}" for name, count in facts["missing"].items() if count]
-    beyond = {name: count for name, count in facts.get("unjudged", {}).items() if count}
-    more = [f"{counted(count, 'topic')} of {name}" for name, count in beyond.items()]
-    left = f"; without judgments and left out: {listed(more)}" if more else ""
-    return f"{text}{f' ({listed(lacking)})' if lacking else ''}{left}."
+    unjudged_counts = {name: count for name, count in facts.get("unjudged", {}).items() if count}
+    unjudged = [f"{counted(count, 'topic')} of {name}" for name, count in unjudged_counts.items()]
+    left_out = f"; without judgments and left out: {listed(unjudged)}" if unjudged else ""
+    return f"{text}{f' ({listed(lacking)})' if lacking else ''}{left_out}."
 
 
 def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
-    made = facts.get("lists")
-    if not isinstance(made, Mapping) or "initial" not in made:
+    lists = facts.get("lists")
+    if not isinstance(lists, Mapping) or "initial" not in lists:
         return ""
-    first, *rest = (RankerName.of(name).display for name in made["initial"])
-    top = f"the top {made['depth']}" if made.get("depth") else "all"
+    ranked_by, *carried = (RankerName.of(name).display for name in lists["initial"])
+    top = f"the top {lists['depth']}" if lists.get("depth") else "all"
     top = "the top so many" if recipe["kind"] == "set-size" else top
-    text = f"Candidate lists hold {top} documents by {first}"
-    text += f" and carry the rankings by {', '.join(rest)} too" if rest else ""
-    if made.get("scores") == "cross-fitted":
-        text += f"; its scores of training queries are cross-fitted over {made['folds']} folds"
-    elif made.get("scores"):
+    text = f"Candidate lists hold {top} documents by {ranked_by}"
+    text += f" and carry the rankings by {', '.join(carried)} too" if carried else ""
+    if lists.get("scores") == "cross-fitted":
+        text += f"; its scores of training queries are cross-fitted over {lists['folds']} folds"
+    elif lists.get("scores"):
         text += "; its scores of training queries are its own in-sample ones"
     return f"{text}."
 
@@ -171,8 +178,8 @@ def _lists(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     labels = rankers_of(recipe)
     names = display_names(labels)
-    told = [f"{names[label]}{_known(label)}" for label in labels]
-    if not told or is_of_runs(recipe):
+    texts = [f"{names[label]}{_description(label)}" for label in labels]
+    if not texts or is_of_runs(recipe):
         return ""
     preset = f", at the preset {facts['preset']} where none is named" if "preset" in facts else ""
     seeds = max((int(row["seeds"]) for row in recipe.get("rows", ())), default=1)
@@ -180,8 +187,8 @@ def _rankers(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     if "ranker" in facts:  # an ablation compares variants of one
         ranker = str(facts["ranker"])
         name = RankerName.of(ranker).display
-        return f"Compared are variants of {name}{_known(ranker)}: {'; '.join(told)}."
-    return f"Compared are {'; '.join(told)}{preset}{trained}."
+        return f"Compared are variants of {name}{_description(ranker)}: {'; '.join(texts)}."
+    return f"Compared are {'; '.join(texts)}{preset}{trained}."
 
 
 READINGS: Mapping[str, str] = {
@@ -197,16 +204,16 @@ READINGS: Mapping[str, str] = {
 
 def _readings(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The readings that the rankers of a study rest on."""
-    found = []
+    readings = []
     for label in rankers_of(recipe):
-        own = RankerName.of(label)
-        name = "dlcm" if own.base in DLCMS else own.base
-        preset = own.preset or facts.get("preset", "")
-        found += [READINGS.get(f"{name}@{preset}", READINGS[name])] if name in READINGS else []
-    return f"Readings of ours: {'; '.join(dict.fromkeys(found))}." if found else ""
+        ranker = RankerName.of(label)
+        name = "dlcm" if ranker.base in DLCMS else ranker.base
+        preset = ranker.preset or facts.get("preset", "")
+        readings += [READINGS.get(f"{name}@{preset}", READINGS[name])] if name in READINGS else []
+    return f"Readings of ours: {'; '.join(dict.fromkeys(readings))}." if readings else ""
 
 
-def _known(label: str) -> str:
+def _description(label: str) -> str:
     name = RankerName.of(label)
     if name.kind is Kind.OBJECT:
         return " (user code)"
@@ -219,15 +226,15 @@ def _known(label: str) -> str:
 
 
 def _measures(recipe: Mapping[str, Any]) -> list[str]:
-    texts = _counted(recipe)
+    texts = _effectiveness_measures(recipe)
     if not texts:
         return []
-    first = Measure.parse(texts[0])
-    more = f" ({len(texts)} in all: {', '.join(texts)})" if len(texts) > 1 else ""
-    return [f"Effectiveness is {first.convention()}{more}."]
+    measure = Measure.parse(texts[0])
+    in_all = f" ({len(texts)} in all: {', '.join(texts)})" if len(texts) > 1 else ""
+    return [f"Effectiveness is {measure.convention()}{in_all}."]
 
 
-def _counted(recipe: Mapping[str, Any]) -> list[str]:
+def _effectiveness_measures(recipe: Mapping[str, Any]) -> list[str]:
     """The measures of effectiveness of a study; its own facts are written small."""
     return [str(text) for text in recipe.get("measures", ()) if is_measure(str(text))]
 
@@ -242,10 +249,10 @@ def _tests(recipe: Mapping[str, Any]) -> str:
             "systematic orders (reversed, rotated, first two swapped, by the ranker's own scores, "
             "as in the data set) are counted apart."
         )
-    if not _counted(recipe):
+    if not _effectiveness_measures(recipe):
         return ""
     intervals = "Intervals of means are 95 % BCa bootstrap intervals over queries"
-    if not _tested(recipe):
+    if not _is_tested(recipe):
         return f"{intervals}."
     return (
         f"{intervals}; differences are tested by paired t tests over queries, adjusted by Holm "
@@ -253,7 +260,7 @@ def _tests(recipe: Mapping[str, Any]) -> str:
     )
 
 
-def _tested(recipe: Mapping[str, Any]) -> bool:
+def _is_tested(recipe: Mapping[str, Any]) -> bool:
     """Whether differences are tested in a study of this kind."""
     kind = EVERY.get(recipe["kind"])
     return kind is not None and kind.tested
@@ -270,23 +277,23 @@ def _sources(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterable[st
     for family, _ in recipe.get("perturbations", ()):
         if family in PERTURBATIONS:
             yield PERTURBATIONS[family].source
-    for text in _counted(recipe):
+    for text in _effectiveness_measures(recipe):
         yield Measure.parse(text).entry.source
     if recipe["kind"] in EVERY and not is_of_runs(recipe):
         yield EVERY[recipe["kind"]].source
-    if _counted(recipe):
-        yield f"{BOOTSTRAP}; {HOLM}" if _tested(recipe) else BOOTSTRAP
+    if _effectiveness_measures(recipe):
+        yield f"{BOOTSTRAP}; {HOLM}" if _is_tested(recipe) else BOOTSTRAP
 
 
 def _works(source: str) -> list[str]:
     """The works that a source names; one that is not known in full stands as it is."""
-    found = []
+    works = []
     for part in source.split(";"):
-        known = [
-            work for names, work in WORKS.items() if any(one in part for one in names.split("|"))
+        matching = [
+            work for names, work in WORKS.items() if any(name in part for name in names.split("|"))
         ]
-        found += known or ([part.strip()] if YEAR.search(part) else [])
-    return found
+        works += matching or ([part.strip()] if YEAR.search(part) else [])
+    return works
 
 
 ASKED = {
@@ -305,8 +312,8 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         facts: of the study, as its result carries them.
     """
     kind = EVERY.get(recipe["kind"])
-    own = getattr(kind.telling(), "changed", None) if kind and not is_of_runs(recipe) else None
-    return disturbed(recipe) if own is None else str(own(recipe, facts))
+    describe = getattr(kind.telling(), "changed", None) if kind and not is_of_runs(recipe) else None
+    return disturbed(recipe) if describe is None else str(describe(recipe, facts))
 
 
 def disturbed(recipe: Mapping[str, Any]) -> str:
@@ -314,59 +321,69 @@ def disturbed(recipe: Mapping[str, Any]) -> str:
     levels: dict[str, list[float]] = {}
     for family, level in recipe.get("perturbations", ()):
         levels.setdefault(str(family), []).append(float(level))
-    said = [_disturbed(levels, recipe), _trained(levels, recipe), _asked(levels, recipe)]
-    return " ".join(filter(None, said))
+    sentences = [
+        _disturbed_lists(levels, recipe),
+        _trained_again(levels, recipe),
+        _asked_otherwise(levels, recipe),
+    ]
+    return " ".join(filter(None, sentences))
 
 
-def _disturbed(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
+def _disturbed_lists(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
     """The families that change what rankers are asked."""
-    own = {name: found for name, found in levels.items() if entry_of(name).of_input}
-    same = "; all rankers see the same draws" if own and "draws" in recipe else ""
-    return f"Lists are disturbed by {_told(own)}{_draws(own, recipe)}{same}." if own else ""
+    families = {name: values for name, values in levels.items() if entry_of(name).of_input}
+    shared = "; all rankers see the same draws" if families and "draws" in recipe else ""
+    return (
+        f"Lists are disturbed by {_levels_in_words(families)}{_draws(families, recipe)}{shared}."
+        if families
+        else ""
+    )
 
 
-def _trained(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
+def _trained_again(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
     """The families that train rankers again; lists and judgments of the test stay."""
-    labels = {name: own for name, own in levels.items() if "labels" in entry_of(name).changes}
-    said = []
+    labels = {name: values for name, values in levels.items() if "labels" in entry_of(name).changes}
+    sentences = []
     if labels:
-        said.append(
-            f"Rankers are trained again on training labels disturbed by {_told(labels)}"
+        sentences.append(
+            f"Rankers are trained again on training labels disturbed by {_levels_in_words(labels)}"
             f"{_draws(labels, recipe)}; the labels that they are selected and tested on stay."
         )
     if SEED in levels:
-        said.append(
+        sentences.append(
             "Rankers are trained again with other seeds, from which first weights, batches, "
             f"dropout and sampling are drawn{_draws({SEED: ()}, recipe)}; lists and labels stay."
         )
     if ORDER in levels:
-        said.append(
+        sentences.append(
             "Rankers are trained again on the same training rows in another order, of queries and "
             "of documents within them, and those that learn from rows in a canonical order "
             "(boosted trees, thresholds and linear rankers: one that depends on the rows' content "
             f"alone) take them as they come{_draws({ORDER: ()}, recipe)}; the rankers that they "
             "are compared with learnt from the canonical order, or from that of the file."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
-def _asked(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
+def _asked_otherwise(levels: Mapping[str, Sequence[float]], recipe: Mapping[str, Any]) -> str:
     """The families that ask the same rankers about the same lists in another way."""
-    told = [
+    ways = [
         words.format(levels=listed([level for level in levels[name] if level]))
         + (_draws({name: ()}, recipe) if name == BATCHES else "")
         for name, words in ASKED.items()
         if name in levels and any(levels[name])
     ]
-    if not told:
+    if not ways:
         return ""
     return (
-        f"To see what arithmetic alone does, with lists and rankers unchanged: {'; '.join(told)}."
+        f"To see what arithmetic alone does, with lists and rankers unchanged: {'; '.join(ways)}."
     )
 
 
-def _told(levels: Mapping[str, Sequence[float]]) -> str:
-    return "; ".join(f"{name}{_what(name)} at {listed(own)}" for name, own in levels.items())
+def _levels_in_words(levels: Mapping[str, Sequence[float]]) -> str:
+    return "; ".join(
+        f"{name}{_family_in_words(name)} at {listed(values)}" for name, values in levels.items()
+    )
 
 
 def _draws(names: Iterable[str], recipe: Mapping[str, Any]) -> str:
@@ -377,14 +394,14 @@ def _draws(names: Iterable[str], recipe: Mapping[str, Any]) -> str:
     >>> _draws(["mallows", "cut"], {"draws": 1, "seed": 2})
     ', 1 draw each where anything is drawn, seed 2'
     """
-    drawn = [entry_of(name).random for name in names]
-    if "draws" not in recipe or not any(drawn):
+    are_random = [entry_of(name).random for name in names]
+    if "draws" not in recipe or not any(are_random):
         return ""
-    where = "" if all(drawn) else " where anything is drawn"
-    return f", {counted(recipe['draws'], 'draw')} each{where}, seed {recipe['seed']}"
+    proviso = "" if all(are_random) else " where anything is drawn"
+    return f", {counted(recipe['draws'], 'draw')} each{proviso}, seed {recipe['seed']}"
 
 
-def _what(family: str) -> str:
+def _family_in_words(family: str) -> str:
     entry = PERTURBATIONS.get(family) or user_entry(family)
     if entry is None:
         return ""

@@ -64,8 +64,8 @@ def check(names: Names, preset: str, store: Store) -> None:
     for measure in names.measures:
         Measure.parse(measure)
     families = [*names.families, *(family for family, _ in names.perturbations)]
-    named = [*expanded(names.rankers), *(_attacked(names) if families else ())]
-    for leaf in [leaf for name in named for leaf in RankerName.parse(name).leaves]:
+    rankers = [*expanded(names.rankers), *(_attacked_rankers(names) if families else ())]
+    for leaf in [leaf for name in rankers for leaf in RankerName.parse(name).leaves]:
         _check_ranker(leaf, preset, names, store)
     if names.initial:
         from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (which loads NumPy)
@@ -76,7 +76,7 @@ def check(names: Names, preset: str, store: Store) -> None:
         swap_named(text, preset)
 
 
-def _attacked(names: Names) -> Iterable[str]:
+def _attacked_rankers(names: Names) -> Iterable[str]:
     """The rankers that are attacked; refuses families and levels that there are not."""
     from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation  # noqa: PLC0415 (only who names one pays for it)
 
@@ -131,14 +131,14 @@ def swap_named(name: str, preset: str) -> str:
     >>> swap_named("ranksvm", "small"), swap_named("oracle", "small")
     ('ranksvm@small', 'oracle')
     """
-    named = RankerName.parse(name)
-    if name in {ORACLE, ANTI} or any(leaf.digits for leaf in named.leaves):
+    parsed = RankerName.parse(name)
+    if name in {ORACLE, ANTI} or any(leaf.digits for leaf in parsed.leaves):
         return name
-    if named.options is not None:
-        parts = [RankerName.parse(swap_named(str(part), preset)) for part in named.parts]
-        return str(replace(named, parts=tuple(parts)))
+    if parsed.options is not None:
+        parts = [RankerName.parse(swap_named(str(part), preset)) for part in parsed.parts]
+        return str(replace(parsed, parts=tuple(parts)))
     from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (likewise)
 
-    full = str(registry.at(named, preset))
+    full = str(registry.at(parsed, preset))
     initial_spec(marked(full))
     return full

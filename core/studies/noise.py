@@ -45,12 +45,12 @@ class Noise:
         at_ten = (at for at, measure in enumerate(measures) if measure.cutoff == 10)
         self._at = next(at_ten, 0)
         measure = measures[self._at]
-        again = [ranker.score(base.dataset, lists) for _ in range(REPEATS)]
-        self.steady = all(unchanged(lists.offsets, before, one) for one in again)
+        repeats = [ranker.score(base.dataset, lists) for _ in range(REPEATS)]
+        self.steady = all(unchanged(lists.offsets, before, scores) for scores in repeats)
         self._before = _values(measure, base, before)
         self._changes: Float64[np.ndarray, " queries"] = np.zeros(len(lists))
         if not self.steady:
-            changes = [np.abs(_values(measure, base, one) - self._before) for one in again]
+            changes = [np.abs(_values(measure, base, scores) - self._before) for scores in repeats]
             self._changes = np.mean(changes, axis=0)
 
     def facts(self, values: list[Any]) -> dict[str, Any]:
@@ -65,12 +65,14 @@ class Noise:
         """
         if self.steady:
             return {}
-        others = np.mean([np.abs(one[self._at] - self._before) for one in values], axis=0)
-        test = paired_t(others, self._changes)
+        order_changes = np.mean(
+            [np.abs(draw_values[self._at] - self._before) for draw_values in values], axis=0
+        )
+        test = paired_t(order_changes, self._changes)
         if np.isnan(test.p_value):  # fewer than two queries: nothing can be told apart
             return {"noise": float(np.nansum(self._changes)), "noise_p": 1.0}
-        more = test.p_value if test.difference > 0 else 1.0
-        return {"noise": float(np.nanmean(self._changes)), "noise_p": float(more)}
+        p_value = test.p_value if test.difference > 0 else 1.0
+        return {"noise": float(np.nanmean(self._changes)), "noise_p": float(p_value)}
 
 
 def within(result: StudyResult, ranker: str, family: str, level: float) -> str:
@@ -85,11 +87,11 @@ def within(result: StudyResult, ranker: str, family: str, level: float) -> str:
     trials = result.trials
     if "noise_p" not in trials:
         return ""
-    chosen = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
-    own = trials[chosen]
-    if own.empty or not float(own["noise_p"].astype(float).max()) > SIGNIFICANT:
+    of_point = (trials.ranker == ranker) & (trials.family == family) & (trials.level == level)
+    point_trials = trials[of_point]
+    if point_trials.empty or not float(point_trials["noise_p"].astype(float).max()) > SIGNIFICANT:
         return ""
-    noise, p = (float(own[name].astype(float).max()) for name in ("noise", "noise_p"))
+    noise, p = (float(point_trials[name].astype(float).max()) for name in ("noise", "noise_p"))
     if noise < LEAST:
         return ""
     words = f"the same order changes it by {noise:.3f}; paired t, p {p:.2g}"

@@ -44,15 +44,15 @@ def paired(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) ->
     [0.0, 0.2]
     """
     rows = [*pairs]
-    found = frame.assign(mean=0.0, low=0.0, high=0.0, p=np.nan)
+    result = frame.assign(mean=0.0, low=0.0, high=0.0, p=np.nan)
     if not rows:
-        return found
+        return result
     losses = np.stack([np.subtract(*pairs[row], dtype=np.float64) for row in rows])
     p, low, high = adjusted(losses)
     counts = (~np.isnan(losses)).sum(axis=1)
     means = np.full(len(rows), np.nan)
     means[counts > 0] = np.nanmean(losses[counts > 0], axis=1)
-    at = found.index[rows]
+    at = result.index[rows]
     for column, values in {"mean": means, "low": low, "high": high, "p": p, "n": counts}.items():
-        found.loc[at, column] = values
-    return found
+        result.loc[at, column] = values
+    return result

@@ -62,12 +62,15 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
         recipe = {**item["recipe"], "depth": size}
         lists = checked_lists({**item, "recipe": recipe, "lists": item["digests"][str(size)]})
         sides.append((ranker_for(item, ranker), only(lists, place_of(item, lists))))
-    (first, before), (then, after) = sides
-    found = compared(then, before, after, tuple(item.get("features", ())))
+    (ranker_before, before), (ranker_now, after) = sides
+    comparison = compared(ranker_now, before, after, tuple(item.get("features", ())))
     if item["now"][0] == item["before"][0]:
-        return found
-    other = compared(first, before, before)
-    return found | {name: [*other[name], *found[name][len(other[name]) :]] for name in BEFORE}
+        return comparison
+    comparison_before = compared(ranker_before, before, before)
+    return comparison | {
+        name: [*comparison_before[name], *comparison[name][len(comparison_before[name]) :]]
+        for name in BEFORE
+    }
 
 
 def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,33 +92,35 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_same_data(item)
     recipe = ListRecipe(**{**item["recipe"], "initial": tuple(item["recipe"]["initial"])})
-    where = item["store"], item["data"], digest_of_name(item)
-    test = _extended(*where, recipe, item["preset"], tuple(item["initial"]))
-    one, ranker = only(test, place_of(item, test)), ranker_for(item)
-    lists = one.lists
-    found = compared(InitialRanking(), one, one, tuple(item.get("features", ())))
+    place = item["store"], item["data"], digest_of_name(item)
+    test = _extended_lists(*place, recipe, item["preset"], tuple(item["initial"]))
+    judged, ranker = only(test, place_of(item, test)), ranker_for(item)
+    lists = judged.lists
+    answer = compared(InitialRanking(), judged, judged, tuple(item.get("features", ())))
     for side, columns in (("_before", item["before"]), ("", item["now"])):
-        own = columns is None
-        scores = ranker.score(one.dataset, lists) if own else answered(ranker, columns, one)
-        found[f"answered{side}"] = (positions(lists.offsets, scores, lists.rows) + 1).tolist()
-        found[f"score{side}"] = scores.tolist()
-        first = columns[0] if columns else 0
-        if first is not None:
-            ranks = positions(lists.offsets, lists.prior[:, first], lists.rows)
-            found[f"shown{side}"] = (ranks + 1).tolist()
-    return found
+        as_trained = columns is None
+        scores = (
+            ranker.score(judged.dataset, lists) if as_trained else answered(ranker, columns, judged)
+        )
+        answer[f"answered{side}"] = (positions(lists.offsets, scores, lists.rows) + 1).tolist()
+        answer[f"score{side}"] = scores.tolist()
+        first_column = columns[0] if columns else 0
+        if first_column is not None:
+            ranks = positions(lists.offsets, lists.prior[:, first_column], lists.rows)
+            answer[f"shown{side}"] = (ranks + 1).tolist()
+    return answer
 
 
 @lru_cache(maxsize=4)
-def _extended(  # noqa: PLR0913, PLR0917 (the memory's key)
-    store: str, data: str, named: str, recipe: ListRecipe, preset: str, initial: tuple[str, ...]
+def _extended_lists(  # noqa: PLR0913, PLR0917 (the memory's key)
+    store: str, data: str, digest: str, recipe: ListRecipe, preset: str, initial: tuple[str, ...]
 ) -> JudgedLists:
-    del named  # part of the memory's key alone
+    del digest  # part of the memory's key alone
     opened = Store(Path(store), default_store().bundled)
     fold = resolve(data, opened)
     list_sources.check_stored(data, fold, recipe, opened)
-    others = initial[len(recipe.initial) :]
-    list_sources.check_replacing(others, preset, recipe, fold, opened)
+    replacing = initial[len(recipe.initial) :]
+    list_sources.check_replacing(replacing, preset, recipe, fold, opened)
     return finished(extended(finished(Workbench.opened(data, recipe, opened, preset)), initial))
 
 
@@ -152,12 +157,12 @@ def compared_lists(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists)
     after = np.empty_like(before)
     after[source] = ranker.score(base.dataset, disturbed)
     floor = score_floor.measured(ranker, base, before)[0].doubt
-    answered_before, answered = answered_order(before, after, floor)
+    answered_before, answered_after = answered_order(before, after, floor)
     return {
         "document": document_names(base.dataset.doc_ids, base.lists.rows),
         "label": base.dataset.labels[base.lists.rows].tolist(),
         "shown": (np.argsort(source) + 1).tolist(),
-        "answered": (answered + 1).tolist(),
+        "answered": (answered_after + 1).tolist(),
         "shown_before": list(range(1, len(source) + 1)),
         "answered_before": (answered_before + 1).tolist(),
         "moved": documents_moved(before, after, floor).tolist(),

@@ -98,17 +98,19 @@ class Scope:
         """
         from shuffleproof.core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
 
-        made = asdict(ListRecipe(tuple(f"{name}@{self.usual}" for name in initial)))
-        made |= dict(self.lists or {})
-        return ListRecipe(**made | {"initial": tuple(made["initial"])})
+        fields = asdict(ListRecipe(tuple(f"{name}@{self.usual}" for name in initial)))
+        fields |= dict(self.lists or {})
+        return ListRecipe(**fields | {"initial": tuple(fields["initial"])})
 
     def opened(self, recipe: "ListRecipe | None" = None) -> Generator[Progress, None, "Workbench"]:
         """The workbench of the data set, with the lists of a recipe or of the scope."""
         from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
         data = self.pinned or self.data
-        found = yield from Workbench.opened(data, recipe or self.recipe(), self.store, self.usual)
-        return replace(found, name=self.data)
+        workbench = yield from Workbench.opened(
+            data, recipe or self.recipe(), self.store, self.usual
+        )
+        return replace(workbench, name=self.data)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,9 @@ class Question:
     def __post_init__(self) -> None:
         """Lists become tuples; then every field is checked, and counts by default are not none."""
         for field in dataclasses.fields(self):
-            value = user_names.of(field.metadata.get("names"), _frozen(getattr(self, field.name)))
+            value = user_names.of(
+                field.metadata.get("names"), _as_tuples(getattr(self, field.name))
+            )
             if isinstance(value, str) and (choices := field.metadata.get("choices")):
                 value = chosen(choices, value)
             object.__setattr__(self, field.name, value)
@@ -178,10 +182,10 @@ class Question:
             UsageError: an old study that does not tell.
         """
         del facts
-        there = {
+        values = {
             field.name: recipe[field.name] for field in parameters(cls) if field.name in recipe
         }
-        return cls.from_plain(there | {"rankers": rankers_of(recipe)})
+        return cls.from_plain(values | {"rankers": rankers_of(recipe)})
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> "Question":
@@ -190,8 +194,8 @@ class Question:
         Raises:
             ParameterError: a value out of its bounds.
         """
-        known = {field.name: field for field in parameters(cls)}
-        return cls(**{name: plain_of(known[name], value) for name, value in values.items()})
+        fields = {field.name: field for field in parameters(cls)}
+        return cls(**{name: plain_of(fields[name], value) for name, value in values.items()})
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open what is needed, train what is missing, work; returns the stored result."""
@@ -206,9 +210,9 @@ class Question:
         """
         from shuffleproof.core.studies.stored_names import called  # noqa: PLC0415 (only who asks pays for it)
 
-        fields = [one.name for one in parameters(self) if one.names == "rankers"]
-        named = {name: called(getattr(self, name), store) for name in fields}
-        changed = {name: value for name, value in named.items() if value != getattr(self, name)}
+        fields = [field.name for field in parameters(self) if field.names == "rankers"]
+        names = {name: called(getattr(self, name), store) for name in fields}
+        changed = {name: value for name, value in names.items() if value != getattr(self, name)}
         return replace(self, **changed) if changed else self
 
     def answered(
@@ -233,8 +237,8 @@ class Question:
         """The plan of a study that was asked it: its records, and what they make."""
         from shuffleproof.core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
 
-        found: Plan = getattr(cls.beside("study"), "Plan", Study).of(recipe)
-        return found
+        plan: Plan = getattr(cls.beside("study"), "Plan", Study).of(recipe)
+        return plan
 
     @classmethod
     def beside(cls, name: str) -> Any:
@@ -245,12 +249,12 @@ class Question:
         """Everything that it names, to be looked up before anything is made."""
         from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 
-        found: dict[str, Any] = {}
+        names: dict[str, Any] = {}
         for field in parameters(self):
             value = getattr(self, field.name)
             if field.names and value is not None:
-                found.setdefault(field.names, []).extend(_several(value))
-        return Names(**found)
+                names.setdefault(field.names, []).extend(_several(value))
+        return Names(**names)
 
     def check(self, scope: Scope, *, from_outside: bool = False) -> None:
         """Refuse what can be known before anything is read, listed or trained.
@@ -273,8 +277,8 @@ class Question:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
 
         initial = scope.recipe(self.initial).initial
-        asked = replace(self.named(), initial=initial, from_outside=from_outside)
-        names.check(asked, scope.usual, scope.store)
+        every_name = replace(self.named(), initial=initial, from_outside=from_outside)
+        names.check(every_name, scope.usual, scope.store)
         self.refuse(scope)
 
     def limited(self, scope: Scope) -> tuple["Question", Scope]:
@@ -303,8 +307,8 @@ class Question:
     @classmethod
     def telling(cls) -> "Telling":
         """What tells what a study of this kind found: sections for people, an answer in JSON."""
-        told: Telling = cls.beside("sections")
-        return told
+        sections: Telling = cls.beside("sections")
+        return sections
 
     def printed(self) -> str:
         """What prints, from `result` and one function of `sections`, what was found."""
@@ -316,9 +320,9 @@ def rankers_of(recipe: Facts) -> list[str]:
     return [str(label) for label, _ in recipe.get("rankers", ()) if label != INITIAL]
 
 
-def _frozen(value: Any) -> Any:
+def _as_tuples(value: Any) -> Any:
     """Lists as tuples, all the way down."""
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def _several(value: Any) -> list[Any]:
@@ -381,8 +385,8 @@ class OwnFlag:
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """The flag, with its default in its help."""
         default = "" if field.default in (None, ()) or field.required else text_of(field.default)
-        told = f"{field.help} (default {default})" if default else field.help
-        yield Flag(flag_of(field), told, field.required, field.choices)
+        words = f"{field.help} (default {default})" if default else field.help
+        yield Flag(flag_of(field), words, field.required, field.choices)
 
     def value(self, field: Parameter, given: Given, preset: str) -> Any:
         """The value of its text; the default where the flag is not given."""
@@ -440,8 +444,8 @@ class Levels:
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """`--families` and `--levels`."""
         del field
-        usual = f" (default {self.families})" if self.families else ""
-        yield Flag("families", f"{self.help}{usual}", required=self.families is None)
+        default = f" (default {self.families})" if self.families else ""
+        yield Flag("families", f"{self.help}{default}", required=self.families is None)
         yield Flag("levels", "levels of each family, comma-separated; by default the family's own")
 
     def value(self, field: Parameter, given: Given, preset: str) -> tuple[tuple[str, float], ...]:
@@ -463,10 +467,10 @@ class Levels:
         for pairs in (value, value[1:]) if self.as_is_first else (value,):
             families = list(dict.fromkeys(family for family, _ in pairs))
             levels = [level for family, level in pairs if families and family == families[0]]
-            for said in (None, text_of(levels[1:]), text_of(levels)):
-                if families and _reads_as(families, said, pairs):
-                    named = [] if families == [self.families] else ["--families", text_of(families)]
-                    return [*named, *([] if said is None else ["--levels", said])]
+            for levels_text in (None, text_of(levels[1:]), text_of(levels)):
+                if families and _reads_as(families, levels_text, pairs):
+                    flags = [] if families == [self.families] else ["--families", text_of(families)]
+                    return [*flags, *([] if levels_text is None else ["--levels", levels_text])]
         raise UsageError("no flags of the command line say these levels: use the lines of Python")
 
 

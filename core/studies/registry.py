@@ -22,8 +22,8 @@ from shuffleproof.core.studies.listless import ListlessQuestion
 from shuffleproof.core.studies.question import Question
 
 STUDIES: Mapping[str, type[Question]] = {
-    one.kind: one
-    for one in (
+    question.kind: question
+    for question in (
         Invariance,
         RankingDegradation,
         Benchmark,
@@ -40,12 +40,12 @@ STUDIES: Mapping[str, type[Question]] = {
 """Of rankers, on a data set's candidate lists."""
 
 COLLECTION_STUDIES: Mapping[str, type[ListlessQuestion]] = {
-    one.kind: one for one in (Retrieval, QueryNoise, Sparsity, Growth)
+    question.kind: question for question in (Retrieval, QueryNoise, Sparsity, Growth)
 }
 """Of retrievers, on a text collection."""
 
 PREFERENCE_STUDIES: Mapping[str, type[ListlessQuestion]] = {
-    one.kind: one for one in (PreferenceAggregation,)
+    question.kind: question for question in (PreferenceAggregation,)
 }
 """Of aggregators, on preferences between pairs."""
 
@@ -70,6 +70,6 @@ def kind_of(word: str) -> str:
     >>> kind_of("ranking-degradation"), kind_of("set_size"), kind_of("crad")
     ('initial-ranking', 'set-size', 'crad')
     """
-    rooms = {one.__module__.split(".")[-2]: kind for kind, one in EVERY.items()}
-    found = rooms.get(word.replace("-", "_"), word.replace("_", "-"))
-    return found if found in EVERY else word
+    rooms = {question.__module__.split(".")[-2]: kind for kind, question in EVERY.items()}
+    resolved = rooms.get(word.replace("-", "_"), word.replace("_", "-"))
+    return resolved if resolved in EVERY else word

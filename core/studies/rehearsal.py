@@ -168,8 +168,8 @@ class Rehearsal(Workbench):
             self.ledger.rankers[key.digest] = (words, planned.there, planned.cost)
         elif lessons is not None:
             self.ledger.again.append((words, planned.cost))
-        made = replace(_noted(key), recipe={"ranker": spec.recipe()})
-        return CachedRanker(made, planned.there, Untrained.of(spec))
+        artefact = replace(_placeholder(key), recipe={"ranker": spec.recipe()})
+        return CachedRanker(artefact, planned.there, Untrained.of(spec))
 
     def combined(
         self, parts: Sequence[RankerName], options: Combining, trained: Trained
@@ -178,31 +178,35 @@ class Rehearsal(Workbench):
         members: list[CachedRanker] = []
         for part in parts:
             members += [(yield from trained(str(part)))]
-        whole = combined([member.ranker for member in members], options)
+        combination = combined([member.ranker for member in members], options)
         digests = [member.artefact.key.digest for member in members]
         return CachedRanker(
-            _noted(key_of("ranker", recipe_of(whole, options), digests)), cached=True, fitted=whole
+            _placeholder(key_of("ranker", recipe_of(combination, options), digests)),
+            cached=True,
+            fitted=combination,
         )
 
     def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, Workbench]:
         """The same data with other lists."""
         yield from ()
-        other = replace(self, recipe=recipe, prepared=_stand_in(self.fold, recipe))
-        other.listed()
-        return other
+        rehearsal = replace(self, recipe=recipe, prepared=_stand_in(self.fold, recipe))
+        rehearsal.listed()
+        return rehearsal
 
     def identified(self, name: str) -> Generator[Progress, None, Identified]:
         """A ranker to be studied, which nobody asks for scores."""
-        found = yield from super().identified(name)
-        return replace(found, held=Untrained.like(found.ranker))
+        resolved = yield from super().identified(name)
+        return replace(resolved, held=Untrained.like(resolved.ranker))
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
-        found = super()._stored_ranker(name)
-        return replace(found, fitted=Untrained.like(found.ranker))
+        stored = super()._stored_ranker(name)
+        return replace(stored, fitted=Untrained.like(stored.ranker))
 
-    def _asked(self, ranker: Ranker, what: Mapping[str, Any], source: str) -> Identified:
+    def _identified_by_answers(
+        self, ranker: Ranker, recipe: Mapping[str, Any], source: str
+    ) -> Identified:
         """A function or an object: its answers are part of its key, so its trials are not known."""
-        del what, source
+        del recipe, source
         return Identified(ranker, secrets.token_hex(32), lasting=False)
 
     def run(  # noqa: PLR0913 (as `Workbench.run`)
@@ -220,58 +224,70 @@ class Rehearsal(Workbench):
         del facts, work, save
         yield from ()
         key = key_of("study", plan.recipe())
-        stored, kept = self.store.find(key), self.store.records if records is None else records
+        stored, trial_records = (
+            self.store.find(key),
+            self.store.records if records is None else records,
+        )
         digests = plan.digests(len(query_ids))
-        there = [digest for digest in digests if kept.get(digest) is not None]
+        measured = [digest for digest in digests if trial_records.get(digest) is not None]
         if not engine.is_whole(stored):
             self.listed()
-            for one in trains:
+            for training in trains:
                 try:
-                    finished(one)
+                    finished(training)
                 except Unscored:
                     continue
-        seen = [kept.get(digest) for digest in there[:SEEN]]
-        known = [float(one[0]["seconds"]) for one in seen if one and "seconds" in one[0]]
-        each = (
-            (min(known), max(known)) if known else self._pace(plan.recipe()["kind"], len(query_ids))
+        sampled = [trial_records.get(digest) for digest in measured[:SEEN]]
+        seconds = [
+            float(record[0]["seconds"]) for record in sampled if record and "seconds" in record[0]
+        ]
+        per_trial = (
+            (min(seconds), max(seconds))
+            if seconds
+            else self._pace(plan.recipe()["kind"], len(query_ids))
         )
-        self.ledger.study = (key, engine.is_whole(stored), len(digests), len(there), each)
-        return _noted(key)
+        self.ledger.study = (key, engine.is_whole(stored), len(digests), len(measured), per_trial)
+        return _placeholder(key)
 
     def listed(self) -> None:
         """Note that the lists are read."""
         for text in self.recipe.initial:
-            one = replace(self.recipe, initial=(text,))
-            place, costs = (self.fold.fingerprint, text), self.forecast.preparing(one)
-            fits = list_sources.sources(one, self.forecast.data.fingerprints) if costs else ()
+            recipe = replace(self.recipe, initial=(text,))
+            place, costs = (self.fold.fingerprint, text), self.forecast.preparing(recipe)
+            fits = list_sources.sources(recipe, self.forecast.data.fingerprints) if costs else ()
             self.ledger.initial |= {fit.ranker.digest for fit in fits}
             before = self.ledger.lists.get(place)
             if before is None or (costs and (not before[1] or before[1].high < costs.high)):
-                self.ledger.lists[place] = (_lists_in_words(one), costs)
+                self.ledger.lists[place] = (_lists_in_words(recipe), costs)
 
     def _pace(self, kind: str, queries: int) -> Span:
         """Seconds of a trial: as stored studies of the kind took by query, or as is modelled."""
         scored = float(np.mean([*self.ledger.pace.values()] or [0.0]))
-        for artefact in sorted(self.store.artefacts("study"), key=lambda one: one.created)[::-1]:
+        for artefact in sorted(self.store.artefacts("study"), key=lambda study: study.created)[
+            ::-1
+        ]:
             facts = artefact.facts
             of_kind = artefact.recipe.get("kind") == kind and not is_of_runs(artefact.recipe)
             if not of_kind or not facts.get("queries"):
                 continue
             count = len(engine.planned(artefact.recipe).digests(int(facts["queries"])))
-            taken = seconds_of(artefact.path) / max(1, count) * queries / int(facts["queries"])
+            seconds = seconds_of(artefact.path) / max(1, count) * queries / int(facts["queries"])
             doubt = cost.KNOWN if facts.get("data") == self.name else cost.ROUGH
-            return taken / doubt, max(taken, scored) * doubt
+            return seconds / doubt, max(seconds, scored) * doubt
         return scored / cost.ROUGH, scored * cost.ROUGH
 
 
 def _step(words: str, stored: bool, costs: Sequence[Cost | None]) -> Step:  # noqa: FBT001
     """Several alike as one."""
-    known = [one for one in costs if one is not None and not stored]
-    low, high = fsum(one.low for one in known), fsum(one.high for one in known)
+    unstored = [estimate for estimate in costs if estimate is not None and not stored]
+    low, high = (
+        fsum(estimate.low for estimate in unstored),
+        fsum(estimate.high for estimate in unstored),
+    )
     return Step(words, stored, len(costs), low, high)
 
 
-def _noted(key: ArtefactKey) -> Artefact:
+def _placeholder(key: ArtefactKey) -> Artefact:
     """What is not made."""
     return Artefact(key, Path(), {}, {"seconds": 0.0}, "", 0)
 
@@ -314,19 +330,19 @@ class RehearsedScope(Scope):
                     f"{name} is not stored yet and a dry run writes nothing: "
                     f"`shuffleproof ingest {name} --name mine` first"
                 )
-        known = cost.measured(scope.store)
-        return cls(scope.store, scope.data, scope.lists, scope.preset, scope.pinned, known)
+        measured = cost.measured(scope.store)
+        return cls(scope.store, scope.data, scope.lists, scope.preset, scope.pinned, measured)
 
     def opened(self, recipe: ListRecipe | None = None) -> Generator[Progress, None, Workbench]:
         """The rehearsal's workbench of the data set."""
         yield from ()
         fold = resolve(self.pinned or self.data, self.store)
-        made = (recipe or self.recipe()).of_today().within(fold)
+        lists_recipe = (recipe or self.recipe()).of_today().within(fold)
         return Rehearsal(
             self.data,
             fold,
-            made,
-            _stand_in(fold, made),
+            lists_recipe,
+            _stand_in(fold, lists_recipe),
             self.store,
             self.usual,
             Forecast(Fitting.of(self.data, fold), self.store, self.known),
@@ -355,26 +371,30 @@ class Dry:
         """What a rehearsal came to."""
         lists = [_step(words, costs is None, [costs]) for words, costs in ledger.lists.values()]
         alike: dict[tuple[str, bool], list[Cost | None]] = {}
-        for digest, (words, there, costs) in ledger.rankers.items():
-            if there or digest not in ledger.initial:
-                alike.setdefault((words, there), []).append(costs)
+        for digest, (words, is_stored, costs) in ledger.rankers.items():
+            if is_stored or digest not in ledger.initial:
+                alike.setdefault((words, is_stored), []).append(costs)
         for words, costs in ledger.again:
             alike.setdefault((f"{words}, trained again", False), []).append(costs)
-        rankers = [_step(*what, every) for what, every in alike.items()]
+        rankers = [_step(*step, costs_of_step) for step, costs_of_step in alike.items()]
         if ledger.study is None:
             return cls(tuple(lists), tuple(rankers))
-        key, stored, count, done, each = ledger.study
-        left = 0 if stored else count - done
-        low, high = (left * one for one in each)
-        trials = [Step("trials", stored=True, count=done)] if done and left else []
-        trials += [Step("trials", stored=not left, count=left or count, low=low, high=high)]
+        key, stored, count, finished_trials, per_trial = ledger.study
+        missing = 0 if stored else count - finished_trials
+        low, high = (missing * bound for bound in per_trial)
+        trials = (
+            [Step("trials", stored=True, count=finished_trials)]
+            if finished_trials and missing
+            else []
+        )
+        trials += [Step("trials", stored=not missing, count=missing or count, low=low, high=high)]
         return cls(tuple(lists), tuple(rankers), tuple(trials), str(key) if stored else None)
 
     @property
     def span(self) -> Span:
         """Seconds of all that is not stored, from and to."""
-        left = [one for one in self.steps if not one.stored]
-        return fsum(one.low for one in left), fsum(one.high for one in left)
+        missing = [step for step in self.steps if not step.stored]
+        return fsum(step.low for step in missing), fsum(step.high for step in missing)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -390,14 +410,14 @@ class Dry:
     def text(self) -> str:
         """For the terminal."""
         titles = {"lists": self.lists, "rankers": self.rankers, "study": self.trials}
-        lines = [f"{title:<8} {one.line()}" for title, steps in titles.items() for one in steps]
-        made = f"stored as {self.study}" if self.study else f"{span(self.span)} on this machine"
-        return "\n".join([*lines, f"{'in all':<8} {made}; nothing was made"])
+        lines = [f"{title:<8} {step.line()}" for title, steps in titles.items() for step in steps]
+        outcome = f"stored as {self.study}" if self.study else f"{span(self.span)} on this machine"
+        return "\n".join([*lines, f"{'in all':<8} {outcome}; nothing was made"])
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
         rows = {
-            name: [vars(one) for one in steps]
+            name: [vars(step) for step in steps]
             for name, steps in (
                 ("lists", self.lists), ("rankers", self.rankers), ("trials", self.trials)
             )
@@ -407,20 +427,22 @@ class Dry:
 
     def notes(self) -> list[str]:
         """What is said before work: the lists that are made for it, and what takes long."""
-        made = [one.what for one in self.lists if not one.stored]
-        found = []
-        if made:
-            whom = ", ".join(one.what for one in self.rankers if not one.stored)
-            readers = whom if whom and not self.trials else "the study"
-            found.append(f"lists: {'; '.join(made)}, are made first because {readers} reads them")
-        return [*found, self._warning()] if self.is_long else found
+        lists = [step.what for step in self.lists if not step.stored]
+        lines = []
+        if lists:
+            names = ", ".join(step.what for step in self.rankers if not step.stored)
+            readers = names if names and not self.trials else "the study"
+            lines.append(f"lists: {'; '.join(lists)}, are made first because {readers} reads them")
+        return [*lines, self._warning()] if self.is_long else lines
 
     def _warning(self) -> str:
         """What takes how long, and how to make it shorter."""
-        longest = sorted((one for one in self.steps if not one.stored), key=lambda one: -one.high)
-        told = "; ".join(one.line() for one in longest[:3])
+        longest = sorted(
+            (step for step in self.steps if not step.stored), key=lambda step: -step.high
+        )
+        summary = "; ".join(step.line() for step in longest[:3])
         return (
-            f"this takes {span(self.span)} on this machine ({told}). Shorter: --preset small or "
+            f"this takes {span(self.span)} on this machine ({summary}). Shorter: --preset small or "
             "tuned, --queries N; --dry-run tells more. What is finished is kept when it is stopped."
         )
 
@@ -452,8 +474,8 @@ def in_words(spec: RankerSpec) -> str:
     """A recipe by its preset and what differs from that."""
     preset, changed = from_preset(spec.recipe())
     several = f"{len(changed)} fields changed" if len(changed) > FEW else fields_in_words(changed)
-    more = f", {several}" if changed else ""
-    return f"{spec.name}@{preset}{more}" if preset else spec.name
+    changes = f", {several}" if changed else ""
+    return f"{spec.name}@{preset}{changes}" if preset else spec.name
 
 
 def _lists_in_words(recipe: ListRecipe) -> str:

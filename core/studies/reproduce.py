@@ -83,23 +83,23 @@ def command_of(question: Question, facts: Facts) -> str:
 def python_of(question: Question, facts: Facts) -> str:
     """The lines of Python that ask a question and print what is found."""
     facts, preset = question.lists_said(facts), _preset(facts)
-    asked = {field.name: getattr(question, field.name) for field in parameters(question)}
-    usual = {field.name: field.default for field in parameters(question)}
-    given = {name: value for name, value in asked.items() if value != usual[name]}
+    values = {field.name: getattr(question, field.name) for field in parameters(question)}
+    defaults = {field.name: field.default for field in parameters(question)}
+    differing = {name: value for name, value in values.items() if value != defaults[name]}
     scope = {} if preset == preset_of(facts["data"]) else {"preset": preset}
     scope |= changed_lists(facts, question.initial)
-    name, told = type(question).__name__, question.printed()
-    own = user_code_in(question)
+    name, expression = type(question).__name__, question.printed()
+    user_names = user_code_in(question)
     lines = [
-        *([f"import {MODULE}  # which registers {', '.join(own)}"] if own else []),
+        *([f"import {MODULE}  # which registers {', '.join(user_names)}"] if user_names else []),
         f"from shuffleproof import {name}, ask",
-        *_printing(question, told),
+        *_printing(question, expression),
         "",
         f"question = {name}(",
-        *(f"    {field}={value!r}," for field, value in given.items()),
+        *(f"    {field}={value!r}," for field, value in differing.items()),
         ")",
         f"result = ask({', '.join(['question', repr(facts['data']), *_arguments(scope)])})",
-        f"print({told})",
+        f"print({expression})",
     ]
     return "\n".join(lines) + "\n"
 
@@ -111,18 +111,21 @@ def user_code_in(question: Question) -> list[str]:
     >>> user_code_in(Invariance(("dlcm", "dlcm#0123456789ab")))
     []
     """
-    asked = question.named()
-    families = [*asked.families, *(family for family, _ in asked.perturbations)]
+    names = question.named()
+    families = [*names.families, *(family for family, _ in names.perturbations)]
     links = [link.partition(":")[0] for family in families for link in family.split("+")]
-    leaves = [leaf for name in asked.rankers for leaf in RankerName.parse(name).leaves]
-    found = [name for name in (*map(str, asked.measures), *links) if MARK in name]
-    return [*found, *(str(leaf) for leaf in leaves if leaf.kind is Kind.OBJECT)]
+    leaves = [leaf for name in names.rankers for leaf in RankerName.parse(name).leaves]
+    user_names = [name for name in (*map(str, names.measures), *links) if MARK in name]
+    return [*user_names, *(str(leaf) for leaf in leaves if leaf.kind is Kind.OBJECT)]
 
 
-def _printing(question: Question, told: str) -> list[str]:
+def _printing(question: Question, expression: str) -> list[str]:
     """The import of the function that prints what was found; none for one of the result's own."""
     room = type(question).__module__.rpartition(".")[0]
-    return [f"from {room}.sections import {one}" for one in re.findall(r"\b(\w+)\(result\b", told)]
+    return [
+        f"from {room}.sections import {function}"
+        for function in re.findall(r"\b(\w+)\(result\b", expression)
+    ]
 
 
 def ranker_command(recipe: Facts, data: str) -> str:
@@ -176,10 +179,10 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
         UsageError: no flags say it.
     """
     changed = changed_lists(facts, initial)
-    beyond = sorted(set(changed) - SAID_BY_FLAGS)
-    if beyond or changed.get("depth", 0) is None:
-        what = ", ".join(beyond) or "lists of all documents"
-        raise UsageError(f"no flag of the command line says {what}: use the lines of Python")
+    without_flag = sorted(set(changed) - SAID_BY_FLAGS)
+    if without_flag or changed.get("depth", 0) is None:
+        cause = ", ".join(without_flag) or "lists of all documents"
+        raise UsageError(f"no flag of the command line says {cause}: use the lines of Python")
     words: list[str] = []
     if "initial" in changed:
         words += ["--initial", ",".join(changed["initial"])]
@@ -195,11 +198,11 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
 
 def changed_lists(facts: Facts, initial: tuple[str, ...] = Question.initial) -> dict[str, Any]:
     """What of the lists' recipe differs from what a command without flags takes."""
-    usual = asdict(ListRecipe(tuple(f"{name}@{_preset(facts)}" for name in initial)))
-    made = facts.get("lists", usual)
-    found = {name: made.get(name, value) for name, value in usual.items()}
-    found["initial"] = tuple(found["initial"])
-    return {name: value for name, value in found.items() if value != usual[name]}
+    defaults = asdict(ListRecipe(tuple(f"{name}@{_preset(facts)}" for name in initial)))
+    lists = facts.get("lists", defaults)
+    recipe = {name: lists.get(name, value) for name, value in defaults.items()}
+    recipe["initial"] = tuple(recipe["initial"])
+    return {name: value for name, value in recipe.items() if value != defaults[name]}
 
 
 def opening_lines(facts: Facts) -> str:

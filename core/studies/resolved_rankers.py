@@ -76,9 +76,9 @@ def resolved(label: str, workbench: Workbench) -> ResolvedRanker:
             label, {FROM: label, "digest": digest}, stochastic=False, pointwise=True
         )
     if options_of(name, workbench.store) is not None:
-        return _combined(label, [resolved(str(part), workbench) for part in name.parts])
+        return _resolved_combination(label, [resolved(str(part), workbench) for part in name.parts])
     if name.last_digits:
-        return _stored(label, workbench)
+        return _resolved_stored(label, workbench)
     spec = registry.spec(name, workbench.preset)
     recipe = spec.recipe()
     return ResolvedRanker(
@@ -107,36 +107,36 @@ def trained(
         `training_seconds`.
     """
     if is_given(RankerName.parse(label)):
-        named = yield from workbench.identified(label)
-        return named.ranker, {"artefact": "", "training_seconds": 0.0}
-    kept = yield from workbench.trained(label, changes)
-    seconds = float(kept.artefact.facts.get("seconds", 0.0))
-    return kept.ranker, {"artefact": str(kept.artefact.key), "training_seconds": seconds}
+        identified = yield from workbench.identified(label)
+        return identified.ranker, {"artefact": "", "training_seconds": 0.0}
+    model = yield from workbench.trained(label, changes)
+    seconds = float(model.artefact.facts.get("seconds", 0.0))
+    return model.ranker, {"artefact": str(model.artefact.key), "training_seconds": seconds}
 
 
-def _combined(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
+def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> ResolvedRanker:
     """A combination, trained with its members' first seed."""
-    limits = [one.max_length for one in members if one.max_length is not None]
-    depths = sorted({one.depth for one in members if one.depth is not None})
+    limits = [member.max_length for member in members if member.max_length is not None]
+    depths = sorted({member.depth for member in members if member.depth is not None})
     if len(depths) > 1:
-        said = " and ".join(map(str, depths))
+        sizes = " and ".join(map(str, depths))
         raise UsageError(
-            f"{label}: its members were trained on lists of {said}: name members of one size"
+            f"{label}: its members were trained on lists of {sizes}: name members of one size"
         )
     is_shuffled = isinstance(RankerName.parse(label).options, Shuffling)
     return ResolvedRanker(
         label,
-        {"name": label, "members": [dict(one.recipe) for one in members]},
+        {"name": label, "members": [dict(member.recipe) for member in members]},
         stochastic=False,
-        pointwise=all(one.pointwise for one in members),
+        pointwise=all(member.pointwise for member in members),
         depth=depths[0] if depths else None,
-        rankings=max(one.rankings for one in members),
-        reads_order=any(one.reads_order for one in members) and not is_shuffled,
+        rankings=max(member.rankings for member in members),
+        reads_order=any(member.reads_order for member in members) and not is_shuffled,
         max_length=min(limits, default=None),
     )
 
 
-def _stored(label: str, workbench: Workbench) -> ResolvedRanker:
+def _resolved_stored(label: str, workbench: Workbench) -> ResolvedRanker:
     digits = RankerName.parse(label).last_digits
     artefact = workbench.store.resolve(f"ranker-{digits}", "ranker")
     ranker = finished(workbench.trained(label)).ranker
@@ -144,10 +144,14 @@ def _stored(label: str, workbench: Workbench) -> ResolvedRanker:
         workbench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
     ]
     recipes = members or [artefact.recipe]
-    made = [one["lists"] for one in recipes if isinstance(one.get("lists"), Mapping)]
-    depths = [int(lists["depth"]) for lists in made if lists["depth"]]
-    models = [one.get("ranker", {}) for one in recipes]
-    limits = [one["model"]["ordinals"] for one in models if one.get("model", {}).get("rankings")]
+    lists_recipes = [
+        recipe["lists"] for recipe in recipes if isinstance(recipe.get("lists"), Mapping)
+    ]
+    depths = [int(lists["depth"]) for lists in lists_recipes if lists["depth"]]
+    models = [recipe.get("ranker", {}) for recipe in recipes]
+    limits = [
+        model["model"]["ordinals"] for model in models if model.get("model", {}).get("rankings")
+    ]
     return ResolvedRanker(
         label,
         {"stored": str(artefact.key)},

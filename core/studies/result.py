@@ -73,10 +73,10 @@ class StudyResult:
 
     def __repr__(self) -> str:
         """What was asked of what, and where it is stored."""
-        where = "" if self.directory is None else f", {self.directory.name}"
+        place = "" if self.directory is None else f", {self.directory.name}"
         data = f" of {self.facts['data']}" if "data" in self.facts else ""
         sizes = f"{counted(len(self.query_ids), 'query')}, {counted(len(self.trials), 'trial')}"
-        return f"{type(self).__name__}({self.recipe.get('kind', 'study')}{data}: {sizes}{where})"
+        return f"{type(self).__name__}({self.recipe.get('kind', 'study')}{data}: {sizes}{place})"
 
     @overload
     def per_query(self) -> pd.DataFrame: ...
@@ -183,10 +183,10 @@ class StudyResult:
         trials = self.trials[["ranker", "family", "level", "draw"]]
         keys = trials.loc[trials.index.repeat(len(self.query_ids))].reset_index(drop=True)
         keys["query"] = list(self.query_ids) * len(trials)
-        every = np.arange(len(trials))
+        all_rows = np.arange(len(trials))
         return pd.concat(
             [
-                keys.assign(measure=measure, value=self._values(every, measure).ravel())
+                keys.assign(measure=measure, value=self._values(all_rows, measure).ravel())
                 for measure in measures or self.measures
             ],
             ignore_index=True,
@@ -234,15 +234,15 @@ def _frame(path: Path) -> pd.DataFrame:
 
 
 def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:
-    known = values[~np.isnan(values)].astype(np.float64)
+    defined = values[~np.isnan(values)].astype(np.float64)
     mean = mean_of(Measure.parse(measure), values) if is_measure(measure) else known_mean(values)
     low = high = mean
-    if len(known) > 1 and np.ptp(known) > 0:
+    if len(defined) > 1 and np.ptp(defined) > 0:
         low, high = bootstrap_interval(
-            known, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
+            defined, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
         )
     numbers = {"mean": float(mean), "low": float(low), "high": float(high)}
-    return {"measure": measure, "n": len(known)} | numbers
+    return {"measure": measure, "n": len(defined)} | numbers
 
 
 Values = Float[np.ndarray, " queries"]
@@ -250,8 +250,8 @@ Values = Float[np.ndarray, " queries"]
 
 def known_mean(values: Values) -> float:
     """The mean over the queries that count; NaN where none does."""
-    known = values[~np.isnan(values)]
-    return float(known.mean(dtype=np.float64)) if len(known) else float("nan")
+    defined = values[~np.isnan(values)]
+    return float(defined.mean(dtype=np.float64)) if len(defined) else float("nan")
 
 
 def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
@@ -283,8 +283,8 @@ def by_query(  # noqa: PLR0913 (each argument is one fact of the columns)
     columns = {name: values.astype(np.float64) for name, values in (before, after)}
     columns[change] = columns[after[0]] - columns[before[0]]
     frame = pd.DataFrame({"query": query_ids, **columns, **(more or {})})
-    known = frame[frame[change].notna()]
-    return known.sort_values(change, ascending=not gains_first, kind="stable", ignore_index=True)
+    defined = frame[frame[change].notna()]
+    return defined.sort_values(change, ascending=not gains_first, kind="stable", ignore_index=True)
 
 
 def in_words(

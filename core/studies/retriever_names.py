@@ -32,13 +32,13 @@ def sources(name: str) -> tuple[str, ...]:
         entry = named(name)
     except ShuffleproofError:
         return ()
-    return tuple(dict.fromkeys([entry.source, *(one.source for one in entry.members)]))
+    return tuple(dict.fromkeys([entry.source, *(member.source for member in entry.members)]))
 
 
 def labelled(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame with what people call the retrievers."""
-    columns = [one for one in ("retriever", "first", "second") if one in frame]
-    return frame.assign(**{one: frame[one].map(label) for one in columns})
+    columns = [column for column in ("retriever", "first", "second") if column in frame]
+    return frame.assign(**{column: frame[column].map(label) for column in columns})
 
 
 def names(result: StudyResult) -> list[str]:

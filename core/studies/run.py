@@ -68,11 +68,14 @@ def values_of(
 ) -> list[Any]:
     """Values [measures, queries] of each variant; together where they share the base's data."""
     if all(variant.dataset is base.dataset for variant in variants):
-        runs = [(variant.lists, own) for variant, own in zip(variants, scores, strict=True)]
+        runs = [
+            (variant.lists, variant_scores)
+            for variant, variant_scores in zip(variants, scores, strict=True)
+        ]
         return list(evaluate_many(measures, base.dataset, runs))
     return [
-        evaluate(measures, variant.dataset, variant.lists, own)
-        for variant, own in zip(variants, scores, strict=True)
+        evaluate(measures, variant.dataset, variant.lists, variant_scores)
+        for variant, variant_scores in zip(variants, scores, strict=True)
     ]
 
 
@@ -85,8 +88,8 @@ def with_answers(
 ) -> list[Any]:
     """The values of each variant, and below them what became of its answer."""
     return [
-        np.concatenate([own, answers(*before, variant, scores)])
-        for own, variant, scores in zip(values, variants, after, strict=True)
+        np.concatenate([variant_values, answers(*before, variant, scores)])
+        for variant_values, variant, scores in zip(values, variants, after, strict=True)
     ]
 
 
@@ -121,10 +124,10 @@ class Point:
             return self._kept[draw]
         names = (self.change.family, float(self.change.level), draw)
         judged = disturbed(self.change, self.base, generator(self.seed, *names))
-        found = Variant(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
+        result = Variant(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
         if judged.dataset is self.base.dataset:
-            self._kept[draw] = found
-        return found
+            self._kept[draw] = result
+        return result
 
 
 Measured = Callable[[Ranker, JudgedLists, Sequence[JudgedLists]], tuple[list[Any], dict[str, Any]]]
@@ -157,7 +160,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
             take.
     """
     trials = plan(study)
-    done: dict[str, Found] = {}
+    by_digest: dict[str, Found] = {}
     count = 0
     for (family, level), of_point in groupby(trials, key=lambda trial: (trial.family, trial.level)):
         point: Point | None = None
@@ -169,16 +172,18 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
                 if stored is None:
                     missing.append(trial)
                 else:
-                    done[study.digest_of(trial)] = stored
+                    by_digest[study.digest_of(trial)] = stored
             if missing:
                 point = point or _point(study, base, made(family, level))
-                for trial, meta, value in _measured(base, rankers[label], missing, point, measured):
+                for trial, meta, value in _measured_trials(
+                    base, rankers[label], missing, point, measured
+                ):
                     record = (meta, {"values": value})
                     records.put(study.digest_of(trial), *record)
-                    done[study.digest_of(trial)] = record
+                    by_digest[study.digest_of(trial)] = record
             count += len(batch)
             yield Progress(count, len(trials), "trials", {"level": level})
-    result = study.assembled(done, query_ids_of(base), facts or {})
+    result = study.assembled(by_digest, query_ids_of(base), facts or {})
     if result is None:
         raise UsageError("nothing to study: name at least one family of perturbations")
     return result
@@ -196,7 +201,7 @@ def _mean_defined(tau: Float64[np.ndarray, " lists"]) -> float:
     return float(defined.mean()) if len(defined) else 1.0
 
 
-def _measured(
+def _measured_trials(
     base: JudgedLists, ranker: Ranker, missing: Sequence[Trial], point: Point, measured: Measured
 ) -> Iterator[tuple[Trial, dict[str, Any], np.ndarray]]:
     """The missing trials of a ranker at a point, scored together where they share a data set."""
@@ -206,8 +211,8 @@ def _measured(
         values, facts = measured(ranker, base, [variant.judged for variant in variants])
         seconds = (time.perf_counter() - start) / len(trials)
         for trial, variant, value in zip(trials, variants, values, strict=True):
-            noted = {"tau": variant.tau, "set_size": variant.judged.lists.mean_length}
-            yield trial, facts | noted | {"seconds": seconds}, value
+            variant_facts = {"tau": variant.tau, "set_size": variant.judged.lists.mean_length}
+            yield trial, facts | variant_facts | {"seconds": seconds}, value
 
 
 def query_ids_of(base: JudgedLists) -> tuple[str, ...]:

@@ -125,8 +125,8 @@ class View:
 
     def compared(self, labels: Iterable[str]) -> list[str]:
         """The rankers of a study that its headline compares."""
-        own = [label for label in labels if not self.rankers or label in self.rankers]
-        return [label for label in own if label != INITIAL] or own
+        selected = [label for label in labels if not self.rankers or label in self.rankers]
+        return [label for label in selected if label != INITIAL] or selected
 
     def measure(self, result: "StudyResult") -> str:
         """The first measure of the tables."""
@@ -151,10 +151,10 @@ def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Sect
     yield from map(Sentence, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
     for section in telling.sections(result, view):
-        yield _named(section, labels)
+        yield _with_display_names(section, labels)
 
 
-def _named(section: Section, labels: Sequence[str]) -> Section:
+def _with_display_names(section: Section, labels: Sequence[str]) -> Section:
     """A section whose sentences and headings call rankers by their names, no two alike."""
     if isinstance(section, Text):
         return replace(section, text=named(section.text, labels))
@@ -174,18 +174,18 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
     >>> print(*limits({"stopped": {"seconds": 60, "done": 12, "of": 40}}))
     Stopped after 60 s: 12 of 40 trials. The same line without --max-seconds goes on.
     """
-    found = []
+    sentences = []
     if "of_queries" in facts:
-        every = counted(facts["of_queries"], "test query")
-        found.append(f"Of {every} the first {facts['queries']:,}.")
+        all_queries = counted(facts["of_queries"], "test query")
+        sentences.append(f"Of {all_queries} the first {facts['queries']:,}.")
     if STOPPED in facts:
         stopped = facts[STOPPED]
-        done = f"{stopped['done']:,} of {counted(stopped['of'], 'trial')}"
-        found.append(
-            f"Stopped after {stopped['seconds']:g} s: {done}. The same line without "
+        progress = f"{stopped['done']:,} of {counted(stopped['of'], 'trial')}"
+        sentences.append(
+            f"Stopped after {stopped['seconds']:g} s: {progress}. The same line without "
             "--max-seconds goes on."
         )
-    return found
+    return sentences
 
 
 class Telling(Protocol):

@@ -51,12 +51,14 @@ def query_facts(dataset: RankingDataset, texts: DisplayTexts | None = None) -> p
     facts = facts[~facts.index.duplicated()]
     if texts is None or not len(texts.queries):
         return facts
-    beside = texts.queries.reindex(facts.index)
-    said = beside["text"].fillna("") if "text" in beside else pd.Series("", facts.index)
-    if said.ne("").any():
-        facts["words"] = [len(text.split()) for text in said]
-    if "tag" in beside and beside["tag"].fillna("").ne("").any():
-        facts["tag"] = beside["tag"].fillna("").replace("", "none")
+    query_texts = texts.queries.reindex(facts.index)
+    wording = (
+        query_texts["text"].fillna("") if "text" in query_texts else pd.Series("", facts.index)
+    )
+    if wording.ne("").any():
+        facts["words"] = [len(text.split()) for text in wording]
+    if "tag" in query_texts and query_texts["tag"].fillna("").ne("").any():
+        facts["tag"] = query_texts["tag"].fillna("").replace("", "none")
     return facts
 
 
@@ -78,7 +80,7 @@ def groups(values: pd.Series) -> pd.Series:
         part = values.rank(method="dense").to_numpy().astype(int)
     by_part = values.groupby(part)
     low, high = by_part.transform("min"), by_part.transform("max")
-    return pd.Series([_range(*both) for both in zip(low, high, strict=True)], values.index)
+    return pd.Series([_range(*bounds) for bounds in zip(low, high, strict=True)], values.index)
 
 
 def _range(low: int | float, high: int | float) -> str:
@@ -102,10 +104,14 @@ def sliced(queries: Sequence[str], change: np.ndarray, of: pd.Series) -> pd.Data
     frame = frame[frame["query"].isin(of.index) & frame["change"].notna()]
     if frame.empty:
         return pd.DataFrame(columns=tables.keys(COLUMNS))
-    own = of.reindex(frame["query"])
-    names = groups(own).to_numpy()
-    is_text = own.dtype == object or isinstance(own.dtype, pd.StringDtype)
-    ranked = pd.Series(names).value_counts().index if is_text else names[np.argsort(own.to_numpy())]
+    sliced_by = of.reindex(frame["query"])
+    names = groups(sliced_by).to_numpy()
+    is_text = sliced_by.dtype == object or isinstance(sliced_by.dtype, pd.StringDtype)
+    ranked = (
+        pd.Series(names).value_counts().index
+        if is_text
+        else names[np.argsort(sliced_by.to_numpy())]
+    )
     order = list(dict.fromkeys(ranked))
     values = frame["change"].to_numpy(dtype=np.float64)
     rows = np.array([np.where(names == name, values, np.nan) for name in order])

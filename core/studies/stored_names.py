@@ -26,8 +26,8 @@ def called(names: Any, store: Store) -> Any:
         return tuple(called(name, store) for name in names)
     if not isinstance(names, str) or names in RANKERS:
         return names
-    given = store.names().get(names)
-    if (given is None or given.kind != "ranker") and not _KEY.fullmatch(names):
+    key = store.names().get(names)
+    if (key is None or key.kind != "ranker") and not _KEY.fullmatch(names):
         return names
     artefact = store.resolve(names, "ranker")
     recipe = artefact.recipe.get("ranker", {})

@@ -55,8 +55,10 @@ def recipe_of(plan: Any) -> dict[str, Any]:
     >>> recipe["rankers"], "stored" in recipe, plan_of(Study, recipe) == study
     ([['a', '1']], False, True)
     """
-    values = ((one, getattr(plan, one.name)) for one in fields(plan))
-    return {one.name: _plain(value) for one, value in values if value != () or one.default != ()}
+    values = ((field, getattr(plan, field.name)) for field in fields(plan))
+    return {
+        field.name: _plain(value) for field, value in values if value != () or field.default != ()
+    }
 
 
 def plan_of(cls: type[Shaped], recipe: Mapping[str, Any]) -> Shaped:
@@ -71,17 +73,17 @@ def plan_of(cls: type[Shaped], recipe: Mapping[str, Any]) -> Shaped:
         TypeError: a value is not of its field's shape.
         ValueError: a pair is none.
     """
-    types, known = _types(cls), (one for one in fields(cls) if one.init)  # type: ignore[arg-type]
+    types, init_fields = _types(cls), (field for field in fields(cls) if field.init)  # type: ignore[arg-type]
     values = {
-        one.name: _typed(types[one.name], recipe[one.name])
-        for one in known
-        if one.name in recipe or not _has_default(one)
+        field.name: _of_type(types[field.name], recipe[field.name])
+        for field in init_fields
+        if field.name in recipe or not _has_default(field)
     }
     return cls(**values)
 
 
-def _has_default(one: Field[Any]) -> bool:
-    return one.default is not MISSING or one.default_factory is not MISSING
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 @cache
@@ -93,24 +95,26 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return recipe_of(value)
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return [_plain(part) for part in value]
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     return value
 
 
-def _typed(kind: Any, value: Any) -> Any:
+def _of_type(kind: Any, value: Any) -> Any:
     """A plain value as a field's type wants it; what is plain already is passed on."""
     if get_origin(kind) in {Union, UnionType}:
-        wanted = next(one for one in get_args(kind) if one is not NoneType)
-        return None if value is None else _typed(wanted, value)
+        option = next(choice for choice in get_args(kind) if choice is not NoneType)
+        return None if value is None else _of_type(option, value)
     if is_dataclass(kind):
         return plan_of(kind, value)  # type: ignore[arg-type]
     if get_origin(kind) is tuple:
         inner = get_args(kind)
         if inner[-1] is Ellipsis:
-            return tuple(_typed(inner[0], one) for one in value)
-        return tuple(_typed(one, part) for one, part in zip(inner, value, strict=True))
+            return tuple(_of_type(inner[0], item) for item in value)
+        return tuple(
+            _of_type(part_type, part) for part_type, part in zip(inner, value, strict=True)
+        )
     return float(value) if kind is float else value
 
 
@@ -225,8 +229,8 @@ class Study(Described):
             "measures": list(self.measured),
             "seed": self.seed,
         }
-        if whom := attacked(trial.family):
-            facts["attacked"] = dict(self.rankers)[whom]
+        if label := attacked(trial.family):
+            facts["attacked"] = dict(self.rankers)[label]
         return key_of("trial", facts).digest
 
     def digests(self, lists: int) -> list[str]:
@@ -243,8 +247,8 @@ class Study(Described):
             record = found.get(self.digest_of(trial))
             if record is None:
                 continue
-            named = {"ranker": trial.ranker, "family": trial.family, "level": trial.level}
-            rows.append(named | {"draw": trial.draw} | record[0])
+            point = {"ranker": trial.ranker, "family": trial.family, "level": trial.level}
+            rows.append(point | {"draw": trial.draw} | record[0])
             values.append(record[1]["values"])
         if not rows:
             return None

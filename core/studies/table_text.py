@@ -79,16 +79,16 @@ def printed(table: Table, digits: int = DIGITS, *, names: bool = True) -> Printe
         digits: decimals.
         names: whether rankers have their names for people; else those that commands take.
     """
-    shown = table.shown
+    columns = table.shown
     groups = list(table.groups) or [""] * len(table.frame)
-    frame = of_people(table.frame, shown) if names else table.frame
-    values = [frame[column.key].tolist() for column in shown]
+    frame = of_people(table.frame, columns) if names else table.frame
+    values = [frame[column.key].tolist() for column in columns]
     rows = [
-        (group, [_cell(value, column, digits) for value, column in zip(row, shown, strict=True)])
+        (group, [_cell(value, column, digits) for value, column in zip(row, columns, strict=True)])
         for group, row in zip(groups, zip(*values, strict=True), strict=True)
     ]
-    numeric = [column.format not in {TEXT, FLAG, NAME} for column in shown]
-    return Printed([one_line(column.label) for column in shown], rows, numeric)
+    numeric = [column.format not in {TEXT, FLAG, NAME} for column in columns]
+    return Printed([one_line(column.label) for column in columns], rows, numeric)
 
 
 def latex(table: Table, digits: int = DIGITS) -> str:
@@ -171,7 +171,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
         if is_numeric(text.heads[1:]):  # levels, which the head of the names does not name
             cells[0][0] = ""
         numeric = [False, *[True] * (len(cells[0]) - 1)]
-    return _noted(fitted(cells, numeric, limit), table.notes)
+    return _with_notes(fitted(cells, numeric, limit), table.notes)
 
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
@@ -220,14 +220,14 @@ def said(sections: Iterable[Section], digits: int = DIGITS) -> str:
     parts: list[str] = []
     for section in sections:
         if isinstance(section, Table | Picture):
-            shown = section.tables if isinstance(section, Picture) else [section]
-            parts += [f"{_titled(table, digits)}\n" for table in shown if not table.folded]
+            tables = section.tables if isinstance(section, Picture) else [section]
+            parts += [f"{_with_title(table, digits)}\n" for table in tables if not table.folded]
         elif not isinstance(section, Details):
             parts += [section.text] if section.text else []
     return "\n".join(parts).rstrip()
 
 
-def _titled(table: Table, digits: int) -> str:
+def _with_title(table: Table, digits: int) -> str:
     return "\n".join(filter(None, [table.title, terminal(table, digits)]))
 
 
@@ -263,5 +263,5 @@ def _html(cell: Cell) -> str:
     return " ".join(filter(None, [f"<b>{text}</b>" if cell.best else text, cell.marks, spread]))
 
 
-def _noted(text: str, notes: Sequence[str]) -> str:
+def _with_notes(text: str, notes: Sequence[str]) -> str:
     return "\n".join([text, *notes])

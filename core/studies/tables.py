@@ -68,10 +68,10 @@ def bounds(
 def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     """A frame with the names of rankers where it has their labels."""
     labelled = [column.key for column in columns if column.format == NAME]
-    return frame.assign(**{key: _named(frame[key]) for key in labelled})
+    return frame.assign(**{key: _labels_as_names(frame[key]) for key in labelled})
 
 
-def _named(labels: pd.Series) -> pd.Series:
+def _labels_as_names(labels: pd.Series) -> pd.Series:
     names = display_names(map(str, labels.dropna()))
     return labels.map({label: named(label) if " " in label else name
                        for label, name in names.items()})  # fmt: skip
@@ -129,11 +129,11 @@ class Table:
         Raises:
             ValueError: a column that is declared nowhere, or that is declared and not there.
         """
-        declared, there = set(keys(self.columns)), set(map(str, self.frame.columns))
-        if declared != there:
+        declared, present = set(keys(self.columns)), set(map(str, self.frame.columns))
+        if declared != present:
             raise ValueError(
-                f"table {self.title!r}: columns {sorted(declared ^ there)} are either in its frame "
-                "or declared, not both"
+                f"table {self.title!r}: columns {sorted(declared ^ present)} are either in its "
+                "frame or declared, not both"
             )
 
     @property
@@ -169,14 +169,14 @@ def wide(
         value: what stands in the cells.
         title: what it shows.
     """
-    one = len(rows) == 1  # of several a pivot would make every combination
-    found = frame.pivot_table(value.key, keys(rows), across, sort=False, dropna=not one)
+    is_single = len(rows) == 1  # of several a pivot would make every combination
+    pivoted = frame.pivot_table(value.key, keys(rows), across, sort=False, dropna=not is_single)
     columns = [
         Column(str(name), f"{name:g}" if isinstance(name, int | float) else str(name), value.format)
-        for name in found.columns
+        for name in pivoted.columns
     ]
-    found.columns = found.columns.map(str)
-    return Table(found.reset_index(), (*rows, *columns), title)
+    pivoted.columns = pivoted.columns.map(str)
+    return Table(pivoted.reset_index(), (*rows, *columns), title)
 
 
 def levels(frame: pd.DataFrame, title: str, spec: str = VALUE, *, left: bool = True) -> Table:
@@ -207,11 +207,12 @@ def inferred(frame: pd.DataFrame, title: str, known: Iterable[Column] = ()) -> T
     """
     declared = {column.key: column for column in known}
     columns = [
-        declared.get(str(name)) or _inferred(str(name), frame[name].dtype.kind) for name in frame
+        declared.get(str(name)) or _inferred_column(str(name), frame[name].dtype.kind)
+        for name in frame
     ]
     return Table(frame, columns, title)
 
 
-def _inferred(name: str, kind: str) -> Column:
+def _inferred_column(name: str, kind: str) -> Column:
     spec = {"f": SHORT, "i": COUNT, "u": COUNT, "b": FLAG}.get(kind, TEXT)
     return Column(name, name.replace("_", " "), spec)

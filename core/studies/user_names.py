@@ -31,21 +31,21 @@ def of(names: str | None, value: Any) -> Any:
     >>> of("rankers", ("dlcm", "mart")), of(None, 3)
     (('dlcm', 'mart'), 3)
     """
-    named = NAMED.get(names or "")
-    if named is None or value is None:
+    name_of = NAMED.get(names or "")
+    if name_of is None or value is None:
         return value
     if not isinstance(value, tuple):
-        return named(value)
-    found = tuple(map(named, value))
+        return name_of(value)
+    texts = tuple(map(name_of, value))
     if names == "rankers":
-        _check_distinct(value, found)
-    return found
+        _check_distinct(value, texts)
+    return texts
 
 
-def _check_distinct(given: tuple[Any, ...], names: tuple[str, ...]) -> None:
-    things: dict[str, Any] = {}
-    for thing, name in zip(given, names, strict=True):
-        if not isinstance(thing, str) and things.setdefault(name, thing) is not thing:
+def _check_distinct(values: tuple[Any, ...], names: tuple[str, ...]) -> None:
+    rankers: dict[str, Any] = {}
+    for ranker, name in zip(values, names, strict=True):
+        if not isinstance(ranker, str) and rankers.setdefault(name, ranker) is not ranker:
             raise UsageError(
                 f"two rankers would both be called {name}: register each under a name of its own, "
                 "as in shuffleproof.ranker('mine', …)"
@@ -64,13 +64,13 @@ def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
         UnknownNameError: no such ranker, preset, measure or family.
     """
     if names == "measures":
-        for one in given:
-            Measure.parse(one)
+        for measure in given:
+            Measure.parse(measure)
     if names == "families":
         refuse_families(given)
     if names == "rankers":
-        for one in expanded(list(given)):
-            for leaf in RankerName.parse(one).leaves:
+        for ranker in expanded(list(given)):
+            for leaf in RankerName.parse(ranker).leaves:
                 refuse_ranker(leaf, preset)
 
 
@@ -91,36 +91,38 @@ def row_name(text: str, rows: Iterable[str]) -> str:
     ('BM25', 'dlcm')
     """
     names = list(rows)
-    found = chosen(names, text)
-    return found if found in names else ranker_name(text)
+    match = chosen(names, text)
+    return match if match in names else ranker_name(text)
 
 
-def _ranker(thing: Any) -> str:
-    if isinstance(thing, str):
-        return ranker_name(thing)
+def _name_of_ranker(ranker: Any) -> str:
+    if isinstance(ranker, str):
+        return ranker_name(ranker)
     from shuffleproof.core.rankers.fit_cache import CachedRanker  # noqa: PLC0415 (only who brings objects pays for it)
     from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
-    if isinstance(thing, CachedRanker):
-        return thing.called
-    return user_rankers.named(thing)
+    if isinstance(ranker, CachedRanker):
+        return ranker.called
+    return user_rankers.named(ranker)
 
 
-def _measure(thing: Any) -> str:
-    if isinstance(thing, str):
+def _name_of_measure(measure: Any) -> str:
+    if isinstance(measure, str):
         try:
-            return str(Measure.parse(thing))
+            return str(Measure.parse(measure))
         except UsageError:  # which the question's own check tells
-            return thing
+            return measure
     from shuffleproof.core.metrics import user_measures  # noqa: PLC0415 (likewise)
 
-    if isinstance(thing, Measure):
-        return str(thing)
-    if not isinstance(thing, FunctionType):
-        found = f"a {type(thing).__name__}"
-        raise ParameterError("measures", found, "a name such as 'NDCG@10', a Measure or a function")
-    user_measures.measure(thing)
-    return thing.__name__
+    if isinstance(measure, Measure):
+        return str(measure)
+    if not isinstance(measure, FunctionType):
+        finding = f"a {type(measure).__name__}"
+        raise ParameterError(
+            "measures", finding, "a name such as 'NDCG@10', a Measure or a function"
+        )
+    user_measures.measure(measure)
+    return measure.__name__
 
 
 def _pair(pair: tuple[str, float]) -> tuple[str, float]:
@@ -128,8 +130,8 @@ def _pair(pair: tuple[str, float]) -> tuple[str, float]:
 
 
 NAMED: Mapping[str, Callable[[Any], Any]] = {
-    "rankers": _ranker,
-    "measures": _measure,
+    "rankers": _name_of_ranker,
+    "measures": _name_of_measure,
     "families": user_code.full_family,
     "perturbations": _pair,
 }

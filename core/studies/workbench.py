@@ -131,21 +131,21 @@ class Workbench:
         Raises:
             UsageError: a callable, which cannot be trained.
         """
-        named = RankerName.parse(name)
-        options = options_of(named, self.store, changes)
+        parsed = RankerName.parse(name)
+        options = options_of(parsed, self.store, changes)
         if options is not None:
-            return (yield from self.combined(named.parts, options, self.trained))
-        if named.last_digits:
-            return self._stored_ranker(named)
-        if named.is_from_outside and not user_rankers.is_fitted(name):
+            return (yield from self.combined(parsed.parts, options, self.trained))
+        if parsed.last_digits:
+            return self._stored_ranker(parsed)
+        if parsed.is_from_outside and not user_rankers.is_fitted(name):
             remedy = "name it in certify or study"
             raise UsageError(f"{name} is from outside: nothing to train; {remedy}")
-        spec = registry.spec(named, self.preset, **(changes or {}))
+        spec = registry.spec(parsed, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
-        found = yield from self.fitted(spec)
-        fresh = found.artefact.key in self.prepared.fitted
-        return replace(found, cached=False) if fresh else found
+        model = yield from self.fitted(spec)
+        fresh = model.artefact.key in self.prepared.fitted
+        return replace(model, cached=False) if fresh else model
 
     def fitted(
         self, spec: RankerSpec, lessons: Callable[[], Lessons] | None = None
@@ -157,12 +157,16 @@ class Workbench:
             lessons: what it is fitted on; by default all documents or the lists, as it wants it.
         """
         if lessons is not None:
-            train, valid, made = lessons()
+            train, valid, learnt_lists = lessons()
         elif spec.fits_documents:
             return (yield from initial.fit_on_documents(spec, self.fold, self.store))
         else:
-            train, valid, made = self.prepared.train, self.prepared.valid, self.recipe.learnt()
-        return (yield from fit_or_load(spec, train, valid, made, self.store))
+            train, valid, learnt_lists = (
+                self.prepared.train,
+                self.prepared.valid,
+                self.recipe.learnt(),
+            )
+        return (yield from fit_or_load(spec, train, valid, learnt_lists, self.store))
 
     def combined(
         self, parts: Sequence[RankerName], options: Combining, trained: Trained
@@ -204,12 +208,12 @@ class Workbench:
 
     def of_queries(self, base: JudgedLists) -> dict[str, int]:
         """The fact of how many test queries there are, where not all of them are studied."""
-        every = self.fold.test.queries
-        return {} if len(base.lists) == every else {"of_queries": every}
+        all_queries = self.fold.test.queries
+        return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
     def records(self, found: Mapping[str, Identified]) -> TrialRecords:
         """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""
-        lasting = all(named.lasting for named in found.values())
+        lasting = all(identified.lasting for identified in found.values())
         return self.store.records if lasting else Memory()
 
     def records_of(self, names: Iterable[str]) -> TrialRecords:
@@ -222,8 +226,8 @@ class Workbench:
         self, names: Sequence[str]
     ) -> Generator[Progress, None, dict[str, Identified]]:
         """Rankers to be studied, by name; each as `identified` takes it."""
-        found = yield from claims.each(map(self.identified, names))
-        return dict(zip(names, found, strict=True))
+        rankers = yield from claims.each(map(self.identified, names))
+        return dict(zip(names, rankers, strict=True))
 
     def identified(self, name: str) -> Generator[Progress, None, Identified]:
         """A ranker to be studied, trained if need be.
@@ -237,29 +241,33 @@ class Workbench:
             name: as `trained` takes it, a callable `module:function`, or a file
                 (`scores:`, `lightgbm:`, `xgboost:` and its path), known by its content.
         """
-        named = RankerName.parse(name)
-        if named.kind is Kind.FILE:
+        parsed = RankerName.parse(name)
+        if parsed.kind is Kind.FILE:
             from_file = file_ranker.named(name, self.prepared.test.dataset)
-            key = key_of("ranker", {"file": named.head}, (from_file.source,))
+            key = key_of("ranker", {"file": parsed.head}, (from_file.source,))
             return Identified(from_file, key.digest)
-        if named.kind is Kind.OBJECT and not user_rankers.is_fitted(name):
+        if parsed.kind is Kind.OBJECT and not user_rankers.is_fitted(name):
             known_by = user_rankers.found(name).known_by
-            return self._asked(user_rankers.opened(name), {"object": OBJECT}, known_by)
-        if named.kind is not Kind.FUNCTION:
-            found = yield from saying(self.trained(name), f"of {name}")
-            lasting = named.kind is not Kind.OBJECT or user_rankers.is_lasting(name)
-            return Identified(found, found.artefact.key.digest, lasting)
+            return self._identified_by_answers(
+                user_rankers.opened(name), {"object": OBJECT}, known_by
+            )
+        if parsed.kind is not Kind.FUNCTION:
+            model = yield from saying(self.trained(name), f"of {name}")
+            lasting = parsed.kind is not Kind.OBJECT or user_rankers.is_lasting(name)
+            return Identified(model, model.artefact.key.digest, lasting)
         function = CallableRanker.named(name)
-        return self._asked(function, {"callable": name}, function.source)
+        return self._identified_by_answers(function, {"callable": name}, function.source)
 
-    def _asked(self, ranker: Ranker, what: Mapping[str, Any], source: str) -> Identified:
+    def _identified_by_answers(
+        self, ranker: Ranker, recipe: Mapping[str, Any], source: str
+    ) -> Identified:
         """A ranker that is known by its source and by its scores of the test lists as they are."""
         if not source:
             return Identified(ranker, secrets.token_hex(32), lasting=False)
         test = self.prepared.test
         answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
-        known = digest_of_texts(ranker.reads, test.dataset)
-        return Identified(ranker, key_of("ranker", what, (source, answers, *known)).digest)
+        texts_digest = digest_of_texts(ranker.reads, test.dataset)
+        return Identified(ranker, key_of("ranker", recipe, (source, answers, *texts_digest)).digest)
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""
@@ -354,13 +362,13 @@ class Opened(Mapping[str, Ranker]):
 
 def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
     """Rankers with the initial ranking before them."""
-    first = Identified(initial.InitialRanking(), initial.INITIAL_DIGEST)
-    return {INITIAL: first, **found}
+    initial_ranking = Identified(initial.InitialRanking(), initial.INITIAL_DIGEST)
+    return {INITIAL: initial_ranking, **found}
 
 
 def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:
     """Rankers as a plan names them: (label, digest)."""
-    return tuple((label, named.digest) for label, named in found.items())
+    return tuple((label, identified.digest) for label, identified in found.items())
 
 
 def trained(
@@ -373,9 +381,9 @@ def trained(
         name: as `Workbench.trained` takes it.
         changes: fields of its recipe that differ from the preset, as text.
     """
-    named = RankerName.parse(name)
-    if named.kind is Kind.REGISTERED:
-        spec = registry.spec(named, scope.usual, **(changes or {}))
+    parsed = RankerName.parse(name)
+    if parsed.kind is Kind.REGISTERED:
+        spec = registry.spec(parsed, scope.usual, **(changes or {}))
         if spec.fits_documents:
             fold = resolve(scope.pinned or scope.data, scope.store)
             return (yield from initial.fit_on_documents(spec, fold, scope.store))

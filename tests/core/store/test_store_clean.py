@@ -91,7 +91,7 @@ def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
     finished(benchmark.run([workbench], Benchmark(tuple(names), 1, ("NDCG@10",)), "mine"))
     kinds = {one.recipe["kind"] for one in store.artefacts("study")}
     assert kinds == {"perturbations", "worst-case", "card", "benchmark"}
-    assert cleaning._needed(store) >= records(store)
+    assert cleaning._needed_records(store) >= records(store)
     assert records(store)
 
 

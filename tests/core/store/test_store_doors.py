@@ -357,9 +357,9 @@ def test_names_in_an_archive_are_bounded_in_bytes_and_in_folders(tmp_path, name,
 def test_texts_that_point_outside_of_their_bytes_are_refused(ends):
     """Compiled code reads them without looking: such a data set ends the process."""
     blob, ends = np.zeros(4, dtype=np.uint8), np.array(ends)
-    assert not imports._inside(TextColumn(blob, np.array([0, 2][: len(ends)]), ends), 2)
-    assert imports._inside(TextColumn(blob, np.array([0, 2]), np.array([2, 4])), 2)
-    assert imports._inside(None, 2)
+    assert not imports._is_inside(TextColumn(blob, np.array([0, 2][: len(ends)]), ends), 2)
+    assert imports._is_inside(TextColumn(blob, np.array([0, 2]), np.array([2, 4])), 2)
+    assert imports._is_inside(None, 2)
 
 
 # --- whose store it is --------------------------------------------------------------------------

@@ -126,8 +126,8 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
             single = replace(study, rankers=(pair,))
             yield from run_study(single, base, rankers, workbench.store.records, step)
         facts |= {"training_seconds": trained}
-        whole = run_study(study, base, rankers, workbench.store.records, step, facts=facts)
-        return (yield from whole)
+        trials = run_study(study, base, rankers, workbench.store.records, step, facts=facts)
+        return (yield from trials)
 
     ids, facts = query_ids_of(base), partial(_facts, workbench, compared)
     trains = (_train(workbench, variant) for variant in compared)

@@ -210,16 +210,16 @@ def _dead(frame: pd.DataFrame) -> str:
     if not len(frame):
         return ""
     dead = int((frame["dead"] >= ALMOST_ALWAYS).sum())
-    of = f"of {counted(len(frame), 'induced point')}"
+    of_points = f"of {counted(len(frame), 'induced point')}"
     if not frame["dead"].any():
-        return f" None {of} is ever dead."
+        return f" None {of_points} is ever dead."
     if not dead:
         worst = frame.iloc[int(frame["dead"].to_numpy().argmax())]
         return (
-            f" None {of} is dead; block {worst['block']:.0f} point {worst['point']:.0f} gets next "
-            f"to nothing in {100 * worst['dead']:.0f} % of queries and heads."
+            f" None {of_points} is dead; block {worst['block']:.0f} point {worst['point']:.0f} "
+            f"gets next to nothing in {100 * worst['dead']:.0f} % of queries and heads."
         )
-    return f" {dead} {of} are dead: next to nothing in 95 % of queries and heads or more."
+    return f" {dead} {of_points} are dead: next to nothing in 95 % of queries and heads or more."
 
 
 def verdict(

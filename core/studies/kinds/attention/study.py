@@ -226,7 +226,7 @@ class Plan(CellPlan):
             cube = np.full((len(rows), len(MEASURES), len(query_ids)), np.nan, dtype=np.float32)
             for part, _, arrays in parts:
                 cube[:, :, slice(*self.lists_of(part))] = arrays["values"]
-            seconds = sum(noted["seconds"] for _, noted, _ in parts)
+            seconds = sum(facts_of_part["seconds"] for _, facts_of_part, _ in parts)
             frames.append(_trials(label, rows, seconds, float(facts["set_size"])))
             cubes.append(cube)
         if not frames:
@@ -375,8 +375,10 @@ class Look:
             return [_thumbnails(weights) for weights in self.record.weights[kind]]
         spread, gather = (self.record.weights[step] for step in ("spread", "gather"))
         return [  # the mean of a product is the product of the means
-            measures.through(_thumbnails(to, of_points=-1), _thumbnails(whence, of_points=-2))
-            for to, whence in zip(spread, gather, strict=True)
+            measures.through(
+                _thumbnails(scattered, of_points=-1), _thumbnails(gathered, of_points=-2)
+            )
+            for scattered, gathered in zip(spread, gather, strict=True)
         ]
 
     def changes(self, after: "Look") -> list[tuple[str, int, float]]:

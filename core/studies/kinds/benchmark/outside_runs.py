@@ -60,8 +60,8 @@ def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> J
     Raises:
         DataError: no topic of the runs is judged.
     """
-    topics, every = sorted(qrels), list(runs.values())
-    if not any(topic in run.scores for topic in topics for run in every):
+    topics, all_runs = sorted(qrels), list(runs.values())
+    if not any(topic in run.scores for topic in topics for run in all_runs):
         raise DataError(
             "qrels", "no topic of the runs is judged in it", "Give their own judgments."
         )
@@ -69,7 +69,9 @@ def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> J
     rows = {
         topic: {
             name: next(row)
-            for name in sorted({*qrels[topic]}.union(*(run.scores.get(topic, ()) for run in every)))
+            for name in sorted(
+                {*qrels[topic]}.union(*(run.scores.get(topic, ()) for run in all_runs))
+            )
         }
         for topic in topics
     }

@@ -135,8 +135,8 @@ def critical_difference(
     values = np.stack([by_ranker[label].mean(axis=0, dtype=np.float64) for label in labels])
     defined = ~np.isnan(values).any(axis=0)
     if not defined.any() or (Measure.parse(measure).empty == "nan" and not defined.all()):
-        nothing = float("nan")
-        return CriticalDifference(pd.Series(dtype=float), nothing, nothing, nothing, 0, ())
+        undefined = float("nan")
+        return CriticalDifference(pd.Series(dtype=float), undefined, undefined, undefined, 0, ())
     values = values[:, defined]
     of_queries = pd.DataFrame(-np.round(values, 9)).rank().to_numpy()
     queries, count = values.shape[1], len(labels)

@@ -125,15 +125,15 @@ def values_of(result: StudyResult, measure: str) -> _Seeds:
 
     A row whose seeds all gave the same values was one run, and has one.
     """
-    return _decoded(result, measure)[0]
+    return _decoded_values(result, measure)[0]
 
 
 def per_query(result: StudyResult, measure: str) -> _Means:
     """Every row's value for every query: the mean over its seeds."""
-    return _decoded(result, measure)[1]
+    return _decoded_values(result, measure)[1]
 
 
-def _decoded(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
+def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
     remembered = _REMEMBERED.setdefault(result, {})
     if measure not in remembered:
         values = derived(measure, result.stored, result.values)

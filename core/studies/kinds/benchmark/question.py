@@ -78,8 +78,8 @@ class Benchmark(Question):
         ]
         workbenches = yield from claims.each(fold.opened() for fold in folds)
         path, stored_names = Path(scope.data), scope.store.names()
-        called = path.name if scope.data not in stored_names and path.is_dir() else scope.data
-        return (yield from self.beside("study").run(workbenches, self, called))
+        data_name = path.name if scope.data not in stored_names and path.is_dir() else scope.data
+        return (yield from self.beside("study").run(workbenches, self, data_name))
 
     def printed(self) -> str:
         """The table, with marks against the initial ranking."""

@@ -174,8 +174,8 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
 
 def _against_best(frame: pd.DataFrame) -> str:
     """Which of the others cannot be told from the best, and how far the rest is behind."""
-    apart = frame["p"] <= ALPHA
-    alike, behind = frame[~apart], frame[apart]
+    significant = frame["p"] <= ALPHA
+    alike, behind = frame[~significant], frame[significant]
     if not len(alike):
         subject = "The other one is" if len(behind) == 1 else f"All {len(behind)} others are"
         return f"{subject} below it by more than chance{CHOSEN}."
@@ -202,11 +202,11 @@ def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str
     best, ahead = str(ranked.idxmax()), str(critical.ranks.index[0])
     frame = differences_from(result, measure, best, test)
     significant = set(frame.loc[frame["p"] <= ALPHA, "ranker"])
-    apart = set(
+    beyond_critical = set(
         critical.ranks.index[(critical.ranks - critical.ranks[best]).abs() > critical.difference]
     )
-    by_value = [label for label in critical.ranks.index if label in significant - apart]
-    by_rank = [label for label in critical.ranks.index if label in apart - significant]
+    by_value = [label for label in critical.ranks.index if label in significant - beyond_critical]
+    by_rank = [label for label in critical.ranks.index if label in beyond_critical - significant]
     reasons = []
     if ahead != best and ranked[ahead] < ranked[best]:
         reasons.append(

@@ -200,8 +200,8 @@ def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
 
 
 def _of_queries(workbenches: Sequence[Workbench], studied: int) -> dict[str, int]:
-    every = sum(workbench.fold.test.queries for workbench in workbenches)
-    return {} if studied == every else {"of_queries": every}
+    all_queries = sum(workbench.fold.test.queries for workbench in workbenches)
+    return {} if studied == all_queries else {"of_queries": all_queries}
 
 
 def _sizes(workbench: Workbench) -> dict[str, int | float]:

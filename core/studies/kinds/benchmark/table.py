@@ -162,8 +162,9 @@ def differences_from(
         defined = differences[at, ~np.isnan(differences[at])]
         counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
         mean = float(defined.mean()) if len(defined) else float("nan")
-        of = counts.wins, counts.ties, counts.losses
-        rows.append((groups[label], label, mean, p[at], effect_size(defined), *of, sum(of)))
+        outcomes = counts.wins, counts.ties, counts.losses
+        effect = effect_size(defined)
+        rows.append((groups[label], label, mean, p[at], effect, *outcomes, sum(outcomes)))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -176,13 +177,13 @@ def intervals(
     same; other tests have no interval of their own, and a BCa bootstrap stands beside them.
     """
     values = _checked_values(result, measure, baseline, test)
-    every = [label for label in values if label != baseline]
-    differences = _differences(measure, values, every, baseline)
+    all_labels = [label for label in values if label != baseline]
+    differences = _differences(measure, values, all_labels, baseline)
     if test == PAIRED_T:
         _, low, high = adjusted(differences)
     else:
         low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
-    rows = [every.index(label) for label in labels]
+    rows = [all_labels.index(label) for label in labels]
     return low[rows], high[rows]
 
 

@@ -135,8 +135,8 @@ def resampled(
     """
     cube = np.stack(list(values.values()))
     rankers, levels, queries = cube.shape
-    counted = ~np.isnan(cube).reshape(-1, queries)
-    filled = np.where(counted, cube.reshape(-1, queries), 0.0)
+    defined = ~np.isnan(cube).reshape(-1, queries)
+    filled = np.where(defined, cube.reshape(-1, queries), 0.0)
     means = []
     batch = max(1, AT_ONCE // max(queries, 1))
     for offset in range(0, resamples, batch):
@@ -146,7 +146,7 @@ def resampled(
         times = np.bincount((drawn_queries + rows).ravel(), minlength=count * queries)
         weights = times.reshape(count, queries).astype(np.float64)
         with np.errstate(invalid="ignore"):  # a resample may hold none of a point's queries
-            means.append((weights @ filled.T) / (weights @ counted.T.astype(np.float64)))
+            means.append((weights @ filled.T) / (weights @ defined.T.astype(np.float64)))
     curves = np.concatenate(means).reshape(-1, rankers, levels)
     with np.errstate(invalid="ignore", divide="ignore"):  # nothing is kept of nothing
         shares = curves[..., -1] / curves[..., 0]
@@ -271,12 +271,12 @@ def dials(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
         (kept, area), curve = points.shares, points.curves[label]
         change = values[-1] - values[0]
         share = curve[-1] / curve[0] if curve[0] else float("nan")
-        whole = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
+        curve_area = float(area_under_curve(points.distance, curve, curve[0] or np.nan))
         means, risks = _over_resamples(values[0], change, generator(0, "card"))
         numbers_of = {
             "quality": (curve[0], *means),
             "kept": (share, *percentiles(kept[label])),
-            "area": (whole, *percentiles(area[label])),
+            "area": (curve_area, *percentiles(area[label])),
             "risk": (conditional_value_at_risk(change, RISK), *risks),
         }
         rows += [(label, dial, *map(float, numbers)) for dial, numbers in numbers_of.items()]

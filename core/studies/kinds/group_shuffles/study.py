@@ -127,8 +127,10 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         scored = base, _spreads(plan.cells(), workbench, rankers, base)
-        by = by_cells(plan, records, ids, lambda cell: _compute(plan, rankers, scored, cell))
-        result = yield from by(facts)
+        computation = by_cells(
+            plan, records, ids, lambda cell: _compute(plan, rankers, scored, cell)
+        )
+        result = yield from computation(facts)
         return result if ids else None
 
     def facts() -> dict[str, Any]:

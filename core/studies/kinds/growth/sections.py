@@ -141,8 +141,8 @@ def changes(result: StudyResult) -> pd.DataFrame:
         measured, differences = [], []
         for name in names(result):
             for share in _shares(result):
-                for documents, stored, called in kinds:
-                    if called != measure:
+                for documents, stored, measure_of_kind in kinds:
+                    if measure_of_kind != measure:
                         continue
                     learnt_all, mean = (_pairs(result, name, when, share, stored)
                                    for when in (WITH, BEFORE))  # fmt: skip
@@ -163,9 +163,9 @@ def changes(result: StudyResult) -> pd.DataFrame:
 
 def _pairs(result: StudyResult, name: str, when: str, share: float, stored: str) -> np.ndarray:
     """The values of a point, a row a seed, for the seeds that both ways of learning have."""
-    every = {way: result.draws(name, way, share, stored) for way in (WITH, BEFORE)}
-    seeds = min(map(len, every.values()))
-    return every[when][:seeds].astype(np.float64)
+    by_way = {way: result.draws(name, way, share, stored) for way in (WITH, BEFORE)}
+    seeds = min(map(len, by_way.values()))
+    return by_way[when][:seeds].astype(np.float64)
 
 
 def _over_seeds(values: np.ndarray) -> np.ndarray:

@@ -247,8 +247,8 @@ def _certificate(
     judged = Judged.of(block, systematic)
     verdict, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
     new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
-    over = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
-    orders, failing = int(new.sum()), int((over & new).sum())
+    changed = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
+    orders, failing = int(new.sum()), int((changed & new).sum())
     sampled = slice(result.facts.get("sampled"))
     tau = block[:, 2]
     counts: dict[str, Any] = {name: int(most(facts, name)) for name in COUNTS}

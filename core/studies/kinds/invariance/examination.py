@@ -114,7 +114,7 @@ def examine(
     repeats += [asking.here(lists) for _ in range(REPEATS - len(repeats))]
     floor, company = score_floor.measured(ranker, base, as_is.scores)
     repeat_changes = [difference(as_is.scores, repeat.scores) for repeat in repeats]
-    unstable, state = _beyond(lists, repeat_changes, floor), np.zeros(len(lists), dtype=bool)
+    unstable, state = _lists_beyond(lists, repeat_changes, floor), np.zeros(len(lists), dtype=bool)
     company |= _changed_alone(asking, permuted, floor)
     padding = _padding(asking, as_is, floor)
     before, compared = as_is, list(permuted)
@@ -126,7 +126,7 @@ def examine(
         ]
         pairs = zip((as_is, *permuted), (before, *fresh), strict=False)
         if not unstable.any():
-            state = _beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
+            state = _lists_beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
         compared[: len(fresh)] = fresh
     orders = systematic(lists, as_is.scores)
     systematic_lists = [(arranged or lists.shown_as)(order) for order in orders.values()]
@@ -189,7 +189,7 @@ def _changed_alone(
         inside = slice(lists.offsets[place], lists.offsets[place + 1])
         changes = np.zeros(len(lists.rows))
         changes[inside] = difference(permuted[0].scores[inside], as_in(single, arranged, scores))
-        differing |= _beyond(lists, [changes], floor)
+        differing |= _lists_beyond(lists, [changes], floor)
     asking.scored += len(sample)
     return differing
 
@@ -207,7 +207,7 @@ def _padding(asking: Asking, as_is: Asked, floor: Floor) -> Bool[np.ndarray, " l
         scores = ranker.score(asking.base.dataset, as_is.shown)
     except ShuffleproofError:  # it takes no padding, and is shown none
         return None
-    return _beyond(as_is.shown, [difference(as_is.scores, scores)], floor)
+    return _lists_beyond(as_is.shown, [difference(as_is.scores, scores)], floor)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,9 @@ class _Comparison:
     @cached_property
     def own(self) -> Float64[np.ndarray, " candidates"]:
         """What a function's own rounding may do to scores that changed; 0 where that is known."""
-        changed = np.flatnonzero(_beyond(self.base.lists, self.changed, self.floor, doubt=True))
+        changed = np.flatnonzero(
+            _lists_beyond(self.base.lists, self.changed, self.floor, doubt=True)
+        )
         if self.asking.ours or not len(changed) or self._exact_scores is not None:
             return np.zeros(len(self.before))
         self.asking.scored += score_floor.DRAWS * len(changed)
@@ -271,10 +273,10 @@ class _Comparison:
             doubted = np.maximum(doubted, slight)
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.where(changed > 0, changed / effect, 0.0)
-            over = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
+            over_floor = np.clip(segments.maxima(lists.offsets, ratio), 0.0, LARGEST)
             tau = kendall_tau(lists.offsets, self.before, order.scores)
             deviation = np.minimum(maximum, LARGEST)
-            blocks.append(np.stack([deviation, passed, tau, gap, over, doubted, near, new]))
+            blocks.append(np.stack([deviation, passed, tau, gap, over_floor, doubted, near, new]))
         return blocks
 
     def excused(self) -> "_Comparison":
@@ -287,7 +289,9 @@ class _Comparison:
         if not self.asked or self._exact_scores is None:
             return self
         limit = EXCUSED * rounding.scales(lists.offsets, self.before).spread
-        doubted = _beyond(lists, self.changed, self.floor) & (self.largest.max(axis=0) <= limit)
+        doubted = _lists_beyond(lists, self.changed, self.floor) & (
+            self.largest.max(axis=0) <= limit
+        )
         least, worst = np.zeros(len(lists.rows)), self.largest.argmax(axis=0)
         for place in np.flatnonzero(doubted)[:EXACT_LISTS]:
             if self._in_float64(place[None], int(worst[place])) <= EXACT:
@@ -303,7 +307,7 @@ class _Comparison:
         sample = np.unique(np.linspace(0, len(lists) - 1, EXACT_SAMPLE).astype(np.int64))
         return self._in_float64(sample, 0)
 
-    def _in_float64(self, sample: Int64[np.ndarray, " chosen"], order: int) -> float:
+    def _in_float64(self, sample: Int64[np.ndarray, " sample"], order: int) -> float:
         """What one order changes of these lists' float64 scores, as a share of a list's largest."""
         lists, arranged = (
             side.select(sample) for side in (self.base.lists, self.asked[order].shown)
@@ -317,13 +321,13 @@ class _Comparison:
         """The lists whose worst order scores otherwise when it is scored once more."""
         lists = self.base.lists
         unconfirmed = np.zeros(len(lists), dtype=bool)
-        over = _beyond(lists, self.changed, self.floor)
-        if not over.any():
+        over_floor = _lists_beyond(lists, self.changed, self.floor)
+        if not over_floor.any():
             return unconfirmed
-        orders, counts = np.unique(self.largest.argmax(axis=0)[over], return_counts=True)
+        orders, counts = np.unique(self.largest.argmax(axis=0)[over_floor], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
             repeated = self.asking.again(self.asked[at])
-            unconfirmed |= _beyond(
+            unconfirmed |= _lists_beyond(
                 lists, [difference(repeated.scores, self.asked[at].scores)], self.floor
             )
         return unconfirmed
@@ -341,7 +345,7 @@ class _Comparison:
         return new
 
 
-def _beyond(
+def _lists_beyond(
     lists: CandidateLists, deviations: Sequence[np.ndarray], floor: Floor, *, doubt: bool = False
 ) -> Bool[np.ndarray, " lists"]:
     """The lists of two documents or more in which some deviation is an effect, or may be one."""

@@ -123,8 +123,8 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     facts = {} if theorem is None else {"theorems": {label: theorem.plain()}}
     sampled = sum(len(lists.lists) for ending, lists in examined[: len(results)] if not ending)
     joined = replace(_joined_result(results), facts=facts | {"sampled": sampled})
-    every = np.concatenate(lengths)
-    joined.trials["middle_length"] = float(np.median(every)) if len(every) else 0.0
+    all_lengths = np.concatenate(lengths)
+    joined.trials["middle_length"] = float(np.median(all_lengths)) if len(all_lengths) else 0.0
     card = certificates(joined, {label: ranker.reads})[0]
     return replace(card, unseen=(*unseen, *card.unseen))
 
@@ -225,12 +225,14 @@ def _additional_lists(
     additional, base = {}, workbench.test_lists(queries)
     if "whole" in lists:
         recipe = replace(workbench.recipe, depth=None)
-        whole = yield from Workbench.opened(
+        unlimited = yield from Workbench.opened(
             workbench.name, recipe, workbench.store, workbench.preset
         )
-        every = whole.test_lists(queries)
-        longer = np.flatnonzero(every.lists.lengths > base.lists.lengths)
-        additional[" (all documents)"] = JudgedLists(every.dataset, every.lists.select(longer))
+        whole_lists = unlimited.test_lists(queries)
+        longer = np.flatnonzero(whole_lists.lists.lengths > base.lists.lengths)
+        additional[" (all documents)"] = JudgedLists(
+            whole_lists.dataset, whole_lists.lists.select(longer)
+        )
     if "duplicates" in lists:
         planted = perturbation("duplicates", DUPLICATES)
         additional[" (with duplicates)"] = disturbed(planted, base, generator(seed))

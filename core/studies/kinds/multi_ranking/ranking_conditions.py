@@ -52,19 +52,19 @@ def conditions(
     >>> conditions(0, ("mart", "random"), fed=True)
     [('as trained', ()), ('random for mart', (1,))]
     """
-    whole: tuple[int | None, ...] = tuple(range(rankings))
+    all_columns: tuple[int | None, ...] = tuple(range(rankings))
     if not rankings and not fed:
-        return [(TRAINED, whole)]
+        return [(TRAINED, all_columns)]
     without = [
-        (f"without {initial[index]}", (*whole[:index], None, *whole[index + 1 :]))
+        (f"without {initial[index]}", (*all_columns[:index], None, *all_columns[index + 1 :]))
         for index in range(rankings if rankings > 1 else 0)
     ]
     exchanged = [
-        (f"{initial[replacement]} for {initial[0]}", (replacement, *whole[1:]))
+        (f"{initial[replacement]} for {initial[0]}", (replacement, *all_columns[1:]))
         for replacement in range(max(1, rankings), len(initial))
     ]
     left_out = [] if fed else [*without, (NONE, (None,) * rankings)]
-    return [(TRAINED, whole), *left_out, *exchanged]
+    return [(TRAINED, all_columns), *left_out, *exchanged]
 
 
 def extended(

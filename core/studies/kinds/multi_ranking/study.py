@@ -142,10 +142,10 @@ def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
     """
     trained_on = workbench.recipe.initial
     swaps = dict.fromkeys(swap_named(swap, workbench.preset) for swap in asked.swaps)
-    every = (*trained_on, *(swap for swap in swaps if swap not in trained_on))
+    all_rankings = (*trained_on, *(swap for swap in swaps if swap not in trained_on))
     rows = [
         Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
-        for index, name in enumerate(every)
+        for index, name in enumerate(all_rankings)
     ]
     changed: list[Row] = []
     for label in expanded(asked.rankers):
@@ -157,12 +157,18 @@ def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
             )
         ranker_rows = [
             Row(label, ranker.recipe, condition, columns, asked.seeds if ranker.stochastic else 1)
-            for condition, columns in conditions(ranker.rankings, every, fed=ranker.reads_order)
+            for condition, columns in conditions(
+                ranker.rankings, all_rankings, fed=ranker.reads_order
+            )
         ]
         rows, changed = [*rows, ranker_rows[0]], [*changed, *ranker_rows[1:]]
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     return Plan(
-        (*rows, *changed), every, workbench.lists_digest, texts, conventions.stored_measures(texts)
+        (*rows, *changed),
+        all_rankings,
+        workbench.lists_digest,
+        texts,
+        conventions.stored_measures(texts),
     )
 
 
@@ -238,8 +244,10 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        ranker, noted = yield from saying(trained(workbench, row.label, changes), f"of {row.label}")
-        facts |= noted
+        ranker, training_facts = yield from saying(
+            trained(workbench, row.label, changes), f"of {row.label}"
+        )
+        facts |= training_facts
         if row.condition == TRAINED:
             scores = ranker.score(test.dataset, test.lists)
         else:

@@ -66,8 +66,8 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     family, level = item["family"], float(item["level"])
     entry, draws = entry_of(family), generator(item["seed"], family, level, item["draw"])
     if entry.of_input:
-        whom = attacked(family)
-        attackers = {whom: ranker_for(item, item["attacked"])} if whom else {}
+        attacked_label = attacked(family)
+        attackers = {attacked_label: ranker_for(item, item["attacked"])} if attacked_label else {}
         after = disturbed(Armed(attackers, base)(family, level), base, draws)
         return compared(ranker, judged, only(after, at), features)
     if item["ranker"] == INITIAL or level == entry.unchanged:
@@ -116,9 +116,9 @@ def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     store = Store(Path(item["store"]), default_store().bundled)
     artefact = store.resolve(item["study"], "study")
     recipe = artefact.recipe
-    whole = lists_for(item)
-    count = min(len(whole.lists), recipe["queries"] or len(whole.lists))
-    base = JudgedLists(whole.dataset, whole.lists.select(np.arange(count)))
+    all_lists = lists_for(item)
+    count = min(len(all_lists.lists), recipe["queries"] or len(all_lists.lists))
+    base = JudgedLists(all_lists.dataset, all_lists.lists.select(np.arange(count)))
     at, ranker = place_of(item, base), ranker_for(item)
     attack = Attack(ranker, base, recipe["target"], Measure.parse(recipe["measure"]))
     orders = worst_orders(artefact, item["label"]).astype(np.int64)

@@ -119,7 +119,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     """
     labels, families = [INITIAL, *names], list(families)
     for family in families:
-        if (whom := attacked(family)) and whom not in labels:
+        if (attacked_label := attacked(family)) and attacked_label not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
     left_out = applicability.left_out(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are
@@ -142,16 +142,16 @@ def _with_as_is(pairs: Pairs, left_out: applicability.LeftOut) -> tuple[tuple[st
     >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
     (('cut', 0.0), ('cut:0.5+shuffle-shown', 1.0))
     """
-    whole = tuple((family, float(level)) for family, level in pairs)
-    if any(is_as_is(*pair) and _for_all(left_out, pair[0]) for pair in whole) or not whole:
-        return whole
-    base_family = whole[0][0].partition("+")[0].partition(":")[0]
+    all_pairs = tuple((family, float(level)) for family, level in pairs)
+    if any(is_as_is(*pair) and _for_all(left_out, pair[0]) for pair in all_pairs) or not all_pairs:
+        return all_pairs
+    base_family = all_pairs[0][0].partition("+")[0].partition(":")[0]
     plain_family = next(
         family
         for family in (base_family, *PLAIN)
         if entry_of(family).of_input and _for_all(left_out, family)
     )
-    return ((plain_family, entry_of(plain_family).unchanged), *whole)
+    return ((plain_family, entry_of(plain_family).unchanged), *all_pairs)
 
 
 def _for_all(left_out: applicability.LeftOut, family: str) -> bool:
@@ -245,12 +245,12 @@ class Armed:
         change = perturbation(family, level)
         if not isinstance(change, SignAttack) or level == 0:
             return change
-        whom = change.attacked
-        if whom not in self._directions:
+        label = change.attacked
+        if label not in self._directions:
             from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415 (torch, only when attacking)
 
-            self._directions[whom] = directions(self.rankers[whom], self.base)
-        return replace(change, directions=self._directions[whom])
+            self._directions[label] = directions(self.rankers[label], self.base)
+        return replace(change, directions=self._directions[label])
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ class Otherwise:
         """A trial's facts and values; `artefact` is the ranker that was trained for it."""
         base, trial = self.training.workbench.prepared.test, cell.row
         before = self._scores(trial.ranker)
-        after, artefact = yield from self._after(trial, before)
+        after, artefact = yield from self._trial_scores(trial, before)
         values = [
             evaluate(self.measures, base.dataset, base.lists, after),
             answer_changes(base, before, base, after),
@@ -296,7 +296,9 @@ class Otherwise:
             self._before[label] = self.rankers[label].score(base.dataset, base.lists)
         return self._before[label]
 
-    def _after(self, trial: Trial, before: Scores) -> Generator[Progress, None, tuple[Scores, str]]:
+    def _trial_scores(
+        self, trial: Trial, before: Scores
+    ) -> Generator[Progress, None, tuple[Scores, str]]:
         """The scores of a trial; an initial ranking has learnt nothing that could be changed."""
         entry, base = entry_of(trial.family), self.training.workbench.prepared.test
         if trial.level == entry.unchanged or (entry.retrains and trial.ranker == INITIAL):

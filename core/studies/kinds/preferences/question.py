@@ -93,9 +93,9 @@ class PreferenceAggregation(ListlessQuestion):
         for name in self.names_of("disturbances"):
             disturbances.named(name)
             for level in self.levels:
-                whole = name == "runs"
-                if not (level >= 1 and level == int(level) if whole else 0 <= level <= 1):
-                    allowed = "whole numbers from 1 on" if whole else "shares from 0 to 1"
+                takes_counts = name == "runs"
+                if not (level >= 1 and level == int(level) if takes_counts else 0 <= level <= 1):
+                    allowed = "whole numbers from 1 on" if takes_counts else "shares from 0 to 1"
                     raise ParameterError("levels", level, f"{allowed}, as {name} takes them")
         names.check(names.Names((self.function,)), "small", scope.store)
 

@@ -212,12 +212,12 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         f"{DISTURBANCES[disturbance].title.lower()}: {DISTURBANCES[disturbance].summary}"
         for disturbance in recipe["disturbances"]
     )
-    whence = {
+    origin = {
         "rankings": "shares of rankings that put one item above another",
         "judgments": "judged pairs",
     }.get(facts["origin"], f"what {facts['origin']} says of two documents")
     return (
-        f"The preferences are {whence}. Orders are made by {aggregators}. Disturbed is: {how} "
+        f"The preferences are {origin}. Orders are made by {aggregators}. Disturbed is: {how} "
         f"({counted(recipe['draws'], 'draw')}, seed {recipe['seed']}). Agreement is the share of "
         "the weight of the undisturbed preferences that an order agrees with; the best order is "
         "Kemeny's of the undisturbed preferences, by subsets, by search with a lower bound where "
@@ -266,14 +266,15 @@ def as_given(result: StudyResult) -> Table:
     """Three agreements of every aggregator with nothing disturbed, and its calls."""
     rows = []
     for name in names(result):
-        of = {
+        query_values = {
             measure: result.per_query(name, AS_IS, 0.0, measure)
             for measure in (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, BEST)
         }
         row = {
-            measure: known_mean(np.asarray(of[measure], np.float64)) for measure in (*WORDS, BEST)
+            measure: known_mean(np.asarray(query_values[measure], np.float64))
+            for measure in (*WORDS, BEST)
         }
-        calls = round(float(np.nansum(of[CALLS])))
+        calls = round(float(np.nansum(query_values[CALLS])))
         rows.append(
             {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
         )

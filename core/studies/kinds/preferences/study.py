@@ -310,27 +310,29 @@ class _Work:
         self, row: Trial
     ) -> Generator[Progress, None, Float32[np.ndarray, "stored queries"]]:
         """STORED of every query, as the row wants it."""
-        stored = np.full((len(STORED), len(self.material.queries)), np.nan, np.float32)
+        stored_values = np.full((len(STORED), len(self.material.queries)), np.nan, np.float32)
         if row.family == SCALE:
-            stored[[STORED.index(CALLS), STORED.index(SECONDS)]] = _calls_and_seconds(row)
-            return stored
+            stored_values[[STORED.index(CALLS), STORED.index(SECONDS)]] = _calls_and_seconds(row)
+            return stored_values
         entry = DISTURBANCES.get(row.family)
         at = row.family, row.level, row.draw if entry is None or entry.drawn else 0
         if self.at != at:
             self.at = at
-            self.shown = [list(self._variants(query, row)) for query in range(stored.shape[1])]
+            self.shown = [
+                list(self._variants(query, row)) for query in range(stored_values.shape[1])
+            ]
         orders = []
         for query, variants in enumerate(self.shown):
             if query % 16 == 0:
-                yield Progress(query, stored.shape[1], "queries")
+                yield Progress(query, stored_values.shape[1], "queries")
             measured = (self._order_and_values(query, variant, row) for variant in variants)
-            order, stored[:, query] = min(
+            order, stored_values[:, query] = min(
                 measured, key=lambda outcome: np.nan_to_num(outcome[1][0])
             )
             orders.append(order)
         if self.material.labels:
-            stored[STORED.index(RELEVANCE)] = self._relevance(orders)
-        return stored
+            stored_values[STORED.index(RELEVANCE)] = self._relevance(orders)
+        return stored_values
 
     def _relevance(self, orders: Sequence[Order]) -> Float32[np.ndarray, " queries"]:
         """NDCG@10 of every query; an item without a grade is not relevant."""
@@ -468,8 +470,8 @@ def nearness(order: Order, best: Order) -> float:
         return np.nan
     place = np.empty(items, np.int64)
     place[best] = np.arange(items)
-    apart, _ = _falling_and_rising(place[order].astype(np.float64))
-    return 1.0 - 4.0 * apart / (items * (items - 1))
+    discordant, _ = _falling_and_rising(place[order].astype(np.float64))
+    return 1.0 - 4.0 * discordant / (items * (items - 1))
 
 
 def inverted(grades: np.ndarray, order: Order) -> int:

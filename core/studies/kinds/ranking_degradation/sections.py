@@ -115,7 +115,7 @@ def _sentence(curve: pd.DataFrame, family: str, noise: str) -> str:
     start, gain, level = curve["mean"].iloc[0], _gain(curve), curve["level"].iloc[-1]
     verb = "gains" if gain > 0 else "loses"
     share = f" ({percent(abs(gain) / start, 1)})" if start else ""
-    text = f"{_subject(curve)} {verb} {number(abs(gain))}{share} {_by(family, level)}"
+    text = f"{_subject(curve)} {verb} {number(abs(gain))}{share} {_level_in_words(family, level)}"
     if noise:
         return f"{text}, {noise}."
     tested = curve["difference"].notna().any()
@@ -128,7 +128,7 @@ def _subject(curve: pd.DataFrame) -> str:
     return f"The {label}" if label == INITIAL else label
 
 
-def _by(family: str, level: float) -> str:
+def _level_in_words(family: str, level: float) -> str:
     """A level of a family, as it ends a sentence."""
     return f"by {level:g} {family}" if entry_of(family).whole else f"by {family} at {level:g}"
 
@@ -222,7 +222,9 @@ def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     return paired(frame, pairs).assign(measure=loss_in(measure))
 
 
-def _lost(result: StudyResult, family: str, measure: str) -> tuple[pd.DataFrame, str, str, str]:
+def _loss_curves(
+    result: StudyResult, family: str, measure: str
+) -> tuple[pd.DataFrame, str, str, str]:
     losses = losses_of(result, family, measure)
     return losses, family, loss_in(measure), entry_of(family).unit
 
@@ -244,7 +246,9 @@ def of_order(
     """
     frame = falls(result, family, measure)
     changing = [
-        str(label) for label, of in frame.groupby("ranker", sort=False) if np.ptp(of["mean"])
+        str(label)
+        for label, ranker_rows in frame.groupby("ranker", sort=False)
+        if np.ptp(ranker_rows["mean"])
     ]
     return readers_of_order([label for label in changing if rankers is None or label in rankers])
 
@@ -283,7 +287,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Who loses most at the last level of a family, and who least."""
     family = view.family or str(result.recipe["perturbations"][0][0])
     measure, levels = view.measure(result), _levels(result, family)
-    how = _by(family, levels[-1])
+    how = _level_in_words(family, levels[-1])
     trials = result.trials
     at_last_level = trials[(trials["family"] == family) & (trials["level"] == levels[-1])]
     labels = view.compared(dict.fromkeys(at_last_level["ranker"]))
@@ -302,11 +306,11 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     summary = result.summarised(view.measures)
     several = len(set(summary["measure"])) > 1
-    for (name, of), group in summary.groupby(["family", "measure"], sort=False):
-        family, measure = str(name), str(of)
+    for (name, measure_name), group in summary.groupby(["family", "measure"], sort=False):
+        family, measure = str(name), str(measure_name)
         unit = entry_of(family).unit
         table = tables.levels(group, f"{measure} under {family} ({unit})")
-        yield Picture("curves", partial(_lost, result, family, measure))
+        yield Picture("curves", partial(_loss_curves, result, family, measure))
         yield Picture("curves", (summary, family, measure, unit), [table])
         beginning = f"{measure}: " if several else ""
         yield Finding(f"{beginning}{finding(result, family, measure)}")
@@ -422,7 +426,7 @@ def marks(
         ]
         compared = [NO_TEST if pair is None else paired_t(*pair) for pair in pairs]
         raw = np.array([comparison.p_value for comparison in compared])
-        p = holm(raw if test == "paired t" else _randomised(pairs, name))
+        p = holm(raw if test == "paired t" else _randomised_p_values(pairs, name))
         difference = np.array([comparison.difference for comparison in compared])
         frame[name], frame[f"{name}_p"] = difference, p
         frame[f"{name}_effect"] = [comparison.effect_size for comparison in compared]
@@ -430,7 +434,7 @@ def marks(
     return frame
 
 
-def _randomised(
+def _randomised_p_values(
     pairs: Sequence[tuple[Queries, Queries] | None], name: str
 ) -> Float64[np.ndarray, " rows"]:
     """The p values of a column by Fisher's test, all rows with the same exchanges of a column."""

@@ -114,15 +114,15 @@ def compared(facts: Mapping[str, Any], short: int, long: int) -> str:
     >>> print(compared(facts, 40, 500))
     Between 40 and 500 candidates 9 of 12 lists differ; 1 of 12 has 500 documents or more.
     """
-    reached, of = reaching(facts, long), f"of {counted(facts['queries'], 'list')}"
+    reached, of_lists = reaching(facts, long), f"of {counted(facts['queries'], 'list')}"
     if reached == facts["queries"]:
         return ""
     verb = "has" if reached == 1 else "have"
     differ = facts.get("longer", {}).get(str(short))
     if differ is None:  # stored before this was counted
-        return f"{reached} {of} {verb} {long} documents or more."
+        return f"{reached} {of_lists} {verb} {long} documents or more."
     differs = "differs" if differ == 1 else "differ"
     return (
-        f"Between {short} and {long} candidates {differ} {of} {differs}; {reached} of "
+        f"Between {short} and {long} candidates {differ} {of_lists} {differs}; {reached} of "
         f"{facts['queries']:,} {verb} {long} documents or more."
     )

@@ -290,13 +290,15 @@ def claim_sentences(
 ) -> Sentences:
     """The sentences from what was computed before: `curves`, `drops` and `claim`."""
     unreached = frame.loc[frame["reaching"] == 0, "size"].tolist()
-    losses = [_loses(drop) for drop in lost.itertuples()]
+    losses = [_drop_in_words(drop) for drop in lost.itertuples()]
     if len(losses) > 1:
         losses.append(f"The intervals are adjusted by Holm for {counted(len(losses), 'ranker')}.")
     return Sentences(
         " ".join(filter(None, [_candidates(frame), feasibility.beyond(unreached)])),
         " ".join(filter(None, [*losses, *lost["compared"].unique()])),
-        f"The paper's claim that {found['claim']} {found['text']}" if found else _untested(frame),
+        f"The paper's claim that {found['claim']} {found['text']}"
+        if found
+        else _why_untested(frame),
     )
 
 
@@ -317,13 +319,13 @@ def shorter(facts: Mapping[str, Any]) -> str:
     if not short:
         return ""
     sizes, counts = listed([*short]), listed([*short.values()])
-    of = f"{counts} of {counted(facts['queries'], 'list')}"
+    share = f"{counts} of {counted(facts['queries'], 'list')}"
     if counts == "1":
-        return f"{of} has fewer than {sizes} documents and stays as it is"
-    return f"{of} have fewer than {sizes} documents and stay as they are"
+        return f"{share} has fewer than {sizes} documents and stays as it is"
+    return f"{share} have fewer than {sizes} documents and stay as they are"
 
 
-def _loses(drop: Any) -> str:
+def _drop_in_words(drop: Any) -> str:
     word = "loses" if drop.loss >= 0 else "gains"
     return (
         f"{drop.ranker} {word} {abs(drop.loss):.3f} from {drop.trained_on} to {drop.tested_on} "
@@ -331,7 +333,7 @@ def _loses(drop: Any) -> str:
     )
 
 
-def _untested(frame: pd.DataFrame) -> str:
+def _why_untested(frame: pd.DataFrame) -> str:
     """Why the claim is not tested although its three rankers are there, trained on lists."""
     trained = set(frame.loc[frame["trained_on"] != ANY, "ranker"])
     if not all(any(_is_without_ordinals(label, name) for label in trained) for name, _ in ORDERED):

@@ -206,8 +206,8 @@ def _compute(
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
         training = trained(workbench, row.label, changes)
-        ranker, noted = yield from saying(training, f"of {row.label} on {row.family}")
-        facts |= noted
+        ranker, training_facts = yield from saying(training, f"of {row.label} on {row.family}")
+        facts |= training_facts
     test: JudgedLists = workbenches[size].prepared.test
     scores = ranker.score(test.dataset, test.lists)
     measures = [Measure.parse(text) for text in plan.stored if text not in (ORDER, SHIFT)]

@@ -161,7 +161,7 @@ class Attack:
     def worst(self, wanted: Search, seed: int) -> Generator[Progress, None, Worst]:
         """The worst orders found; 0 damage without a search where that is certified."""
         lists = self.base.lists
-        looking = search(
+        rounds_of_search = search(
             lists.offsets,
             self.values,
             wanted,
@@ -171,7 +171,7 @@ class Attack:
         rounds = most_rounds(lists.offsets, wanted)
         while True:
             try:
-                count = next(looking)
+                count = next(rounds_of_search)
             except StopIteration as finished:
                 return finished.value
             yield Progress(count, rounds, f"rounds for {self.ranker.name}")

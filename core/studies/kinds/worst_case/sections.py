@@ -168,16 +168,16 @@ def finding(table: pd.DataFrame, measure: str, unit: str) -> str:
     budget = int(compared["budget"].max())
     rows: list[Any] = compared[compared["budget"] == budget].to_dict("records")
     certified = [str(row["ranker"]) for row in rows if row["certified"]]
-    hurt = sorted(
+    vulnerable = sorted(
         (row for row in rows if not row["certified"]), key=lambda row: -row["worst_damage"]
     )
     sentences = []
-    if hurt:
-        first, last = hurt[0], hurt[-1]
+    if vulnerable:
+        first, last = vulnerable[0], vulnerable[-1]
         text = f"The worst {steps(budget, unit)} found cost {first['ranker']} "
         text += f"{first['worst_damage']:.3f} {measure} ({first['as_is']:.3f} → "
         text += f"{first['worst']:.3f}), at random {number(first['random_damage'])}"
-        if len(hurt) > 1:
+        if len(vulnerable) > 1:
             text += f"; {last['ranker']} loses least of those that can be hurt: "
             text += f"{number(last['worst_damage'])}, at random {number(last['random_damage'])}"
         sentences.append(f"{text}.")

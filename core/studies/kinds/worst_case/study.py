@@ -99,18 +99,21 @@ class Plan(Described):
         effort: dict[str, Any] = {}
         for row, parts in groupby(self.cells(len(query_ids)), key=lambda cell: cell.row):
             digests = [part.digest for part in parts]
-            whole = [found[digest] for digest in digests if digest in found]
-            if len(whole) < len(digests):
+            stored_parts = [found[digest] for digest in digests if digest in found]
+            if len(stored_parts) < len(digests):
                 continue
-            first_facts, seconds = whole[0][0], sum(noted["seconds"] for noted, _ in whole)
+            first_facts, seconds = (
+                stored_parts[0][0],
+                sum(part_facts["seconds"] for part_facts, _ in stored_parts),
+            )
             proofs[row.ranker] = {
                 name: first_facts[name] for name in ("proven", "deviation", "permutations")
             }
             if row.family != RANDOM:
-                evaluated = sum(noted["evaluated"] for noted, _ in whole)
+                evaluated = sum(part_facts["evaluated"] for part_facts, _ in stored_parts)
                 effort[row.ranker] = {"evaluated": evaluated, "seconds": seconds}
             cube, tau = (
-                np.concatenate([arrays[name] for _, arrays in whole], axis=-1)
+                np.concatenate([arrays[name] for _, arrays in stored_parts], axis=-1)
                 for name in ("values", "tau")
             )
             for at, level in enumerate((0, *self.budgets)):
@@ -203,8 +206,8 @@ def swap_map(
     Raises:
         ParameterError: the test part has no such query.
     """
-    whole = Attack(ranker, workbench.prepared.test, target, Measure.parse(measure))
-    return whole.part(np.array([check_query(workbench, query)])).swap_map()
+    attack = Attack(ranker, workbench.prepared.test, target, Measure.parse(measure))
+    return attack.part(np.array([check_query(workbench, query)])).swap_map()
 
 
 def check_query(workbench: Workbench, query: str) -> int:

@@ -469,7 +469,7 @@ def test_a_combination_is_fed_where_a_member_is_but_not_by_shuffles(label, first
             "b", {}, stochastic=True, pointwise=False, depth=20, max_length=30
         ),
     ]
-    found = resolved_rankers._combined(label, members)
+    found = resolved_rankers._resolved_combination(label, members)
     assert (found.reads_order, found.stochastic, found.pointwise) == (fed, False, False)
     assert (found.depth, found.rankings, found.max_length) == (20, 1, 30)
 
