@@ -47,9 +47,11 @@ class PairedLists:
         better, worse = self._partners(scores, order, np.ones(len(scores)))
         slope = better - worse
         point = HingePoint(self, scores, order, better + worse, 0.0, scores)
-        bent = 0.5 * point.curved(scores)
-        loss = float((better + scores * (bent - 2.0 * slope)).sum())  # no BLAS: it wakes threads
-        return HingePoint(self, scores, order, better + worse, loss, 2.0 * (bent - slope))
+        curvature = 0.5 * point.curved(scores)
+        loss = float(
+            (better + scores * (curvature - 2.0 * slope)).sum()
+        )  # no BLAS: it wakes threads
+        return HingePoint(self, scores, order, better + worse, loss, 2.0 * (curvature - slope))
 
     def _partners(
         self,
@@ -93,20 +95,20 @@ class HingePoint:
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _active_sums(
-    shown: tuple,
+    lists: tuple,
     scored: tuple,
     grades: np.ndarray,
     grade_weights: np.ndarray,
     list_weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values over active partners below and above in grade; see `PairedLists`."""
-    offsets, order = shown
+    offsets, order = lists
     scores, values = scored
     worse, better = np.zeros(len(scores)), np.zeros(len(scores))
     sums = np.zeros(len(grade_weights))
-    for one in range(len(list_weights)):
-        places = order[offsets[one] : offsets[one + 1]]
-        docs, factor = len(places), list_weights[one]
+    for index in range(len(list_weights)):
+        places = order[offsets[index] : offsets[index + 1]]
+        docs, factor = len(places), list_weights[index]
         score, value, grade = scores[places], values[places], grades[places]  # side by side
         sums[:], met = 0.0, 0
         for i in range(docs):
@@ -114,8 +116,8 @@ def _active_sums(
                 sums[grade[met]] += value[met]
                 met += 1
             total = 0.0
-            for other in range(grade[i]):
-                total += grade_weights[grade[i], other] * sums[other]
+            for partner_grade in range(grade[i]):
+                total += grade_weights[grade[i], partner_grade] * sums[partner_grade]
             worse[places[i]] = factor * total
         sums[:], met = 0.0, docs - 1
         for j in range(docs - 1, -1, -1):
@@ -123,7 +125,7 @@ def _active_sums(
                 sums[grade[met]] += value[met]
                 met -= 1
             total = 0.0
-            for other in range(grade[j] + 1, len(sums)):
-                total += grade_weights[other, grade[j]] * sums[other]
+            for partner_grade in range(grade[j] + 1, len(sums)):
+                total += grade_weights[partner_grade, grade[j]] * sums[partner_grade]
             better[places[j]] = factor * total
     return worse, better

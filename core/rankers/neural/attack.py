@@ -35,13 +35,13 @@ def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs
             f"{ranker.name} is no network: it has no gradient to follow; name one, such as dlcm"
         )
     ranker.check(judged.dataset, judged.lists)
-    found = np.zeros(judged.dataset.features.shape, dtype=np.float32)
+    gradients = np.zeros(judged.dataset.features.shape, dtype=np.float32)
     for group, _ in groups_of(judged.lists):
         order = fed(ranker.spec, judged.dataset, group)
-        shown = group if order is None else group.shown_as(order)
-        gradient = _gradient(ranker, JudgedLists(judged.dataset, shown))
-        np.add.at(found, shown.rows, gradient)
-    return np.sign(found)
+        fed_lists = group if order is None else group.shown_as(order)
+        gradient = _gradient(ranker, JudgedLists(judged.dataset, fed_lists))
+        np.add.at(gradients, fed_lists.rows, gradient)
+    return np.sign(gradients)
 
 
 def _gradient(
@@ -52,11 +52,11 @@ def _gradient(
     features = document_features(ranker.normalisation, dataset, lists.rows)
     whole = held(lists, features, dataset.labels[lists.rows], ranker.device)
     slots = read_rankings(whole, ranker.columns)
-    found = torch.zeros_like(slots.features)
-    with torch.enable_grad(), arithmetic("fp32", found.device.type):
-        for chosen in scoring_plan(slots.lengths, BUDGET[found.device.type]):
-            batch = slots.batch(chosen)
+    gradient = torch.zeros_like(slots.features)
+    with torch.enable_grad(), arithmetic("fp32", gradient.device.type):
+        for indexes in scoring_plan(slots.lengths, BUDGET[gradient.device.type]):
+            batch = slots.batch(indexes)
             batch.features.requires_grad_()
             loss = softmax_ce(scores_of(ranker.network, batch), batch.labels, batch.mask).sum()
-            (found[batch.rows],) = torch.autograd.grad(loss, batch.features)
-    return found[:-1].cpu().numpy()
+            (gradient[batch.rows],) = torch.autograd.grad(loss, batch.features)
+    return gradient[:-1].cpu().numpy()
