@@ -37,7 +37,7 @@ def falling_order(
     if _by_numpy(scores):
         segments = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         return np.lexsort((places if ties is None else ties, -scores, segments))
-    return _sorted(offsets, scores, places if ties is None else ties, places.copy())
+    return _merge_sorted(offsets, scores, places if ties is None else ties, places.copy())
 
 
 def blocks_of(
@@ -58,7 +58,7 @@ def blocks_of(
         starts = np.maximum.accumulate(np.where(is_new | (places == firsts), places, 0))
         ranks[order] = starts - firsts
         return ranks
-    return _ranked(offsets, scores, order)
+    return _ranks(offsets, scores, order)
 
 
 def _by_numpy(scores: Shaped[np.ndarray, " elements"]) -> bool:
@@ -74,30 +74,30 @@ def rising_order(values: np.ndarray) -> np.ndarray:
     get one name, and a third process that loads both from the cache takes one for the other.
     """
     bounds, alike = np.array([0, len(values)]), np.zeros(len(values))
-    return _sorted(bounds, alike, values, np.arange(len(values)))
+    return _merge_sorted(bounds, alike, values, np.arange(len(values)))
 
 
 @compiled()
 @no_type_check
 def best_first(scores: np.ndarray, ties: np.ndarray) -> np.ndarray:
     """Indexes that put scores in falling order, equal ones by rising `ties`; for compiled code."""
-    return _sorted(np.array([0, len(scores)]), scores, ties, np.arange(len(scores)))
+    return _merge_sorted(np.array([0, len(scores)]), scores, ties, np.arange(len(scores)))
 
 
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
-def _precedes(scores: np.ndarray, ties: np.ndarray, one: int, other: int) -> bool:
-    ours, theirs = scores[one], scores[other]
-    if ours > theirs:
+def _precedes(scores: np.ndarray, ties: np.ndarray, first: int, second: int) -> bool:
+    first_score, second_score = scores[first], scores[second]
+    if first_score > second_score:
         return True
-    if ours == theirs or (ours != ours and theirs != theirs):  # noqa: PLR0124 (NaN test)
-        return ties[one] < ties[other]
-    return ours == ours and theirs != theirs  # noqa: PLR0124 (NaN test)
+    if first_score == second_score or (first_score != first_score and second_score != second_score):  # noqa: PLR0124 (NaN test)
+        return ties[first] < ties[second]
+    return first_score == first_score and second_score != second_score  # noqa: PLR0124 (NaN test)
 
 
 @compiled()
 @no_type_check
-def _sorted(
+def _merge_sorted(
     offsets: np.ndarray, scores: np.ndarray, ties: np.ndarray, order: np.ndarray
 ) -> np.ndarray:
     """Stable merge sort: insertion-sorted runs, merged only where they are out of order."""
@@ -136,24 +136,24 @@ def _merge(
 ) -> None:
     left, middle, right = bounds
     buffer[left:middle] = order[left:middle]
-    one, other, place = left, middle, left
-    while one < middle and other < right:
-        if _precedes(scores, ties, order[other], buffer[one]):
-            order[place] = order[other]
-            other += 1
+    first, second, place = left, middle, left
+    while first < middle and second < right:
+        if _precedes(scores, ties, order[second], buffer[first]):
+            order[place] = order[second]
+            second += 1
         else:
-            order[place] = buffer[one]
-            one += 1
+            order[place] = buffer[first]
+            first += 1
         place += 1
-    while one < middle:
-        order[place] = buffer[one]
-        one += 1
+    while first < middle:
+        order[place] = buffer[first]
+        first += 1
         place += 1
 
 
 @compiled()
 @no_type_check
-def _ranked(offsets: np.ndarray, scores: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _ranks(offsets: np.ndarray, scores: np.ndarray, order: np.ndarray) -> np.ndarray:
     ranks = np.empty(len(order), dtype=np.int64)
     for segment in range(len(offsets) - 1):
         low, start = offsets[segment], offsets[segment]

@@ -96,9 +96,9 @@ class ParsedLetor:
         """What a person should know, in sentences."""
         notes = []
         if self.gathered:
-            some = ", ".join(self.gathered[:5])
+            examples = ", ".join(self.gathered[:5])
             queries = counted(len(self.gathered), "query")
-            notes.append(f"The rows of {queries} were scattered ({some} …).")
+            notes.append(f"The rows of {queries} were scattered ({examples} …).")
         if self.clipped_cells:
             notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
         if self.missing_cells:
@@ -203,7 +203,7 @@ class LetorTable:
         first_row = self._table.file_start = self._table.rows
         self._faults.clear()
         for block in self._blocks(source, called):
-            self._take(block, called, with_query=groups is None)
+            self._parse_block(block, called, with_query=groups is None)
             self._name_runs()
             yield block.stored
         if self._faults:
@@ -217,7 +217,7 @@ class LetorTable:
     def check_start(self, path: Path, name: str, *, with_query: bool) -> None:
         """As the function: the first block, of which nothing is kept."""
         for block in blocks(path, name, self.limits):
-            self._take(block, name, with_query=with_query)
+            self._parse_block(block, name, with_query=with_query)
             break
         if self._faults:
             raise letor_errors.together(self._faults, more=False)
@@ -232,20 +232,20 @@ class LetorTable:
             if not self._faults:
                 raise
 
-    def _fault(self, code: int, block: Block, start: int, name: str) -> None:
+    def _note_fault(self, code: int, block: Block, start: int, name: str) -> None:
         """Remember the malformed line at a place of a block; the last one to be told is raised."""
         self._faults.append(letor_errors.malformed(code, block, start, name, self.limits))
         if len(self._faults) == letor_errors.FAULTS:
             raise letor_errors.together(self._faults, more=True)
 
-    def _take(self, block: Block, name: str, *, with_query: bool) -> None:
+    def _parse_block(self, block: Block, name: str, *, with_query: bool) -> None:
         table = self._table
         self._decoded += block.end
-        most, _ = self._room.bound(self._decoded)
+        most_bytes, _ = self._room.bound(self._decoded)
         before = table.rows
         self._check_matrix((before, table.width), block, 0, name)
-        table.put_in_order(most)
-        table.reserve(block, most)
+        table.put_in_order(most_bytes)
+        table.reserve(block, most_bytes)
         start = place = block.buffer.ctypes.data
         end = start + block.end
         while place < end:
@@ -265,7 +265,7 @@ class LetorTable:
             if code == MORE_COLUMNS:
                 self._widen(before, block, place - start, name)
             elif code != PATCHES_FULL:
-                self._fault(code, block, place - start, name)
+                self._note_fault(code, block, place - start, name)
                 place = start + line_end(block, place - start)
                 table.sink.state[ROW] += code != LONG_LINE  # what it left is no start of another
 
@@ -276,7 +276,7 @@ class LetorTable:
             value = float(block.buffer[first - start : last - start].tobytes())
             if abs(value) >= BEYOND:
                 if cell < 0:
-                    self._fault(BAD_LABEL, block, first - start, name)
+                    self._note_fault(BAD_LABEL, block, first - start, name)
                     continue
                 value = math.copysign(LARGEST, value)
                 sink.state[CLIPPINGS] += 1
@@ -309,10 +309,10 @@ class LetorTable:
         """
         before, width = table
         self._table.expect(before, block, width)
-        most, reason = self._room.bound(self._decoded)
-        if self._table.needed * width * 4 > most:
+        most_bytes, reason = self._room.bound(self._decoded)
+        if self._table.needed * width * 4 > most_bytes:
             size = self._table.needed, width
-            raise letor_errors.too_large(size, (most, reason), block, line, name)
+            raise letor_errors.too_large(size, (most_bytes, reason), block, line, name)
 
     def _name_runs(self) -> None:
         """Give the runs of rows of the block just read their queries."""
@@ -375,21 +375,23 @@ class LetorTable:
         if state[NULLS]:
             fill_missing(table.matrix(), fillers)
         parts = split(self._runs.queries)
-        chosen = np.concatenate(parts)
-        rest = np.setdiff1d(np.arange(self._runs.queries), chosen)
-        arranged = self._runs.arranged(table.rows, np.concatenate([chosen, rest]).astype(np.int64))
+        split_queries = np.concatenate(parts)
+        unused = np.setdiff1d(np.arange(self._runs.queries), split_queries)
+        arranged = self._runs.arranged(
+            table.rows, np.concatenate([split_queries, unused]).astype(np.int64)
+        )
         comments, documents = table.finish(arranged.order)
         names, offsets = self._runs.names, arranged.offsets
         matrix, labels = table.matrix(), table.sink.labels
         datasets, end = [], 0
         for part in parts:
-            first, end = end, end + len(part)
-            rows = slice(int(offsets[first]), int(offsets[end]))
+            start, end = end, end + len(part)
+            rows = slice(int(offsets[start]), int(offsets[end]))
             datasets.append(
                 RankingDataset(
                     features=matrix[rows],
                     labels=labels[rows],
-                    offsets=offsets[first : end + 1] - offsets[first],
+                    offsets=offsets[start : end + 1] - offsets[start],
                     query_ids=tuple(names[query] for query in part.tolist()),
                     feature_ids=tuple(self.feature_ids.tolist()),
                     doc_ids=None if documents is None else documents.between(rows),

@@ -106,19 +106,19 @@ def blocks(source: Source, name: str, limits: Limits) -> Iterator[Block]:
         DataError: unreadable, damaged, or larger than the limits.
         LetorError: a line longer than the limits.
     """
-    with _decoded(source, name) as decoded:
+    with _decoded_stream(source, name) as decoded:
         buffer = np.empty(limits.block_bytes + SLACK, dtype=np.uint8)
         held, total, line = 0, 0, 1
         while True:
             if held + limits.block_bytes // 2 > len(buffer) - SLACK:
                 buffer = np.concatenate([buffer[:held], np.empty_like(buffer)])
-            got = _filled(decoded.stream, buffer, held, name)
+            count = _fill(decoded.stream, buffer, held, name)
             if total == 0:
-                held, got = _without_mark(buffer, got, name)
-            total += got
+                held, count = _without_mark(buffer, count, name)
+            total += count
             _check_size(decoded, total, name, limits)
-            end = held + got
-            if got == 0 and held:
+            end = held + count
+            if count == 0 and held:
                 buffer[end] = NEWLINE
                 end += 1
             whole = _last_newline(buffer, held, end)
@@ -127,7 +127,7 @@ def blocks(source: Source, name: str, limits: Limits) -> Iterator[Block]:
                 share = total / decoded.size if decoded.size else 0.0
                 yield Block(buffer, whole, lines, line, share, decoded.consumed())
                 line += lines
-            if got == 0:
+            if count == 0:
                 return
             held = end - whole
             buffer[:held] = buffer[whole:end].copy()
@@ -146,22 +146,22 @@ def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
     )
 
 
-def _filled(stream: BinaryFile, buffer: UInt8[np.ndarray, " bytes"], held: int, name: str) -> int:
+def _fill(stream: BinaryFile, buffer: UInt8[np.ndarray, " bytes"], held: int, name: str) -> int:
     """Fill the buffer behind the bytes held; how many it took, 0 at the end of the file."""
     room = buffer.data[held : len(buffer) - SLACK]
     filled = 0
     try:
         while filled < len(room):
-            got = stream.readinto(room[filled:])
-            if not got:
+            count = stream.readinto(room[filled:])
+            if not count:
                 break
-            filled += got
+            filled += count
     except BROKEN as error:
-        raise _damaged(name, error) from error
+        raise _damage_error(name, error) from error
     return filled
 
 
-def _damaged(name: str, error: BaseException) -> DataError:
+def _damage_error(name: str, error: BaseException) -> DataError:
     return DataError(
         name,
         f"damaged or incomplete compressed data ({error})",
@@ -169,9 +169,9 @@ def _damaged(name: str, error: BaseException) -> DataError:
     )
 
 
-def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> tuple[int, int]:
+def _without_mark(buffer: UInt8[np.ndarray, " bytes"], count: int, name: str) -> tuple[int, int]:
     """(bytes held, bytes got) of a first block, without a byte order mark."""
-    head = buffer[: min(got, 4096)].tobytes()
+    head = buffer[: min(count, 4096)].tobytes()
     if head[:2] in BYTE_ORDER_MARKS:
         encoding = BYTE_ORDER_MARKS[head[:2]]
         raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
@@ -183,9 +183,9 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> t
             "JSON lines. A file named .gz or .zip must really be one.",
         )
     if head.startswith(UTF8_MARK):
-        buffer[: got - 3] = buffer[3:got].copy()
-        return 0, got - 3
-    return 0, got
+        buffer[: count - 3] = buffer[3:count].copy()
+        return 0, count - 3
+    return 0, count
 
 
 def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> None:
@@ -208,14 +208,14 @@ def _last_newline(buffer: UInt8[np.ndarray, " bytes"], held: int, end: int) -> i
     step = 1 << 16
     for high in range(end, held, -step):
         low = max(held, high - step)
-        found = buffer[low:high].tobytes().rfind(b"\n")
-        if found >= 0:
-            return low + found + 1
+        place = buffer[low:high].tobytes().rfind(b"\n")
+        if place >= 0:
+            return low + place + 1
     return 0
 
 
 @contextmanager
-def _decoded(source: Source, name: str) -> Iterator[_Decoded]:
+def _decoded_stream(source: Source, name: str) -> Iterator[_Decoded]:
     """The decompressed stream of a file, told by its first bytes and not by its name."""
     with ExitStack() as stack:
         try:
@@ -226,14 +226,14 @@ def _decoded(source: Source, name: str) -> Iterator[_Decoded]:
             )
             head = raw.read(6)
             raw.seek(0)
-            yield _opened(raw, head, name, stack)
+            yield _open_stream(raw, head, name, stack)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
-            raise _damaged(name, error) from error
+            raise _damage_error(name, error) from error
 
 
-def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decoded:
+def _open_stream(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> _Decoded:
     file = cast("IO[bytes]", raw)
     if head.startswith(b"\x1f\x8b"):
         return _Decoded(stack.enter_context(gzip.GzipFile(fileobj=file)), raw.tell, 0)
@@ -256,9 +256,9 @@ def line_end(block: Block, start: int) -> int:
     """Where the line ends that a place of a block is in, behind its newline."""
     step = 1 << 12
     for low in range(start, block.end, step):
-        found = block.buffer[low : min(low + step, block.end)].tobytes().find(b"\n")
-        if found >= 0:
-            return low + found + 1
+        place = block.buffer[low : min(low + step, block.end)].tobytes().find(b"\n")
+        if place >= 0:
+            return low + place + 1
     return block.end
 
 

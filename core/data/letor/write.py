@@ -84,15 +84,15 @@ def _comment(dataset: RankingDataset, row: int) -> bytes:
     if documents is not None:
         document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
         if len(document.split()) > 1 or document.strip() != document:
-            found = f"the document id {document!r}"
-            raise DataError(f"document {row}", found, "An id in LETOR text holds no blanks.")
+            finding = f"the document id {document!r}"
+            raise DataError(f"document {row}", finding, "An id in LETOR text holds no blanks.")
         if document and document_of(np.frombuffer(text, dtype=np.uint8)) != document:
             text = b"docid = " + document + (b" " + text if text else b"")
     elif comments is None:
         return b""
     if bytes([NEWLINE]) in text or text.endswith(bytes([RETURN])):
-        found = "a comment or document id with a line break"
-        raise DataError(f"document {row}", found, "LETOR text is one line a document.")
+        finding = "a comment or document id with a line break"
+        raise DataError(f"document {row}", finding, "LETOR text is one line a document.")
     return b"#" + text
 
 
@@ -100,14 +100,14 @@ def _check(dataset: RankingDataset) -> None:
     if not dataset.documents:
         raise DataError("the data set", "no documents", "There is nothing to write.")
     if not (np.isfinite(dataset.labels).all() and np.isfinite(dataset.features).all()):
-        found = "a value that is not finite"
-        raise DataError("the data set", found, "LETOR text holds finite numbers.")
+        finding = "a value that is not finite"
+        raise DataError("the data set", finding, "LETOR text holds finite numbers.")
     for name in dataset.query_ids:
         size = len(name.encode(errors="replace"))
         half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text
         if half or not 0 < size <= 255 or "#" in name or min(name) <= " ":
-            found = f"the query id {name!r}"
-            raise DataError("the data set", found, "A qid is 1 to 255 bytes without blanks or #.")
+            finding = f"the query id {name!r}"
+            raise DataError("the data set", finding, "A qid is 1 to 255 bytes without blanks or #.")
 
 
 @no_type_check
@@ -116,9 +116,9 @@ def written_cells(cells: np.ndarray, ids: np.ndarray, line: np.ndarray) -> int:
     """Write `id:value ` of every cell; the bytes used, or −1 where a value needs an exponent."""
     end = 0
     for column in range(len(cells)):
-        end = _integer(line, end, ids[column])
+        end = _write_integer(line, end, ids[column])
         line[end] = 58  # a colon
-        end = _fixed(line, end + 1, cells[column])
+        end = _write_fixed(line, end + 1, cells[column])
         if end < 0:
             return -1
         line[end] = 32
@@ -128,7 +128,7 @@ def written_cells(cells: np.ndarray, ids: np.ndarray, line: np.ndarray) -> int:
 
 @no_type_check
 @numba.njit(cache=True)
-def _fixed(line: np.ndarray, end: int, value: np.float32) -> int:
+def _write_fixed(line: np.ndarray, end: int, value: np.float32) -> int:
     """Write a float32 with the fewest decimals that give it back; −1 if 15 do not."""
     size = abs(np.float64(value))
     if np.signbit(value):
@@ -140,28 +140,28 @@ def _fixed(line: np.ndarray, end: int, value: np.float32) -> int:
             return -1
         if np.float32(scaled / _POWERS[decimals]) == np.float32(size):
             whole = np.int64(scaled) // np.int64(_POWERS[decimals])
-            end = _integer(line, end, whole)
+            end = _write_integer(line, end, whole)
             if decimals:
                 line[end] = 46  # a dot
-                rest = np.int64(scaled) - whole * np.int64(_POWERS[decimals])
-                end = _padded(line, end + 1, rest, decimals)
+                fraction = np.int64(scaled) - whole * np.int64(_POWERS[decimals])
+                end = _write_padded(line, end + 1, fraction, decimals)
             return end
     return -1
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _integer(line: np.ndarray, end: int, number: int) -> int:
-    digits, left = 1, number
-    while left >= 10:
-        left //= 10
+def _write_integer(line: np.ndarray, end: int, number: int) -> int:
+    digits, remaining = 1, number
+    while remaining >= 10:
+        remaining //= 10
         digits += 1
-    return _padded(line, end, number, digits)
+    return _write_padded(line, end, number, digits)
 
 
 @no_type_check
 @numba.njit(cache=True)
-def _padded(line: np.ndarray, end: int, number: int, digits: int) -> int:
+def _write_padded(line: np.ndarray, end: int, number: int, digits: int) -> int:
     for place in range(end + digits - 1, end - 1, -1):
         line[place] = 48 + number % 10
         number //= 10
