@@ -23,7 +23,7 @@ def sums(
     >>> sums(np.array([0, 2, 2, 3]), np.array([1.0, 2.0, 5.0]))
     array([3., 0., 5.])
     """
-    return _reduced(_SUM, offsets, values)
+    return _reduce_as_float(_SUM, offsets, values)
 
 
 def means(
@@ -42,7 +42,7 @@ def maxima(
     >>> maxima(np.array([0, 2, 3]), np.array([1.0, 2.0, -5.0]))
     array([ 2., -5.])
     """
-    return _reduced(_MAXIMUM, offsets, values)
+    return _reduce_as_float(_MAXIMUM, offsets, values)
 
 
 def largest_deviations(
@@ -56,7 +56,7 @@ def largest_deviations(
     array([4.])
     """
     difference = np.abs(first.astype(np.float64) - second.astype(np.float64))
-    return np.maximum(_reduced(_MAXIMUM, offsets, difference), 0.0)
+    return np.maximum(_reduce_as_float(_MAXIMUM, offsets, difference), 0.0)
 
 
 def sort_within(
@@ -107,13 +107,13 @@ def _same_length(
         yield int(lengths[0])
         return
     by_length = np.argsort(lengths, kind="stable")
-    distinct, first = np.unique(lengths[by_length], return_index=True)
-    for length, chosen in zip(distinct, np.split(by_length, first[1:]), strict=False):
+    distinct, starts = np.unique(lengths[by_length], return_index=True)
+    for length, members in zip(distinct, np.split(by_length, starts[1:]), strict=False):
         if length > 1:
-            yield offsets[chosen][:, None] + np.arange(length, dtype=np.int64)
+            yield offsets[members][:, None] + np.arange(length, dtype=np.int64)
 
 
-def _reduced(
+def _reduce_as_float(
     kind: int,
     offsets: Int64[np.ndarray, " bounds"],
     values: Real[np.ndarray, " elements"],
