@@ -72,10 +72,13 @@ class Material:
         return cls(
             tuple(names),
             tuple(query_texts.get(name, "") for name in names),
-            tuple(tuple(called(row) for row in own.tolist()) for own in rows),
-            tuple(tuple("" if texts is None else texts[row] for row in own) for own in rows),
-            tuple(dataset.features[own] for own in rows),
-            tuple(dataset.labels[own].astype(float) for own in rows),
+            tuple(tuple(called(row) for row in list_rows.tolist()) for list_rows in rows),
+            tuple(
+                tuple("" if texts is None else texts[row] for row in list_rows)
+                for list_rows in rows
+            ),
+            tuple(dataset.features[list_rows] for list_rows in rows),
+            tuple(dataset.labels[list_rows].astype(float) for list_rows in rows),
         )
 
     def shown(self, question: Question) -> Shown:
@@ -84,11 +87,11 @@ class Material:
 
         def document(place: int) -> Shown:
             features = [float(value) for value in self.features[query][place]]
-            own = {"id": self.documents[query][place], "text": self.texts[query][place]}
-            return own | {"features": features}
+            fields = {"id": self.documents[query][place], "text": self.texts[query][place]}
+            return fields | {"features": features}
 
-        told = {"id": self.queries[query], "text": self.query_texts[query]}
-        return {"query": told, "a": document(a), "b": document(b)}
+        query_fields = {"id": self.queries[query], "text": self.query_texts[query]}
+        return {"query": query_fields, "a": document(a), "b": document(b)}
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Plan:
 
     def most(self, material: Material) -> int:
         """Calls at most."""
-        return self.most_of([len(own) for own in material.documents])
+        return self.most_of([len(documents) for documents in material.documents])
 
     def most_of(self, sizes: Iterable[int]) -> int:
         """Calls at most, for queries of so many documents."""
@@ -148,12 +151,14 @@ class Plan:
         if self.orders == "both":
             return [(query, low, high), (query, high, low)]
         names = (material.queries[query], *(material.documents[query][at] for at in (low, high)))
-        turned = generator(self.seed, "judge", "order", *names).random() < 0.5
-        return [(query, high, low) if turned else (query, low, high)]
+        exchanged = generator(self.seed, "judge", "order", *names).random() < 0.5
+        return [(query, high, low) if exchanged else (query, low, high)]
 
     def fixed(self, material: Material) -> Iterator[Question]:
         """The questions of `all` and `sampled`; more calls only add to those of fewer."""
-        pairs = _sampled(material, self.seed) if self.pairs == SAMPLED else _every(material)
+        pairs = (
+            _sampled_pairs(material, self.seed) if self.pairs == SAMPLED else _all_pairs(material)
+        )
         for query, *pair in islice(pairs, self.most(material) // self.each):
             yield from self.questions(material, query, pair)
 
@@ -188,15 +193,15 @@ def cost_of(
     return {**cost, "text": text + "."}
 
 
-def _every(material: Material) -> Iterator[tuple[int, ...]]:
-    for query, own in enumerate(material.documents):
-        for pair in combinations(range(len(own)), 2):
+def _all_pairs(material: Material) -> Iterator[tuple[int, ...]]:
+    for query, documents in enumerate(material.documents):
+        for pair in combinations(range(len(documents)), 2):
             yield query, *pair
 
 
-def _sampled(material: Material, seed: int) -> Iterator[tuple[int, ...]]:
+def _sampled_pairs(material: Material, seed: int) -> Iterator[tuple[int, ...]]:
     """Each pair of all queries once, in an order drawn."""
-    sizes = np.array([len(own) for own in material.documents])
+    sizes = np.array([len(documents) for documents in material.documents])
     ends = np.cumsum(sizes * (sizes - 1) // 2)
     draw, drawn = generator(seed, "judge", "pairs"), set[int]()
     while len(drawn) < ends[-1]:
@@ -247,25 +252,25 @@ class Ledger:
         if question in self.given:
             self.found[question] = self.given[question]
             return True
-        kept = self.records and self.records.get(self._digest(question))
-        if not kept:
+        record = self.records and self.records.get(self._digest(question))
+        if not record:
             return False
-        self._take(question, kept[0]["answer"])
+        self._file_answer(question, record[0]["answer"])
         return True
 
     def note(self, question: Question, answer: Any) -> None:
         """File an answer, before anything else is asked."""
         value = preference_of(answer)
-        said = {"preference": value} if value is not None else {"malformed": _text(answer)}
+        entry = {"preference": value} if value is not None else {"malformed": _text(answer)}
         if self.records is not None:
-            self.records.put(self._digest(question), {"answer": said}, {})
-        self._take(question, said)
+            self.records.put(self._digest(question), {"answer": entry}, {})
+        self._file_answer(question, entry)
         self.asked.add(question)
 
-    def _take(self, question: Question, said: Mapping[str, Any]) -> None:
-        if "malformed" in said:
-            self.malformed[question] = said["malformed"]
-        self.found[question] = said.get("preference")
+    def _file_answer(self, question: Question, entry: Mapping[str, Any]) -> None:
+        if "malformed" in entry:
+            self.malformed[question] = entry["malformed"]
+        self.found[question] = entry.get("preference")
 
     def _digest(self, question: Question) -> str:
         text = canonical_json({"judge": self.known_by, **self.material.shown(question)})
@@ -273,8 +278,8 @@ class Ledger:
 
 
 def _text(answer: Any) -> str:
-    said = answer.get("text", answer) if isinstance(answer, Mapping) else answer
-    return str(said)[:500].encode(errors="replace").decode()
+    content = answer.get("text", answer) if isinstance(answer, Mapping) else answer
+    return str(content)[:500].encode(errors="replace").decode()
 
 
 Asked = Generator[Progress, None, None]
@@ -288,19 +293,21 @@ def answered(
     Raises:
         DataError: the judge does not answer; calls under way are waited for and filed first.
     """
-    left = iter([one for one in dict.fromkeys(questions) if not ledger.knows(one)])
+    remaining = iter([pending for pending in dict.fromkeys(questions) if not ledger.knows(pending)])
 
     def ask(question: Question) -> None:
         answer = judge.ask(ledger.material.shown(question), plan.retries, plan.wait)
         ledger.note(question, answer)
 
     with ThreadPoolExecutor(plan.jobs) as pool:
-        running: set[Future[None]] = {pool.submit(ask, one) for one in islice(left, plan.jobs)}
+        running: set[Future[None]] = {
+            pool.submit(ask, pending) for pending in islice(remaining, plan.jobs)
+        }
         while running:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for one in done:
-                one.result()
-            running |= {pool.submit(ask, one) for one in islice(left, len(done))}
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                future.result()
+            running |= {pool.submit(ask, pending) for pending in islice(remaining, len(ended))}
             yield Progress(
                 len(ledger.found), total, "answers", {"malformed": float(len(ledger.malformed))}
             )
@@ -320,27 +327,29 @@ def put(
     if plan.pairs in {ALL, SAMPLED}:
         questions = list(plan.fixed(material))
         yield from ask(questions)
-        return all(one in ledger.found for one in questions)
+        return all(question in ledger.found for question in questions)
     share = _share(plan, material)
     works = {
-        query: registry.asking(plan.pairs, Known.nothing(len(own)), terms)
-        for query, own in enumerate(material.documents)
+        query: registry.asking(plan.pairs, Known.nothing(len(documents)), terms)
+        for query, documents in enumerate(material.documents)
         for terms in [Terms(share, plan.seed, plan.top)]
     }
-    begun = {query: next(work, None) for query, work in works.items()}
-    wanted = {query: couples for query, couples in begun.items() if couples is not None}
+    first_couples = {query: next(work, None) for query, work in works.items()}
+    couples_by_query = {
+        query: couples for query, couples in first_couples.items() if couples is not None
+    }
     complete = True
-    while wanted:
+    while couples_by_query:
         yield from ask(
             [
                 question
-                for query, couples in wanted.items()
+                for query, couples in couples_by_query.items()
                 for pair in couples.tolist()
                 for question in plan.questions(material, query, pair)
             ]
         )
         following = {}
-        for query, couples in wanted.items():
+        for query, couples in couples_by_query.items():
             weights, whole = _weights(plan, ledger, query, couples)
             if not whole:
                 complete = False
@@ -349,7 +358,7 @@ def put(
                 following[query] = works[query].send(weights)
             except StopIteration as stop:
                 complete &= stop.value.complete
-        wanted = following
+        couples_by_query = following
     return complete
 
 
@@ -378,21 +387,23 @@ def _weights(
             value = ledger.found.get(question)
             if value is not None:
                 table[at, 0 if question[1] == i else 1] = value
-        for one, other in ((0, 1), (1, 0)):
-            if np.isnan(table[at, one]):
-                table[at, one] = 1.0 - table[at, other]
+        for side, opposite in ((0, 1), (1, 0)):
+            if np.isnan(table[at, side]):
+                table[at, side] = 1.0 - table[at, opposite]
     return table, whole
 
 
 def following(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
     """The next questions of a plan that have no answer, so many at most."""
     if plan.pairs in {ALL, SAMPLED}:
-        new = (one for one in plan.fixed(ledger.material) if not ledger.knows(one))
+        new = (question for question in plan.fixed(ledger.material) if not ledger.knows(question))
         return list(islice(new, count))
     open_: dict[Question, None] = {}
 
     def collect(questions: Sequence[Question]) -> Asked:
-        open_.update(dict.fromkeys(one for one in questions if not ledger.knows(one)))
+        open_.update(
+            dict.fromkeys(question for question in questions if not ledger.knows(question))
+        )
         yield from ()
 
     finished(put(plan, ledger, collect))
@@ -405,16 +416,16 @@ def told(ledger: Ledger) -> list[dict[str, str]]:
     return [
         {
             "query": material.queries[query], "a": material.documents[query][a],
-            "b": material.documents[query][b], "answer": said,
+            "b": material.documents[query][b], "answer": answer,
         }
-        for (query, a, b), said in sorted(ledger.malformed.items())
+        for (query, a, b), answer in sorted(ledger.malformed.items())
     ]  # fmt: skip
 
 
 def twice_named(material: Material) -> str:
     """A document that a list has twice, in words; empty: there is none."""
-    for query, own in zip(material.queries, material.documents, strict=True):
-        name, count = Counter(own).most_common(1)[0] if own else ("", 0)
+    for query, documents in zip(material.queries, material.documents, strict=True):
+        name, count = Counter(documents).most_common(1)[0] if documents else ("", 0)
         if count > 1:
             return f"query {quoted(query)} has {count} documents called {quoted(name)}"
     return ""

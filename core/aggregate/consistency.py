@@ -52,8 +52,8 @@ def triads(beaten: Bool[np.ndarray, "items items"]) -> tuple[int, int]:
         count = items * (items - 1) * (items - 2) // 6
         return count, count - int((wins * (wins - 1) // 2).sum())
     whole = _words(beaten | beaten.T)
-    count = int(_common(beaten, whole, whole)) // 3
-    return count, int(_common(beaten, _words(beaten.T), _words(beaten))) // 3
+    count = int(_common_bits(beaten, whole, whole)) // 3
+    return count, int(_common_bits(beaten, _words(beaten.T), _words(beaten))) // 3
 
 
 def _words(rows: np.ndarray) -> np.ndarray:
@@ -66,15 +66,15 @@ def _words(rows: np.ndarray) -> np.ndarray:
 
 @compiled()
 @no_type_check
-def _common(edges: np.ndarray, before: np.ndarray, behind: np.ndarray) -> int:
+def _common_bits(edges: np.ndarray, before: np.ndarray, behind: np.ndarray) -> int:
     """Σ over edges (i, j) of the bits that `before` of i and `behind` of j share."""
     total = 0
-    for one in range(len(edges)):
-        for other in range(len(edges)):
-            if not edges[one, other]:
+    for first in range(len(edges)):
+        for second in range(len(edges)):
+            if not edges[first, second]:
                 continue
             for word in range(before.shape[1]):
-                bits = before[one, word] & behind[other, word]
+                bits = before[first, word] & behind[second, word]
                 while bits:  # what LLVM makes one instruction of
                     bits &= bits - np.uint64(1)
                     total += 1
@@ -87,43 +87,43 @@ def _transitivity(values: np.ndarray) -> tuple[int, int, int]:
     """Chains f(i, j), f(j, k) ≥ ½ with a known f(i, k); those below the less, the more."""
     items = len(values)
     chains, moderate, strong = 0, 0, 0
-    for one in range(items):
-        for other in range(items):
-            if not values[one, other] >= 0.5:
+    for first in range(items):
+        for second in range(items):
+            if not values[first, second] >= 0.5:
                 continue
             for third in range(items):
-                if third == one or not values[other, third] >= 0.5:
+                if third == first or not values[second, third] >= 0.5:
                     continue
-                whole = values[one, third]
+                whole = values[first, third]
                 if np.isnan(whole):
                     continue
                 chains += 1
-                less = min(values[one, other], values[other, third])
-                more = max(values[one, other], values[other, third])
-                moderate += whole < less - 1e-9
-                strong += whole < more - 1e-9
+                smaller = min(values[first, second], values[second, third])
+                larger = max(values[first, second], values[second, third])
+                moderate += whole < smaller - 1e-9
+                strong += whole < larger - 1e-9
     return chains, moderate, strong
 
 
 @compiled()
 @no_type_check
-def _worst(gaps: np.ndarray, most: int) -> np.ndarray:
+def _worst_triads(gaps: np.ndarray, limit: int) -> np.ndarray:
     """The cycles of the largest least margin: three items and that margin."""
-    found = np.zeros((most, 4))
-    for one in range(len(gaps)):
-        for other in range(one + 1, len(gaps)):
-            if gaps[one, other] == 0.0:
+    worst = np.zeros((limit, 4))
+    for first in range(len(gaps)):
+        for second in range(first + 1, len(gaps)):
+            if gaps[first, second] == 0.0:
                 continue
-            for third in range(one + 1, len(gaps)):
-                least = min(gaps[one, other], gaps[other, third], gaps[third, one])
-                if least > found[-1, 3]:
-                    place = most - 1
-                    while place > 0 and found[place - 1, 3] < least:
-                        found[place] = found[place - 1]
+            for third in range(first + 1, len(gaps)):
+                least = min(gaps[first, second], gaps[second, third], gaps[third, first])
+                if least > worst[-1, 3]:
+                    place = limit - 1
+                    while place > 0 and worst[place - 1, 3] < least:
+                        worst[place] = worst[place - 1]
                         place -= 1
-                    found[place, 0], found[place, 1] = one, other
-                    found[place, 2], found[place, 3] = third, least
-    return found
+                    worst[place, 0], worst[place, 1] = first, second
+                    worst[place, 2], worst[place, 3] = third, least
+    return worst
 
 
 @dataclass(frozen=True)
@@ -149,28 +149,32 @@ class Answers:
 
 def answers_of(preferences: Preferences, query: int) -> Answers:
     """What the judgments of a query say of one another."""
-    own = preferences.rows(query)
+    rows = preferences.rows(query)
     columns = (
-        getattr(preferences, name)[own].tolist() for name in ("a", "b", "value", "judge", "first")
+        getattr(preferences, name)[rows].tolist() for name in ("a", "b", "value", "judge", "first")
     )
-    asked: dict[tuple[int, ...], list[float]] = defaultdict(list)
+    answers_by_question: dict[tuple[int, ...], list[float]] = defaultdict(list)
     ways: dict[tuple[int, int], list[float]] = defaultdict(list)
     itself = unlike = 0
-    for a, b, value, judge, first in zip(*columns, strict=True):
+    for a, b, value, judge, shown_first in zip(*columns, strict=True):
         if a == b:
             itself, unlike = itself + 1, unlike + (abs(value - 0.5) > NEAR)
             continue
-        if first == -1:
-            shown = (a, b) if a < b else (b, a)
+        if shown_first == -1:
+            as_shown = (a, b) if a < b else (b, a)
         else:
-            shown = (a, b) if first == 0 else (b, a)
-            ways[shown].append(value if first == 0 else 1 - value)
-        asked[*shown, judge, first == -1].append(value if shown == (a, b) else 1 - value)
-    again = [values for values in asked.values() if len(values) > 1]
-    unalike = sum(len({_sign(value) for value in values}) > 1 for values in again)
-    both = [pair for pair in ways if pair[0] < pair[1] and pair[::-1] in ways]
-    agree = sum(_sign(np.mean(ways[pair])) == -_sign(np.mean(ways[pair[::-1]])) for pair in both)
-    return Answers(len(both), agree, len(again), unalike, itself, unlike)
+            as_shown = (a, b) if shown_first == 0 else (b, a)
+            ways[as_shown].append(value if shown_first == 0 else 1 - value)
+        answers_by_question[*as_shown, judge, shown_first == -1].append(
+            value if as_shown == (a, b) else 1 - value
+        )
+    repeated = [values for values in answers_by_question.values() if len(values) > 1]
+    unalike = sum(len({_sign(value) for value in values}) > 1 for values in repeated)
+    pairs_both_ways = [pair for pair in ways if pair[0] < pair[1] and pair[::-1] in ways]
+    agree = sum(
+        _sign(np.mean(ways[pair])) == -_sign(np.mean(ways[pair[::-1]])) for pair in pairs_both_ways
+    )
+    return Answers(len(pairs_both_ways), agree, len(repeated), unalike, itself, unlike)
 
 
 def _sign(value: Any) -> int:
@@ -217,18 +221,18 @@ def distances(pairs: Pairs) -> dict[str, Any]:
 
 def cycles(preferences: Preferences, most: int = SHOWN) -> list[Cycle]:
     """The worst cyclic triads of all queries, with their items."""
-    found: list[Cycle] = []
+    triads: list[Cycle] = []
     for query, name in enumerate(preferences.query_ids):
-        found += cycles_of(preferences.pairs(query), preferences.items[query], name, most)
-    return sorted(found, key=lambda cycle: -cycle.margin)[:most]
+        triads += cycles_of(preferences.pairs(query), preferences.items[query], name, most)
+    return sorted(triads, key=lambda cycle: -cycle.margin)[:most]
 
 
 def cycles_of(pairs: Pairs, items: Sequence[str], query: str, most: int = SHOWN) -> list[Cycle]:
     """The worst cyclic triads of a query, the largest margin first."""
-    rows = _worst(kernels.margins(pairs.weights), most).tolist()
+    rows = _worst_triads(kernels.margins(pairs.weights), most).tolist()
     return [
-        Cycle(query, (items[int(one)], items[int(other)], items[int(third)]), round(margin, 9))
-        for one, other, third, margin in rows
+        Cycle(query, (items[int(first)], items[int(second)], items[int(third)]), round(margin, 9))
+        for first, second, third, margin in rows
         if margin > 0
     ]
 
@@ -240,23 +244,28 @@ def by_judge(preferences: Preferences) -> list[dict[str, Any]]:
         gaps = kernels.margins(preferences.pairs(query).weights)
         if preferences.rankings:
             for name, scored in zip(preferences.judges, preferences.rankings[query], strict=True):
-                _against(counts[name], scored[:, None] - scored[None, :], gaps, np.triu)
+                _count_against(counts[name], scored[:, None] - scored[None, :], gaps, np.triu)
             continue
-        own = preferences.rows(query)
+        query_rows = preferences.rows(query)
         a, b, value, judge = (
-            getattr(preferences, name)[own] for name in ("a", "b", "value", "judge")
+            getattr(preferences, name)[query_rows] for name in ("a", "b", "value", "judge")
         )
         for place in np.unique(judge[judge >= 0]).tolist():
             rows = judge == place
             sides = value[rows] - 0.5
-            _against(counts[preferences.judges[place]], sides, gaps[a[rows], b[rows]])
+            _count_against(counts[preferences.judges[place]], sides, gaps[a[rows], b[rows]])
     return [
-        {"judge": name, "judgments": said, "against": against, "rate": against / max(said, 1)}
-        for name, (said, against) in counts.items()
+        {
+            "judge": name,
+            "judgments": judgments,
+            "against": against,
+            "rate": against / max(judgments, 1),
+        }
+        for name, (judgments, against) in counts.items()
     ]
 
 
-def _against(
+def _count_against(
     counts: list[int], sides: np.ndarray, gaps: np.ndarray, part: Any = lambda array: array
 ) -> None:
     """Count judgments that take a side where there is a majority, and those on the other side."""
@@ -284,7 +293,7 @@ def consistency(preferences: Preferences, *, best: bool = False) -> dict[str, An
         "strong_violations", "asymmetric_pairs", "components",
     ):  # fmt: skip
         whole[name] = sum(row[name] for row in rows)
-    total = {name: sum(getattr(one, name) for one in answers) for name in vars(Answers())}
+    total = {name: sum(getattr(answer, name) for answer in answers) for name in vars(Answers())}
     return whole | {
         "cyclic_rate": _share(whole["cyclic_triads"], whole["triads"]),
         "largest_component": max((row["largest_component"] for row in rows), default=0),

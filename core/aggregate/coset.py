@@ -48,7 +48,7 @@ def orders(preferences: Preferences, seed: int) -> list[Int64[np.ndarray, " item
             "cps learns how much to trust each ranker: it needs rankings with labels: add them "
             "by `ingest-preferences … --format rankings --qrels FILE`"
         )
-    found: list[Int64[np.ndarray, " items"]] = []
+    query_orders: list[Int64[np.ndarray, " items"]] = []
     queries = range(preferences.queries)
     labelled = [query for query in queries if len(np.unique(_grades(preferences, query))) > 1]
     if len(labelled) < PARTS:
@@ -70,8 +70,8 @@ def orders(preferences: Preferences, seed: int) -> list[Int64[np.ndarray, " item
         weights.append(fitted(np.concatenate(rows), np.array(offsets)))
     for query in queries:
         weighted = weights[query % PARTS] @ tables[query]
-        found.append(scores.falling(-weighted.round(scores.DIGITS)))
-    return found
+        query_orders.append(scores.falling(-weighted.round(scores.DIGITS)))
+    return query_orders
 
 
 def _grades(preferences: Preferences, query: int) -> Float64[np.ndarray, " items"]:
@@ -85,10 +85,10 @@ def ranks(table: Float32[np.ndarray, "rankers items"]) -> Float64[np.ndarray, "r
     >>> ranks(np.array([[9, 7, 7, np.nan]], np.float32)).tolist()
     [[0.25, 0.625, 0.625, 1.0]]
     """
-    found = rankdata(-table, axis=1, nan_policy="omit")
-    known = np.isfinite(found).sum(axis=1, keepdims=True)
+    ranked = rankdata(-table, axis=1, nan_policy="omit")
+    counts = np.isfinite(ranked).sum(axis=1, keepdims=True)
     items = table.shape[1]
-    return np.where(np.isnan(found), (known + 1 + items) / 2, found) / items
+    return np.where(np.isnan(ranked), (counts + 1 + items) / 2, ranked) / items
 
 
 def fitted(
@@ -119,18 +119,18 @@ def surprise(
     """Minus the log-likelihood of orders, and its gradient by the weights; arguments: `fitted`."""
     total, slope = 0.0, np.zeros(len(weights))
     for query in range(len(offsets) - 1):
-        own = positions[offsets[query] : offsets[query + 1]]
-        weighted = own @ weights
-        items = len(own)
+        query_positions = positions[offsets[query] : offsets[query + 1]]
+        weighted = query_positions @ weights
+        items = len(query_positions)
         pull = np.zeros(items)
         for stage in range(items - 1):
-            left = (items - stage) / items
-            logits = -left * weighted[stage:]
+            remaining = (items - stage) / items
+            logits = -remaining * weighted[stage:]
             highest = logits.max()
             shares = np.exp(logits - highest)
             whole = shares.sum()
             total += highest + np.log(whole) - logits[0]
-            pull[stage] += left
-            pull[stage:] -= left * shares / whole
-        slope += pull @ own
+            pull[stage] += remaining
+            pull[stage:] -= remaining * shares / whole
+        slope += pull @ query_positions
     return total, slope

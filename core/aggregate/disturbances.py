@@ -89,8 +89,8 @@ def turned(pairs: Pairs, chosen: Bool[np.ndarray, "items items"]) -> Pairs:
     >>> turned(Pairs(f, np.ones((2, 2))), np.array([[False, True], [False, False]])).values[0, 1]
     np.float64(0.2)
     """
-    both = chosen | chosen.T
-    return replace(pairs, values=np.where(both, pairs.values.T, pairs.values))
+    either_way = chosen | chosen.T
+    return replace(pairs, values=np.where(either_way, pairs.values.T, pairs.values))
 
 
 def calls_at(level: float, pairs: Pairs) -> int:
@@ -98,49 +98,57 @@ def calls_at(level: float, pairs: Pairs) -> int:
     return ceil(level * pairs.count - 1e-9)
 
 
-def _drawn(pairs: Pairs, level: float, draws: np.random.Generator) -> Bool[np.ndarray, " _ _"]:
+def _random_pairs(
+    pairs: Pairs, level: float, draws: np.random.Generator
+) -> Bool[np.ndarray, " _ _"]:
     """Each pair with the probability of the level."""
     return np.triu(draws.random(pairs.values.shape) < level, 1)
 
 
 def _noise(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
-    return [Variant.of(turned(pairs, _drawn(pairs, level, draws)))]
+    return [Variant.of(turned(pairs, _random_pairs(pairs, level, draws)))]
 
 
-def _missing(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
-    gone = _drawn(pairs, level, draws)
-    gone |= gone.T
-    left = replace(
-        pairs, values=np.where(gone, np.nan, pairs.values), votes=np.where(gone, 0.0, pairs.votes)
+def _missing_pairs(
+    pairs: Pairs, level: float, draws: np.random.Generator, _: Order
+) -> list[Variant]:
+    dropped = _random_pairs(pairs, level, draws)
+    dropped |= dropped.T
+    remaining = replace(
+        pairs,
+        values=np.where(dropped, np.nan, pairs.values),
+        votes=np.where(dropped, 0.0, pairs.votes),
     )
-    return [Variant.of(left)]
+    return [Variant.of(remaining)]
 
 
 def _cycles(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
     values = pairs.values.copy()
-    drawn = draws.permutation(pairs.items)
+    order = draws.permutation(pairs.items)
     for start in range(0, 3 * round(level * pairs.items / 3 + 1e-9), 3):
-        three = drawn[start : start + 3]
+        three = order[start : start + 3]
         if len(three) == 3 and np.isfinite(values[np.ix_(three, three)]).sum() == 6:
             values[three, np.roll(three, -1)] = 1.0
             values[np.roll(three, -1), three] = 0.0
     return [Variant.of(replace(pairs, values=values))]
 
 
-def _adversarial(pairs: Pairs, level: float, _: np.random.Generator, best: Order) -> list[Variant]:
+def _adversarial_pairs(
+    pairs: Pairs, level: float, _: np.random.Generator, best: Order
+) -> list[Variant]:
     budget = ceil(level * pairs.count - 1e-9)
     place = np.empty(pairs.items, np.int64)
     place[best] = np.arange(pairs.items)
     gaps = kernels.margins(pairs.weights)
     above, below = np.nonzero((gaps > 0) & (place[:, None] < place[None, :]))
     margins, apart = gaps[above, below], place[below] - place[above]
-    found = []
+    variants = []
     for keys in ((-apart, -margins), (-margins, -apart), (-place[below], place[above])):
-        chosen = np.lexsort(keys[::-1])[:budget]
+        picked = np.lexsort(keys[::-1])[:budget]
         mask = np.zeros(pairs.values.shape, bool)
-        mask[above[chosen], below[chosen]] = True
-        found.append(Variant.of(turned(pairs, mask)))
-    return found
+        mask[above[picked], below[picked]] = True
+        variants.append(Variant.of(turned(pairs, mask)))
+    return variants
 
 
 def _one_direction(pairs: Pairs, _: float, draws: np.random.Generator, __: Order) -> list[Variant]:
@@ -152,9 +160,9 @@ def _one_direction(pairs: Pairs, _: float, draws: np.random.Generator, __: Order
 
 def _numbering(pairs: Pairs, _: float, draws: np.random.Generator, __: Order) -> list[Variant]:
     items = draws.permutation(pairs.items)
-    own = np.ix_(items, items)
-    shown = replace(pairs, values=pairs.values[own], votes=pairs.votes[own])
-    return [Variant(shown, items)]
+    cells = np.ix_(items, items)
+    renumbered = replace(pairs, values=pairs.values[cells], votes=pairs.votes[cells])
+    return [Variant(renumbered, items)]
 
 
 _ENTRIES = (
@@ -164,7 +172,7 @@ _ENTRIES = (
     ),
     Disturbance(
         "missing", "Missing pairs", "share of pairs left out", (0.2, 0.5, 0.8),
-        "each pair is left out with the probability of the level", _missing,
+        "each pair is left out with the probability of the level", _missing_pairs,
     ),
     Disturbance(
         "cycles", "Planted cycles", "share of items in planted cycles", (0.3, 0.6, 1.0),
@@ -176,7 +184,7 @@ _ENTRIES = (
         "the worst, for each query and aggregator, of three ways to turn so many pairs round: "
         "those furthest apart in the best order, those of the largest margin, and those that "
         "throw its first items down",
-        _adversarial, drawn=False,
+        _adversarial_pairs, drawn=False,
     ),
     Disturbance(
         "direction", "One direction", "asked one way only", (1.0,),

@@ -54,19 +54,19 @@ class Target:
             return None
         if key.kind != stored.KIND:
             raise UsageError(f"the name {self.name} is taken by a {key.kind}; choose another")
-        found = stored.find(self.name, self.store)
-        if found.rankings:
+        existing = stored.find(self.name, self.store)
+        if existing.rankings:
             raise UsageError(
                 f"{self.name} holds rankings, which a judge cannot extend; choose another name"
             )
-        return found
+        return existing
 
     def keep(self, found: Preferences) -> Artefact:
         """Store a set under its content and let the name mean it."""
         rows = [getattr(found, column).tobytes().hex() for column in ("bounds", *preferences.ROWS)]
-        said = {"items": found.items, "queries": found.query_ids, "notes": found.notes}
+        content = {"items": found.items, "queries": found.query_ids, "notes": found.notes}
         recipe = {"judges": list(found.judges), "data": self.data}
-        key = key_of(stored.KIND, recipe, [key_of("judgments", said | {"rows": rows}).digest])
+        key = key_of(stored.KIND, recipe, [key_of("judgments", content | {"rows": rows}).digest])
         facts = {
             "queries": found.queries, "items": found.documents, "judgments": len(found.value),
             "rankers": 0, "labelled": bool(found.labels), "notes": list(found.notes),
@@ -106,28 +106,36 @@ def given(
     found: Preferences | None, material: Material, judge: str | None = None
 ) -> dict[Question, float]:
     """The answers of a judge (None: of all) that a set has, by question."""
-    known: dict[Question, float] = {}
+    by_question: dict[Question, float] = {}
     if found is None:
-        return known
-    places = [{name: at for at, name in enumerate(own)} for own in material.documents]
+        return by_question
+    places = [{name: at for at, name in enumerate(documents)} for documents in material.documents]
     queries = {name: at for at, name in enumerate(material.queries)}
     for query, a, b, value, by in _rows(found):
         at = queries.get(query)
         if at is not None and judge in {None, by} and {a, b} <= set(places[at]):
-            known[at, places[at][a], places[at][b]] = value
-    return known
+            by_question[at, places[at][a], places[at][b]] = value
+    return by_question
 
 
-def _rows(found: Preferences) -> Iterable[Row]:
+def _rows(preferences: Preferences) -> Iterable[Row]:
     """The judgments whose first document is known."""
-    for query, name in enumerate(found.query_ids):
-        items, own = found.items[query], found.rows(query)
-        columns = (found.a, found.b, found.value, found.judge, found.first)
-        for a, b, value, judge, first in zip(*(one[own].tolist() for one in columns), strict=True):
-            by = found.judges[judge] if judge != UNKNOWN else ""
-            if first == 0:
+    for query, name in enumerate(preferences.query_ids):
+        items, rows = preferences.items[query], preferences.rows(query)
+        columns = (
+            preferences.a,
+            preferences.b,
+            preferences.value,
+            preferences.judge,
+            preferences.first,
+        )
+        for a, b, value, judge, shown_first in zip(
+            *(column[rows].tolist() for column in columns), strict=True
+        ):
+            by = preferences.judges[judge] if judge != UNKNOWN else ""
+            if shown_first == 0:
                 yield name, items[a], items[b], value, by
-            elif first == 1:
+            elif shown_first == 1:
                 yield name, items[b], items[a], 1.0 - value, by
 
 
@@ -137,21 +145,22 @@ def extended(
     """A set with more answers; all documents of each query that has one are its items."""
     new = list(rows)
     items = {} if old is None else {
-        name: {item: at for at, item in enumerate(own)}
-        for name, own in zip(old.query_ids, old.items, strict=True)
+        name: {item: at for at, item in enumerate(query_items)}
+        for name, query_items in zip(old.query_ids, old.items, strict=True)
     }  # fmt: skip
     judges = {name: at for at, name in enumerate(old.judges if old else ())}
     grades: dict[tuple[str, str], float] = {}
     if old is not None and old.labels:
-        for name, own, labels in zip(old.query_ids, old.items, old.labels, strict=True):
+        for name, query_items, labels in zip(old.query_ids, old.items, old.labels, strict=True):
             grades |= {
-                (name, item): grade for item, grade in zip(own, labels.tolist(), strict=True)
+                (name, item): grade
+                for item, grade in zip(query_items, labels.tolist(), strict=True)
             }
-    asked = {row[0] for row in new} | set(items)
+    queried = {row[0] for row in new} | set(items)
     for query, documents, labels in zip(
         material.queries, material.documents, material.labels, strict=True
     ):
-        if query in asked:
+        if query in queried:
             places = items.setdefault(query, {})
             for name, grade in zip(documents, labels.tolist(), strict=True):
                 places.setdefault(name, len(places))
@@ -162,20 +171,20 @@ def extended(
         columns = (old.a, old.b, old.value, old.votes, old.judge, old.first)
         table += zip(
             np.repeat(np.arange(old.queries), np.diff(old.bounds)).tolist(),
-            *(one.tolist() for one in columns),
+            *(column.tolist() for column in columns),
             strict=True,
         )
     for query, a, b, value, judge in new:
         by = judges.setdefault(judge, len(judges))
         table.append((queries[query], items[query][a], items[query][b], value, 1.0, by, 0))
     labels_of = tuple(
-        np.array([grades.get((query, name), np.nan) for name in own], float)
-        for query, own in items.items()
+        np.array([grades.get((query, name), np.nan) for name in query_items], float)
+        for query, query_items in items.items()
     )
-    kept = dict.fromkeys([*(old.notes if old else ()), *notes])
+    all_notes = dict.fromkeys([*(old.notes if old else ()), *notes])
     return built(
-        list(items), [list(own) for own in items.values()], table, list(judges),
-        labels=labels_of, notes=tuple(kept),
+        list(items), [list(query_items) for query_items in items.values()], table, list(judges),
+        labels=labels_of, notes=tuple(all_notes),
     )  # fmt: skip
 
 
@@ -187,8 +196,8 @@ def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
         fingerprint: of the data set, which its side files are filed under.
         store: where those are.
     """
-    beside = display_texts.find(fingerprint, store)
-    texts = {} if beside is None else dict(beside.queries["text"])
+    side_texts = display_texts.find(fingerprint, store)
+    texts = {} if side_texts is None else dict(side_texts.queries["text"])
     return Material.of(lists, {str(name): str(text) for name, text in texts.items()})
 
 
@@ -218,32 +227,36 @@ def ask(
         total, complete = plan.most(material), False
         try:
             complete = yield from asking.put(
-                plan, ledger, lambda some: asking.answered(some, judge, ledger, plan, total)
+                plan,
+                ledger,
+                lambda questions: asking.answered(questions, judge, ledger, plan, total),
             )
         finally:
-            found = _with_answers(old, ledger, judge.name, before)
-            if found is not None:
-                artefact = target.keep(found)
-        if found is None:
+            result = _with_answers(old, ledger, judge.name, before)
+            if result is not None:
+                artefact = target.keep(result)
+        if result is None:
             remedy = "Take queries of two documents or more, or mend what the judge answers."
-            raise DataError(target.data, f"no answer of {_asked(ledger)} is of use", remedy)
-    asked = len(ledger.asked)
-    return Judged(found, artefact, asked, len(ledger.found) - asked, asking.told(ledger), complete)
+            raise DataError(
+                target.data, f"no answer of {_answered_in_words(ledger)} is of use", remedy
+            )
+    count = len(ledger.asked)
+    return Judged(result, artefact, count, len(ledger.found) - count, asking.told(ledger), complete)
 
 
-def _asked(ledger: Ledger) -> str:
+def _answered_in_words(ledger: Ledger) -> str:
     """How many questions were answered, with a malformed answer where there is one."""
     count = counted(len(ledger.found), "question")
-    said = next(iter(ledger.malformed.values()), "")
-    return f"{count} (malformed: {quoted(said)})" if said else count
+    example = next(iter(ledger.malformed.values()), "")
+    return f"{count} (malformed: {quoted(example)})" if example else count
 
 
 def answered_before(target: Target, judge: LiveJudge, material: Material, plan: Plan) -> int | None:
     """Answers of a plan that are there already; None: an aggregator decides what it asks."""
     if plan.pairs not in {asking.ALL, asking.SAMPLED}:
         return None
-    known = given(target.opened(), material, judge.name)
-    ledger = Ledger.of(target.store, material, judge, known)
+    before = given(target.opened(), material, judge.name)
+    ledger = Ledger.of(target.store, material, judge, before)
     return sum(map(ledger.knows, plan.fixed(material)))
 
 
@@ -253,17 +266,17 @@ def _with_answers(
     """The set with what a ledger found; None: it has nothing."""
     material = ledger.material
     rows = [
-        (material.queries[query], own[a], own[b], value, judge)
+        (material.queries[query], documents[a], documents[b], value, judge)
         for (query, a, b), value in ledger.found.items()
-        for own in [material.documents[query]]
+        for documents in [material.documents[query]]
         if value is not None and (query, a, b) not in before
     ]
     bad = counted(len(ledger.malformed), "malformed answer")
     notes = [f"{bad} of {judge} left out."] if ledger.malformed else []
     if old is not None:
-        own = f"of {judge} left out."
-        others = tuple(note for note in old.notes if not note.endswith(own))
-        old = replace(old, notes=others)
+        suffix = f"of {judge} left out."
+        other_notes = tuple(note for note in old.notes if not note.endswith(suffix))
+        old = replace(old, notes=other_notes)
     return extended(old, material, rows, notes) if rows or old is not None else None
 
 
@@ -278,9 +291,10 @@ def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for 
     questions = asking.following(plan, ledger, count)
     with path.open("w", encoding="utf-8") as file:
         for query, a, b in questions:
-            own, texts = material.documents[query], material.texts[query]
+            documents, texts = material.documents[query], material.texts[query]
             line = {
-                "query": material.queries[query], "a": own[a], "b": own[b], "preference": None,
+                "query": material.queries[query], "a": documents[a], "b": documents[b],
+                "preference": None,
                 **({"judge": judge} if judge != BY_HAND else {}),
                 "query_text": material.query_texts[query],
                 "a_text": texts[a], "b_text": texts[b],
@@ -297,46 +311,44 @@ def read_answers(path: Path, target: Target, material: Material, judge: str) -> 
     """
     with target.lock():
         old = target.opened()
-        there = {row[:3] + row[4:]: row[3] for row in (_rows(old) if old else ())}
-        known = dict(zip(material.queries, material.documents, strict=True))
+        existing = {row[:3] + row[4:]: row[3] for row in (_rows(old) if old else ())}
+        documents = dict(zip(material.queries, material.documents, strict=True))
         rows: list[Row] = []
         malformed: list[dict[str, str]] = []
-        taken = 0
+        count = 0
         for at, line, answer in answers(path, Reading()):
             if isinstance(answer, str):
                 malformed.append({"place": f"{path}:{at}", "answer": answer})
                 continue
-            if fault := _fault(answer, known):
+            if fault := _fault(answer, documents):
                 remedy = f'Take ids of {target.data}, and say "preference": 0 to 1, a, b or tie.'
                 raise LetorError(path, at, line, fault, remedy)
             row = _row(answer, judge)
-            own = row[:3] + row[4:]
-            if own not in there:
-                there[own] = row[3]
+            key = row[:3] + row[4:]
+            if key not in existing:
+                existing[key] = row[3]
                 rows.append(row)
-            elif there[own] != row[3]:
-                found = f"another answer to a pair that has {there[own]:g} already"
+            elif existing[key] != row[3]:
+                finding = f"another answer to a pair that has {existing[key]:g} already"
                 remedy = "Leave one of them out, or name another judge (--judge)."
-                raise LetorError(path, at, line, found, remedy)
-            taken += 1
+                raise LetorError(path, at, line, finding, remedy)
+            count += 1
         if not rows and old is None:
             remedy = "Fill in the preferences: a number from 0 to 1, a, b or tie."
             raise DataError(str(path), "no answer in it", remedy)
         bad = counted(len(malformed), "malformed answer")
         notes = [f"{bad} of {path.name} left out."] if malformed else []
-        found_now = extended(old, material, rows, notes)
-        artefact = target.keep(found_now)
-    return Judged(
-        found_now, artefact, len(rows), taken - len(rows), malformed, complete=not malformed
-    )
+        result = extended(old, material, rows, notes)
+        artefact = target.keep(result)
+    return Judged(result, artefact, len(rows), count - len(rows), malformed, complete=not malformed)
 
 
-def _fault(answer: Answer, known: Mapping[str, Sequence[str]]) -> str:
+def _fault(answer: Answer, documents: Mapping[str, Sequence[str]]) -> str:
     """What keeps a line from being an answer, in words; empty: nothing."""
-    if answer.query not in known:
+    if answer.query not in documents:
         return f"the unknown query {quoted(answer.query)}"
     for name in (answer.a, answer.b):
-        if name not in known[answer.query]:
+        if name not in documents[answer.query]:
             return f"the unknown document {quoted(name)} of query {answer.query}"
     if answer.a == answer.b:
         return f"{quoted(answer.a)} against itself"

@@ -62,8 +62,8 @@ class LiveJudge:
             except FailedCallError as error:
                 if attempt == retries:
                     calls = "1 call" if retries == 0 else f"{retries + 1} calls"
-                    found = f"no answer in {calls} ({error})"
-                    raise DataError(self.name, found, f"See that it runs. {AGAIN}") from error
+                    finding = f"no answer in {calls} ({error})"
+                    raise DataError(self.name, finding, f"See that it runs. {AGAIN}") from error
                 time.sleep(wait * 2**attempt)
         raise AssertionError(retries)
 
@@ -74,12 +74,12 @@ def preference_of(answer: Any) -> float | None:
     >>> [preference_of(one) for one in ({"preference": "b"}, 0.75, "tie", 7, "A is better", True)]
     [0.0, 0.75, 0.5, None, None, None]
     """
-    said: Any = answer.get("preference") if isinstance(answer, Mapping) else answer
-    if isinstance(said, str):
-        return WORDS.get(said)
-    if isinstance(said, bool) or not hasattr(said, "__float__"):
+    stated: Any = answer.get("preference") if isinstance(answer, Mapping) else answer
+    if isinstance(stated, str):
+        return WORDS.get(stated)
+    if isinstance(stated, bool) or not hasattr(stated, "__float__"):
         return None
-    value = float(said)
+    value = float(stated)
     return value if 0 <= value <= 1 else None
 
 
@@ -115,10 +115,10 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
             "(module:function)"
         )
     imported(module)
-    found = getattr(import_module(module), function, None)
-    if not callable(found):
+    target = getattr(import_module(module), function, None)
+    if not callable(target):
         raise DataError(judge, f"{module} has no function {function}", "Mend the name.")
-    return _of_function(found, judge, name)
+    return _of_function(target, judge, name)
 
 
 def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJudge:
@@ -134,8 +134,8 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
 
 
 def _endpoint(address: str, timeout: float) -> Callable[[Shown], Any]:
-    own = urlsplit(address).hostname in LOOPBACK
-    handlers = [urllib.request.ProxyHandler({})] if own else []
+    is_local = urlsplit(address).hostname in LOOPBACK
+    handlers = [urllib.request.ProxyHandler({})] if is_local else []
     opener = urllib.request.build_opener(*handlers)
 
     def call(shown: Shown) -> Any:
@@ -149,8 +149,10 @@ def _endpoint(address: str, timeout: float) -> Callable[[Shown], Any]:
             error.close()
             if error.code in BUSY:
                 raise FailedCallError(f"HTTP status {error.code}") from error
-            found = f"it answers with HTTP status {error.code}"
-            raise DataError(address, found, f"Mend the address or the endpoint. {AGAIN}") from error
+            finding = f"it answers with HTTP status {error.code}"
+            raise DataError(
+                address, finding, f"Mend the address or the endpoint. {AGAIN}"
+            ) from error
         except OSError as error:
             raise FailedCallError(str(getattr(error, "reason", error))) from error
         try:

@@ -76,8 +76,8 @@ def kemeny(weights: Float64[np.ndarray, "items items"], *, highs: bool | None = 
         orders.append(part[order])
         extra, paid = extra + bound, paid + cost
         ways |= {how} if bound < cost - NEAR else set()
-    found = np.concatenate(orders) if orders else np.zeros(0, np.int64)
-    return Kemeny(found, least + paid, least + extra, not ways, ", ".join(sorted(ways)))
+    best_order = np.concatenate(orders) if orders else np.zeros(0, np.int64)
+    return Kemeny(best_order, least + paid, least + extra, not ways, ", ".join(sorted(ways)))
 
 
 def _component(gaps: np.ndarray, *, highs: bool) -> tuple[np.ndarray, float, float, str]:
@@ -87,28 +87,32 @@ def _component(gaps: np.ndarray, *, highs: bool) -> tuple[np.ndarray, float, flo
         return np.arange(items), 0.0, 0.0, ""
     if items <= SUBSETS:
         order = _by_subsets(np.maximum(-gaps, 0.0))
-        cost = _paid(gaps, order)
+        cost = _cost_of(gaps, order)
         return order, cost, cost, ""
     start = kernels.goa(gaps)
     order = min(
-        (_searched(gaps, one) for one in (start, start[::-1])), key=lambda o: _paid(gaps, o)
+        (_local_search(gaps, permutation) for permutation in (start, start[::-1])),
+        key=lambda o: _cost_of(gaps, o),
     )
-    cost = _paid(gaps, order)
+    cost = _cost_of(gaps, order)
     draws = (generator(0, "kemeny", draw).permutation(items) for draw in range(PACKINGS))
-    packed = max(float(_packed(np.maximum(gaps[np.ix_(one, one)], 0.0))) for one in draws)
+    packed = max(
+        float(_cycle_packing(np.maximum(gaps[np.ix_(permutation, permutation)], 0.0)))
+        for permutation in draws
+    )
     if not highs or items > RELAXED or packed >= cost - NEAR:
         return order, cost, packed, CYCLES
     better, bound = _Programme(gaps).solved(order, cost)
-    return better, _paid(gaps, better), max(bound, packed), HIGHS if bound > packed else CYCLES
+    return better, _cost_of(gaps, better), max(bound, packed), HIGHS if bound > packed else CYCLES
 
 
-def _paid(gaps: np.ndarray, order: np.ndarray) -> float:
+def _cost_of(gaps: np.ndarray, order: np.ndarray) -> float:
     """Margins that an order goes against."""
     ordered = gaps[np.ix_(order, order)]
     return float(np.maximum(-np.triu(ordered, 1), 0.0).sum())
 
 
-def _searched(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
+def _local_search(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
     """An order that no move of one item improves."""
     return improved(gaps, np.ascontiguousarray(start))
 
@@ -135,14 +139,14 @@ def _by_subsets(costs: np.ndarray) -> np.ndarray:  # noqa: C901 (one loop that N
             bit = 0
             while not (subset >> bit) & 1:
                 bit += 1
-            rest = behind_high[item, subset & (subset - 1)]
-            behind_high[item, subset] = rest + costs[low + bit, item]
+            cost_of_rest = behind_high[item, subset & (subset - 1)]
+            behind_high[item, subset] = cost_of_rest + costs[low + bit, item]
     for subset in range(count):
-        here = best[subset]
+        cost_so_far = best[subset]
         for item in range(items):
             if (subset >> item) & 1:
                 continue
-            paid = here + behind_low[item, subset & (halves[0] - 1)]
+            paid = cost_so_far + behind_low[item, subset & (halves[0] - 1)]
             paid += behind_high[item, subset >> low]
             whole = subset | (1 << item)
             if paid < best[whole]:
@@ -156,31 +160,35 @@ def _by_subsets(costs: np.ndarray) -> np.ndarray:  # noqa: C901 (one loop that N
 
 @compiled()
 @no_type_check
-def _packed(wins: np.ndarray) -> float:
+def _cycle_packing(wins: np.ndarray) -> float:
     """What 3-cycles cost that share no part of a margin: each pays its least margin."""
-    left, total = wins.copy(), 0.0
-    items = len(left)
-    for one in range(items):
-        for other in range(items):
+    remaining, total = wins.copy(), 0.0
+    items = len(remaining)
+    for first in range(items):
+        for second in range(items):
             for third in range(items):
-                least = min(left[one, other], left[other, third], left[third, one])
+                least = min(
+                    remaining[first, second], remaining[second, third], remaining[third, first]
+                )
                 if least > 0.0:
-                    left[one, other] -= least
-                    left[other, third] -= least
-                    left[third, one] -= least
+                    remaining[first, second] -= least
+                    remaining[second, third] -= least
+                    remaining[third, first] -= least
                     total += least
     return total
 
 
 @compiled()
 @no_type_check
-def _violated(above: np.ndarray, least: float, shuffled: np.ndarray, most: int) -> np.ndarray:
-    """Triples i < j < k with x_ij + x_jk − x_ik outside [0, 1], `most` through a pair at most."""
+def _violated_triples(
+    above: np.ndarray, least: float, shuffled: np.ndarray, limit: int
+) -> np.ndarray:
+    """Triples i < j < k with x_ij + x_jk − x_ik outside [0, 1], `limit` through a pair at most."""
     items = len(above)
-    found = np.empty((most * items * items, 3), np.int64)
+    triples = np.empty((limit * items * items, 3), np.int64)
     used = np.zeros((items, items), np.int64)
     count = 0
-    for wanted in (0.5, 0.1, least):
+    for excess in (0.5, 0.1, least):
         for first in shuffled:
             for second in shuffled:
                 if second == first:
@@ -189,18 +197,18 @@ def _violated(above: np.ndarray, least: float, shuffled: np.ndarray, most: int) 
                     # each triple once: by its cycle's first in the order drawn
                     if last in (first, second):
                         continue
-                    if above[first, second] + above[second, last] + above[last, first] < 2 + wanted:
+                    if above[first, second] + above[second, last] + above[last, first] < 2 + excess:
                         continue
-                    one, third = min(first, second, last), max(first, second, last)
-                    other = first + second + last - one - third
-                    if max(used[one, other], used[other, third], used[one, third]) >= most:
+                    low, high = min(first, second, last), max(first, second, last)
+                    middle = first + second + last - low - high
+                    if max(used[low, middle], used[middle, high], used[low, high]) >= limit:
                         continue
-                    used[one, other] += 1
-                    used[other, third] += 1
-                    used[one, third] += 1
-                    found[count] = one, other, third
+                    used[low, middle] += 1
+                    used[middle, high] += 1
+                    used[low, high] += 1
+                    triples[count] = low, middle, high
                     count += 1
-    return found[:count]
+    return triples[:count]
 
 
 class _Programme:
@@ -225,20 +233,20 @@ class _Programme:
 
     def solved(self, order: np.ndarray, cost: float) -> tuple[np.ndarray, float]:
         """The best order known and a bound of what orders pay."""
-        bound, above = self._relaxed()
+        bound, above = self._relaxation()
         if bound >= cost - NEAR:
             return order, cost
-        rounded = _searched(self.gaps, scores.falling(above.sum(axis=1)))
-        if _paid(self.gaps, rounded) < cost:
-            order, cost = rounded, _paid(self.gaps, rounded)
+        rounded = _local_search(self.gaps, scores.falling(above.sum(axis=1)))
+        if _cost_of(self.gaps, rounded) < cost:
+            order, cost = rounded, _cost_of(self.gaps, rounded)
         return order, min(bound, cost)
 
-    def _relaxed(self) -> tuple[float, np.ndarray]:
+    def _relaxation(self) -> tuple[float, np.ndarray]:
         """The linear programme's least and its solution, cycles forbidden as they occur."""
         bound, above = 0.0, np.zeros(self.gaps.shape)
         for _ in range(ROUNDS):
             bound, above = self._run()
-            if self.solver.getNumRow() > ROWS or not self._cut(above):
+            if self.solver.getNumRow() > ROWS or not self._add_cuts(above):
                 break
         return bound, above
 
@@ -250,15 +258,17 @@ class _Programme:
         above[self.columns, self.rows] = 1.0 - values
         return float(self.solver.getInfo().objective_function_value) + self.constant, above
 
-    def _cut(self, above: np.ndarray) -> bool:
+    def _add_cuts(self, above: np.ndarray) -> bool:
         """Forbid the cycles that a solution holds, the worst first; False: it holds none."""
         drawn = generator(0, "kemeny", self.items).permutation(self.items)
-        cycles = np.unique(_violated(above, NEAR, drawn, THROUGH), axis=0)
+        cycles = np.unique(_violated_triples(above, NEAR, drawn, THROUGH), axis=0)
         if not len(cycles):
             return False
-        one, other, third = cycles.T
+        first, second, third = cycles.T
         numbers = self.number
-        places = np.stack([numbers[one, other], numbers[other, third], numbers[one, third]], 1)
+        places = np.stack(
+            [numbers[first, second], numbers[second, third], numbers[first, third]], 1
+        )
         count = len(cycles)
         self.solver.addRows(
             count, np.zeros(count), np.ones(count), 3 * count,

@@ -25,17 +25,17 @@ _TILE = 64
 def margins(weights: np.ndarray) -> np.ndarray:
     """w(i, j) − w(j, i) on the grid; 0 without a preference."""
     items = len(weights)
-    found = np.empty((items, items))
+    gaps = np.empty((items, items))
     for top in range(0, items, _TILE):
         for left in range(top, items, _TILE):
-            for one in range(top, min(top + _TILE, items)):
-                for other in range(max(left, one), min(left + _TILE, items)):
-                    gap = np.rint((weights[one, other] - weights[other, one]) * GRID) / GRID
+            for first in range(top, min(top + _TILE, items)):
+                for second in range(max(left, first), min(left + _TILE, items)):
+                    gap = np.rint((weights[first, second] - weights[second, first]) * GRID) / GRID
                     if np.isnan(gap):
                         gap = 0.0
-                    found[one, other] = gap
-                    found[other, one] = -gap
-    return found
+                    gaps[first, second] = gap
+                    gaps[second, first] = -gap
+    return gaps
 
 
 @compiled()
@@ -43,19 +43,19 @@ def margins(weights: np.ndarray) -> np.ndarray:
 def potentials(weights: np.ndarray) -> np.ndarray:
     """Σ_j w(i, j) − w(j, i), each on the grid; nothing is added for a pair without a preference."""
     items = len(weights)
-    found = np.zeros(items)
+    sums = np.zeros(items)
     for top in range(0, items, _TILE):
         for left in range(top, items, _TILE):
-            for one in range(top, min(top + _TILE, items)):
-                own = 0.0
-                for other in range(max(left, one + 1), min(left + _TILE, items)):
-                    gap = weights[one, other] - weights[other, one]
+            for first in range(top, min(top + _TILE, items)):
+                row_sum = 0.0
+                for second in range(max(left, first + 1), min(left + _TILE, items)):
+                    gap = weights[first, second] - weights[second, first]
                     if not np.isnan(gap):
                         steps = np.rint(gap * GRID)
-                        own += steps
-                        found[other] -= steps
-                found[one] += own
-    return found / GRID
+                        row_sum += steps
+                        sums[second] -= steps
+                sums[first] += row_sum
+    return sums / GRID
 
 
 @compiled()
@@ -66,18 +66,18 @@ def won(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     total, compared = np.zeros(items), np.zeros(items)
     for top in range(0, items, _TILE):
         for left in range(top, items, _TILE):
-            for one in range(top, min(top + _TILE, items)):
-                for other in range(max(left, one + 1), min(left + _TILE, items)):
-                    both = weights[one, other] + weights[other, one]
-                    if np.isnan(both):
+            for first in range(top, min(top + _TILE, items)):
+                for second in range(max(left, first + 1), min(left + _TILE, items)):
+                    weight_of_pair = weights[first, second] + weights[second, first]
+                    if np.isnan(weight_of_pair):
                         continue
                     share = 0.5
-                    if both > 0.0:
-                        share = np.rint(weights[one, other] / both * GRID) / GRID
-                    total[one] += share
-                    total[other] += 1.0 - share
-                    compared[one] += 1.0
-                    compared[other] += 1.0
+                    if weight_of_pair > 0.0:
+                        share = np.rint(weights[first, second] / weight_of_pair * GRID) / GRID
+                    total[first] += share
+                    total[second] += 1.0 - share
+                    compared[first] += 1.0
+                    compared[second] += 1.0
     return total, compared
 
 
@@ -87,20 +87,20 @@ def goa(gaps: np.ndarray) -> np.ndarray:
     """The item of the largest potential Σ w(i, j) − w(j, i) first, then of those left."""
     items = len(gaps)
     order, potential = np.empty(items, np.int64), np.empty(items)
-    for one in range(items):
-        potential[one] = gaps[one].sum()
+    for item in range(items):
+        potential[item] = gaps[item].sum()
     best = 0
-    for one in range(items):
-        if potential[one] > potential[best] + TIED:
-            best = one
+    for item in range(items):
+        if potential[item] > potential[best] + TIED:
+            best = item
     for place in range(items):
         order[place] = best
         potential[best] = -np.inf
-        row, best, most = gaps[best], 0, -np.inf
-        for one in range(items):
-            potential[one] += row[one]
-            if potential[one] > most + TIED:
-                best, most = one, potential[one]
+        row, best, highest = gaps[best], 0, -np.inf
+        for item in range(items):
+            potential[item] += row[item]
+            if potential[item] > highest + TIED:
+                best, highest = item, potential[item]
     return order
 
 
@@ -118,10 +118,10 @@ def note(read: np.ndarray, pairs: np.ndarray, one: int, other: int) -> None:
 @no_type_check
 def above(weights: np.ndarray, one: int, other: int) -> bool:
     """Whether one goes before the other; a tie is settled by the row."""
-    here, there = weights[one, other], weights[other, one]
-    if here > there:
+    weight, reverse = weights[one, other], weights[other, one]
+    if weight > reverse:
         return True
-    if here < there:
+    if weight < reverse:
         return False
     return one < other
 
@@ -137,7 +137,7 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     Of an order drawn at random that is a pivot drawn anew in each segment.
     """
     items = len(start)
-    order, kept = start.copy(), np.empty(items, np.int64)
+    order, behind = start.copy(), np.empty(items, np.int64)
     stack = np.empty((items + 1, 2), np.int64)
     stack[0, 0], stack[0, 1], depth = 0, items, 1
     while depth:
@@ -145,11 +145,11 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
         first, last = stack[depth, 0], stack[depth, 1]
         if last - first < 2 or first >= top:
             continue
-        pivot, known = order[first], True
+        pivot, all_asked = order[first], True
         for at in range(first + 1, last):
             note(read, pairs, order[at], pivot)
-            known &= asked[pivot, order[at]]
-        if not known:
+            all_asked &= asked[pivot, order[at]]
+        if not all_asked:
             continue
         before, after = first, 0
         for at in range(first + 1, last):
@@ -158,11 +158,11 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
                 order[before] = item
                 before += 1
             else:
-                kept[after] = item
+                behind[after] = item
                 after += 1
         order[before] = pivot
         for at in range(after):
-            order[before + 1 + at] = kept[at]
+            order[before + 1 + at] = behind[at]
         stack[depth, 0], stack[depth, 1] = first, before
         stack[depth + 1, 0], stack[depth + 1, 1] = before + 1, last
         depth += 2
@@ -178,42 +178,45 @@ def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, 
     """Merge sort whose next item wins the potential among the `window` heads of both runs."""
     items = len(start)
     order = start.copy()
-    size, known = 1, True
+    size, all_asked = 1, True
     heads = np.empty(2 * window, np.int64)
-    while size < items and known:
+    while size < items and all_asked:
         merged = order.copy()
         for first in range(0, items - size, 2 * size):
             middle, last = first + size, min(first + 2 * size, items)
             left, right = order[first:middle].copy(), order[middle:last].copy()
             lefts, rights, place = len(left), len(right), first
-            while lefts + rights > 0 and known:
-                here, there = min(window, lefts), min(window, rights)
-                heads[:here] = left[:here]
-                heads[here : here + there] = right[:there]
-                count = here + there
-                for one in range(count):
-                    for other in range(one):
-                        note(read, pairs, heads[one], heads[other])
-                        known &= asked[heads[one], heads[other]]
-                if not known:
+            while lefts + rights > 0 and all_asked:
+                left_heads, right_heads = min(window, lefts), min(window, rights)
+                heads[:left_heads] = left[:left_heads]
+                heads[left_heads : left_heads + right_heads] = right[:right_heads]
+                count = left_heads + right_heads
+                for head in range(count):
+                    for opponent in range(head):
+                        note(read, pairs, heads[head], heads[opponent])
+                        all_asked &= asked[heads[head], heads[opponent]]
+                if not all_asked:
                     break
-                best, most = 0, -np.inf
-                for one in range(count):
+                best, highest = 0, -np.inf
+                for head in range(count):
                     potential = 0.0
-                    for other in range(count):
-                        gap = weights[heads[one], heads[other]] - weights[heads[other], heads[one]]
-                        if one != other and not np.isnan(gap):
+                    for opponent in range(count):
+                        gap = (
+                            weights[heads[head], heads[opponent]]
+                            - weights[heads[opponent], heads[head]]
+                        )
+                        if head != opponent and not np.isnan(gap):
                             potential += np.rint(gap * GRID) / GRID
-                    same = abs(potential - most) <= TIED
-                    if potential > most + TIED or (same and heads[one] < heads[best]):
-                        best, most = one, potential
+                    tied = abs(potential - highest) <= TIED
+                    if potential > highest + TIED or (tied and heads[head] < heads[best]):
+                        best, highest = head, potential
                 merged[place] = heads[best]
                 place += 1
-                if best < here:
+                if best < left_heads:
                     left[best : lefts - 1] = left[best + 1 : lefts].copy()
                     lefts -= 1
                 else:
-                    best -= here
+                    best -= left_heads
                     right[best : rights - 1] = right[best + 1 : rights].copy()
                     rights -= 1
             merged[place : place + lefts] = left[:lefts]
@@ -257,24 +260,24 @@ def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     """The first `top` items by a heap; those left keep the order given."""
     items = len(start)
     heap, size = start.copy(), items
-    order, done = np.empty(items, np.int64), 0
+    order, count = np.empty(items, np.int64), 0
     for at in range(items // 2 - 1, -1, -1):
         if not _sift(weights, asked, read, pairs, heap, at, size):
             return start.copy()
-    while done < min(top, items):
-        order[done] = heap[0]
-        done += 1
+    while count < min(top, items):
+        order[count] = heap[0]
+        count += 1
         size -= 1
         heap[0] = heap[size]
-        if done < top and not _sift(weights, asked, read, pairs, heap, 0, size):
+        if count < top and not _sift(weights, asked, read, pairs, heap, 0, size):
             break
-    taken = np.zeros(items, np.bool_)
-    for at in range(done):
-        taken[order[at]] = True
+    in_top = np.zeros(items, np.bool_)
+    for at in range(count):
+        in_top[order[at]] = True
     for at in range(items):
-        if not taken[start[at]]:
-            order[done] = start[at]
-            done += 1
+        if not in_top[start[at]]:
+            order[count] = start[at]
+            count += 1
     return order
 
 
@@ -282,17 +285,17 @@ def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 @no_type_check
 def _match(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
-    pairs: np.ndarray, one: int, other: int,
+    pairs: np.ndarray, first: int, second: int,
 ) -> int:  # fmt: skip
     """Who wins: −1 stands for nobody, −2 for one who is not known yet."""
-    if one == -2 or other == -2:
+    if first == -2 or second == -2:
         return -2
-    if one == -1 or other == -1:
-        return max(one, other)
-    note(read, pairs, one, other)
-    if not asked[one, other]:
+    if first == -1 or second == -1:
+        return max(first, second)
+    note(read, pairs, first, second)
+    if not asked[first, second]:
         return -2
-    return one if above(weights, one, other) else other
+    return first if above(weights, first, second) else second
 
 
 @compiled()
@@ -314,21 +317,21 @@ def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by on
         leaf[start[at]] = leaves + at
     for node in range(leaves - 1, 0, -1):
         tree[node] = _match(weights, asked, read, pairs, tree[2 * node], tree[2 * node + 1])
-    order, done, taken = np.empty(items, np.int64), 0, np.zeros(items, np.bool_)
-    while done < min(top, items) and tree[1] >= 0:
+    order, count, in_top = np.empty(items, np.int64), 0, np.zeros(items, np.bool_)
+    while count < min(top, items) and tree[1] >= 0:
         winner = tree[1]
-        order[done] = winner
-        taken[winner] = True
-        done += 1
+        order[count] = winner
+        in_top[winner] = True
+        count += 1
         node = leaf[winner]
         tree[node] = -1
-        while node > 1 and done < top:
+        while node > 1 and count < top:
             node //= 2
             tree[node] = _match(weights, asked, read, pairs, tree[2 * node], tree[2 * node + 1])
     for at in range(items):
-        if not taken[start[at]]:
-            order[done] = start[at]
-            done += 1
+        if not in_top[start[at]]:
+            order[count] = start[at]
+            count += 1
     return order
 
 
@@ -342,7 +345,7 @@ def sliding(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     items = len(start)
     order = start.copy()
     for settled in range(min(top, items - 1)):
-        moved = False
+        exchanged = False
         for at in range(items - 2, settled - 1, -1):
             upper, lower = order[at], order[at + 1]
             note(read, pairs, upper, lower)
@@ -350,8 +353,8 @@ def sliding(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
                 return order
             if weights[lower, upper] > weights[upper, lower]:
                 order[at], order[at + 1] = lower, upper
-                moved = True
-        if not moved:
+                exchanged = True
+        if not exchanged:
             break
     return order
 

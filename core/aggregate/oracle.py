@@ -48,7 +48,7 @@ class Known:
     @classmethod
     def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "Known":
         """Every pair there is; what is read is noted in `read`."""
-        return cls(weights, _everything(len(weights)), np.zeros(weights.shape, bool))
+        return cls(weights, _all_pairs(len(weights)), np.zeros(weights.shape, bool))
 
     @property
     def items(self) -> int:
@@ -69,13 +69,13 @@ class Known:
 
     def put(self, pairs: Couples, answers: Float64[np.ndarray, "pairs 2"]) -> None:
         """Keep answers that were paid for."""
-        one, other = pairs.T
-        self.weights[one, other], self.weights[other, one] = answers.T
-        self.asked[one, other] = self.asked[other, one] = True
+        rows, columns = pairs.T
+        self.weights[rows, columns], self.weights[columns, rows] = answers.T
+        self.asked[rows, columns] = self.asked[columns, rows] = True
 
 
 @lru_cache(maxsize=4)
-def _everything(items: int) -> Bool[np.ndarray, "items items"]:
+def _all_pairs(items: int) -> Bool[np.ndarray, "items items"]:
     """All pairs of so many items; shared, since what was asked is never unasked."""
     return np.ones((items, items), bool)
 
@@ -95,6 +95,6 @@ class Oracle:
     def __call__(self, couples: Couples) -> Float64[np.ndarray, "pairs 2"]:
         """The weights of these pairs, both ways."""
         self.calls += len(couples)
-        one, other = couples.T
+        rows, columns = couples.T
         weights = self.pairs.weights
-        return np.stack([weights[one, other], weights[other, one]], axis=1)
+        return np.stack([weights[rows, columns], weights[columns, rows]], axis=1)

@@ -44,24 +44,24 @@ def planted() -> Preferences:
         useful = draws.permutation((np.arange(count) + 0.5) / count)
         items.append(tuple(f"d{place + 1}" for place in range(count)))
         labels.append(np.searchsorted(GRADES, useful, side="right").astype(float))
-        wins = _chances(useful)
+        wins = _win_chances(useful)
         if query % 2:
             middle = np.argsort(np.abs(useful - 0.5), kind="stable")[:3].tolist()
-            for one, other in zip(middle, [*middle[1:], middle[0]], strict=True):
-                wins[one, other], wins[other, one] = CIRCLE, 1.0 - CIRCLE
+            for first, second in zip(middle, [*middle[1:], middle[0]], strict=True):
+                wins[first, second], wins[second, first] = CIRCLE, 1.0 - CIRCLE
         for judge in range(len(JUDGES)):
             answers = draws.random((count, count)) < _shown_first(wins)
             rows += [
-                (query, one, other, float(answers[one, other]), 1.0, judge, 0)
-                for one in range(count)
-                for other in range(count)
-                if one != other
+                (query, first, second, float(answers[first, second]), 1.0, judge, 0)
+                for first in range(count)
+                for second in range(count)
+                if first != second
             ]
     names = [f"q{query + 1}" for query in range(QUERIES)]
     return built(names, items, rows, JUDGES, labels=tuple(labels))
 
 
-def _chances(useful: np.ndarray) -> np.ndarray:
+def _win_chances(useful: np.ndarray) -> np.ndarray:
     """How likely the row's item is preferred to the column's."""
     return 1.0 / (1.0 + np.exp(-STEEP * (useful[:, None] - useful[None, :])))
 

@@ -111,15 +111,17 @@ class Preferences:
         """The preferences of a query as a matrix: n² numbers for n items."""
         if self.rankings:
             return pairs_of_rankings(self.rankings[query])
-        own = self.rows(query)
-        a, b, value, votes, first = (
-            getattr(self, name)[own] for name in ("a", "b", "value", "votes", "first")
+        query_rows = self.rows(query)
+        a, b, value, votes, shown_first = (
+            getattr(self, name)[query_rows] for name in ("a", "b", "value", "votes", "first")
         )
         total, count = np.zeros((2, len(self.items[query]), len(self.items[query])))
-        for shown, one, other, answer in ((1, a, b, value), (0, b, a, 1.0 - value)):
-            rows = (first != shown) & (a != b)  # who was shown second says nothing of its own order
-            np.add.at(total, (one[rows], other[rows]), (votes * answer)[rows])
-            np.add.at(count, (one[rows], other[rows]), votes[rows])
+        for excluded, item, opponent, answer in ((1, a, b, value), (0, b, a, 1.0 - value)):
+            rows = (shown_first != excluded) & (
+                a != b
+            )  # who was shown second says nothing of its own order
+            np.add.at(total, (item[rows], opponent[rows]), (votes * answer)[rows])
+            np.add.at(count, (item[rows], opponent[rows]), votes[rows])
         with np.errstate(invalid="ignore"):
             values = np.where(count > 0, total / count, np.nan)
         return Pairs(np.where(np.isnan(values), 1.0 - values.T, values), count)
@@ -131,7 +133,7 @@ def pairs_of_rankings(rankings: Float32[np.ndarray, "rankers items"]) -> Pairs:
     >>> pairs_of_rankings(np.array([[3, 2], [1, np.nan], [1, 1]], np.float32)).values[0, 1]
     np.float64(0.75)
     """
-    values, votes = _counted(np.ascontiguousarray(rankings))
+    values, votes = _wins_and_votes(np.ascontiguousarray(rankings))
     return Pairs(values, votes, weigh=True)
 
 
@@ -148,27 +150,29 @@ def pairs_of_matrix(values: Float64[np.ndarray, "items items"]) -> Pairs:
 
 @compiled()
 @no_type_check
-def _counted(rankings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _wins_and_votes(rankings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rankers, items = rankings.shape
     wins, votes = np.zeros((items, items)), np.zeros((items, items))
     for ranker in range(rankers):
         scores = rankings[ranker]
-        for one in range(items):
-            if np.isnan(scores[one]):
+        for item in range(items):
+            if np.isnan(scores[item]):
                 continue
-            for other in range(items):
-                if np.isnan(scores[other]):
+            for opponent in range(items):
+                if np.isnan(scores[opponent]):
                     continue
-                votes[one, other] += 1.0
-                if scores[one] > scores[other]:
-                    wins[one, other] += 1.0
-                elif scores[one] == scores[other]:
-                    wins[one, other] += 0.5
-    for one in range(items):
-        votes[one, one] = 0.0
-        for other in range(items):
-            wins[one, other] = (
-                wins[one, other] / votes[one, other] if votes[one, other] > 0 else np.nan
+                votes[item, opponent] += 1.0
+                if scores[item] > scores[opponent]:
+                    wins[item, opponent] += 1.0
+                elif scores[item] == scores[opponent]:
+                    wins[item, opponent] += 0.5
+    for item in range(items):
+        votes[item, item] = 0.0
+        for opponent in range(items):
+            wins[item, opponent] = (
+                wins[item, opponent] / votes[item, opponent]
+                if votes[item, opponent] > 0
+                else np.nan
             )
     return wins, votes
 
@@ -202,9 +206,9 @@ def open_(directory: Path) -> Preferences:
             arrays = dict(archive)
         about = json.loads(arrays.pop("about").tobytes())
         items = tuple(map(tuple, about["items"]))
-        ends = np.cumsum([len(own) for own in items])[:-1]
+        ends = np.cumsum([len(query_items) for query_items in items])[:-1]
         rankings, labels = arrays.pop("rankings", None), arrays.pop("labels", None)
-        found = Preferences(
+        preferences = Preferences(
             query_ids=tuple(about["query_ids"]),
             items=items,
             judges=tuple(about["judges"]),
@@ -213,23 +217,25 @@ def open_(directory: Path) -> Preferences:
             labels=() if labels is None else tuple(np.split(labels, ends)),
             **arrays,
         )
-        _check(found)
+        _check(preferences)
     except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         damaged = f"not whole stored preferences ({error})"
         raise DataError(str(path), damaged, "Ingest the preferences again.") from error
-    return found
+    return preferences
 
 
 def _check(preferences: Preferences) -> None:
     """Raise ValueError where the parts do not belong together."""
-    sizes = np.array([len(own) for own in preferences.items], np.int64)
+    sizes = np.array([len(query_items) for query_items in preferences.items], np.int64)
     counts = np.diff(preferences.bounds)
     rows = len(preferences.value)
     whole = np.zeros(0, np.int64)
-    own = np.repeat(sizes, counts) if len(counts) == len(sizes) and (counts >= 0).all() else whole
-    inside = len(own) == rows == len(preferences.a) == len(preferences.b) and bool(
-        ((preferences.a >= 0) & (preferences.a < own)).all()
-        and ((preferences.b >= 0) & (preferences.b < own)).all()
+    row_sizes = (
+        np.repeat(sizes, counts) if len(counts) == len(sizes) and (counts >= 0).all() else whole
+    )
+    inside = len(row_sizes) == rows == len(preferences.a) == len(preferences.b) and bool(
+        ((preferences.a >= 0) & (preferences.a < row_sizes)).all()
+        and ((preferences.b >= 0) & (preferences.b < row_sizes)).all()
         and ((preferences.value >= 0) & (preferences.value <= 1)).all()
         and (preferences.judge < len(preferences.judges)).all()
     )
@@ -253,7 +259,7 @@ def built(
     table = np.array(rows, dtype=float).reshape(-1, 7)
     table = table[np.argsort(table[:, 0], kind="stable")]
     counts = np.bincount(table[:, 0].astype(int), minlength=len(queries))
-    a, b, value, votes, judge, first = table[:, 1:].T
+    a, b, value, votes, judge, shown_first = table[:, 1:].T
     return Preferences(
         query_ids=tuple(queries),
         items=tuple(map(tuple, items)),
@@ -263,7 +269,7 @@ def built(
         value=value.copy(),
         votes=votes.copy(),
         judge=judge.astype(np.int32),
-        first=first.astype(np.int8),
+        first=shown_first.astype(np.int8),
         judges=tuple(judges),
         **more,  # type: ignore[arg-type]
     )

@@ -100,12 +100,12 @@ def read(paths: Sequence[Path], reading: Reading | None = None) -> Preferences:
     for path in paths:
         if not path.is_file():
             raise no_file(path)
-    known = None if reading.items is None else _listed(reading.items)
+    listed_items = None if reading.items is None else _items_by_query(reading.items)
     labels = {} if reading.qrels is None else trec.read_qrels(reading.qrels)
     form = reading.format or _format_of(paths)
     if form in {"pairs", "matrix"}:
-        return _Judgments(reading, known, labels).read(paths, form)
-    return _ranked(paths, form, reading, known, labels)
+        return _Judgments(reading, listed_items, labels).read(paths, form)
+    return _read_rankings(paths, form, reading, listed_items, labels)
 
 
 def _format_of(paths: Sequence[Path]) -> str:
@@ -114,11 +114,11 @@ def _format_of(paths: Sequence[Path]) -> str:
         return "matrix"
     if paths[0].suffix == ".parquet":
         return "pairs"
-    first = next(iter(_lines(paths[0])), (0, ""))[1]
-    columns = first.split()
+    first_line = next(iter(_lines(paths[0])), (0, ""))[1]
+    columns = first_line.split()
     if len(columns) >= 6 and columns[1].upper() == "Q0":
         return "runs"
-    if re.match(r"\S+\s+qid:", first):
+    if re.match(r"\S+\s+qid:", first_line):
         return "rankings"
     return "pairs"
 
@@ -136,19 +136,19 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(str(path), "no lines", FORM)
 
 
-def _listed(path: Path) -> dict[str, dict[str, int]]:
+def _items_by_query(path: Path) -> dict[str, dict[str, int]]:
     """The items of each query and their lines: its name and the item's, the last column, on each.
 
     A first line `query,item` is a header.
     """
-    found: dict[str, dict[str, int]] = {}
+    items: dict[str, dict[str, int]] = {}
     for at, line in _lines(path):
         columns = re.split(r"[,;\t ]+", line.strip())
         if len(columns) < 2:
             raise LetorError(path, at, line, "one column", "A line reads: query, item.")
         if (at, columns) != (1, ["query", "item"]):
-            found.setdefault(columns[0], {}).setdefault(columns[-1], at)
-    return found
+            items.setdefault(columns[0], {}).setdefault(columns[-1], at)
+    return items
 
 
 @dataclass(frozen=True)
@@ -191,69 +191,69 @@ class _Judgments:
                 self._matrix(path)
             else:
                 for at, line, answer in answers(path, self.reading):
-                    self._take(path, at, line, answer)
+                    self._add_answer(path, at, line, answer)
         for query, items in (self.known or {}).items():
-            own = self.items[self._query(query)]
+            query_items = self.items[self._query_place(query)]
             for item in items:
-                own.setdefault(item, len(own))
+                query_items.setdefault(item, len(query_items))
         self._check(paths)
         names = [list(items) for items in self.items]
         notes = [f"{kind}: {count:,}." for kind, count in self.again.items()]
         if self.malformed:
-            shown = ", ".join(self.malformed[:5]) + (" …" if len(self.malformed) > 5 else "")
+            examples = ", ".join(self.malformed[:5]) + (" …" if len(self.malformed) > 5 else "")
             count = counted(len(self.malformed), "malformed answer")
-            notes.append(f"{count} left out ({shown}).")
+            notes.append(f"{count} left out ({examples}).")
         grades = tuple(
-            np.array([self.labels.get(query, {}).get(item, np.nan) for item in own], float)
-            for query, own in zip(self.queries, names, strict=True)
+            np.array([self.labels.get(query, {}).get(item, np.nan) for item in query_items], float)
+            for query, query_items in zip(self.queries, names, strict=True)
         )
         return built(
             list(self.queries), names, self.rows, list(self.judges),
             labels=grades if self.labels else (), notes=tuple(notes),
         )  # fmt: skip
 
-    def _query(self, name: str) -> int:
-        found = self.queries.setdefault(name, len(self.queries))
-        if found == len(self.items):
+    def _query_place(self, name: str) -> int:
+        place = self.queries.setdefault(name, len(self.queries))
+        if place == len(self.items):
             self.items.append({})
-        return found
+        return place
 
-    def _take(self, path: Path, at: int, line: str, answer: Answer | str) -> None:
+    def _add_answer(self, path: Path, at: int, line: str, answer: Answer | str) -> None:
         if isinstance(answer, str):
             if self.reading.malformed == "error":
                 remedy = f"{FORM} Mend the line, or leave such answers out: --malformed skip."
                 raise LetorError(path, at, line, answer, remedy)
             self.malformed.append(f"{path.name}:{at}")
             return
-        query = self._query(answer.query)
+        query = self._query_place(answer.query)
         self.where.setdefault(answer.query, f"{path}:{at}")
-        own = self.items[query]
+        items = self.items[query]
         if self.known is not None:
             for name in (answer.a, answer.b):
                 if name not in self.known.get(answer.query, ()):
-                    found = f"the unknown document {quoted(name)} of query {answer.query}"
+                    finding = f"the unknown document {quoted(name)} of query {answer.query}"
                     remedy = f"Mend its name, or add it to {self.reading.items}."
-                    raise LetorError(path, at, line, found, remedy)
-        a, b = (own.setdefault(name, len(own)) for name in (answer.a, answer.b))
+                    raise LetorError(path, at, line, finding, remedy)
+        a, b = (items.setdefault(name, len(items)) for name in (answer.a, answer.b))
         judge = UNKNOWN
         if answer.judge:
             judge = self.judges.setdefault(answer.judge, len(self.judges))
-        first = {"": UNKNOWN, "a": 0, "b": 1, answer.a: 0, answer.b: 1}.get(answer.first)
-        if first is None:
-            found = f"first is {quoted(answer.first)}"
-            raise LetorError(path, at, line, found, "It is a, b, or the name of one of the two.")
-        row = (query, a, b, answer.value, answer.votes, judge, first)
-        if answer.stated and self._said_again(path, at, line, row):
+        shown_first = {"": UNKNOWN, "a": 0, "b": 1, answer.a: 0, answer.b: 1}.get(answer.first)
+        if shown_first is None:
+            finding = f"first is {quoted(answer.first)}"
+            raise LetorError(path, at, line, finding, "It is a, b, or the name of one of the two.")
+        row = (query, a, b, answer.value, answer.votes, judge, shown_first)
+        if answer.stated and self._is_repeated(path, at, line, row):
             return
         self.rows.append(row)
 
-    def _said_again(
+    def _is_repeated(
         self, path: Path, at: int, line: str, row: tuple[int, int, int, float, float, int, int]
     ) -> bool:
         """Whether this preference was stated before; a second value is settled as was asked."""
-        shown = (row[1], row[2]) if row[6] != 1 else (row[2], row[1])
+        as_shown = (row[1], row[2]) if row[6] != 1 else (row[2], row[1])
         value = row[3] if row[6] != 1 else 1 - row[3]
-        key = (row[0], *shown, row[5], row[6] != UNKNOWN)
+        key = (row[0], *as_shown, row[5], row[6] != UNKNOWN)
         before = self.seen.setdefault(key, len(self.rows))
         if before == len(self.rows) or self.reading.repeats == "votes":
             return False
@@ -262,9 +262,9 @@ class _Judgments:
         if old_value == value:
             return self.reading.repeats in {"first", "last"}
         if self.reading.repeats == "error":
-            found = f"a second preference of a pair that has {old_value:g} already"
+            finding = f"a second preference of a pair that has {old_value:g} already"
             remedy = "Say what it means: --repeats votes (both count), first or last."
-            raise LetorError(path, at, line, found, remedy)
+            raise LetorError(path, at, line, finding, remedy)
         self.again[f"pairs stated twice, the {self.reading.repeats} kept"] += 1
         if self.reading.repeats == "last":
             self.rows[before] = row
@@ -281,22 +281,24 @@ class _Judgments:
             or values.shape[0] != values.shape[1]
             or values.dtype.kind not in "fiub"
         ):
-            found = f"an array of {values.dtype} and shape {values.shape}"
-            raise DataError(str(path), found, remedy)
+            finding = f"an array of {values.dtype} and shape {values.shape}"
+            raise DataError(str(path), finding, remedy)
         values = values.astype(float)
         bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
         if len(bad):
             row, column = bad[0].tolist()
-            found = f"{values[row, column]:g} at row {row}, column {column} (from 0)"
-            raise DataError(str(path), found, remedy)
+            finding = f"{values[row, column]:g} at row {row}, column {column} (from 0)"
+            raise DataError(str(path), finding, remedy)
         name = path.name.removesuffix(".npy")
-        query = self._query(name)
+        query = self._query_place(name)
         self.where[name] = str(path)
-        given = None if self.known is None else self.known.get(name, {})
-        if given is not None and len(given) != len(values):
-            found = f"{counted(len(values), 'row')}, where {self.reading.items} lists {len(given)}"
-            raise DataError(str(path), found, f"List each row's item of query {name}, in order.")
-        for item in range(len(values)) if given is None else given:
+        items = None if self.known is None else self.known.get(name, {})
+        if items is not None and len(items) != len(values):
+            finding = (
+                f"{counted(len(values), 'row')}, where {self.reading.items} lists {len(items)}"
+            )
+            raise DataError(str(path), finding, f"List each row's item of query {name}, in order.")
+        for item in range(len(values)) if items is None else items:
             self.items[query].setdefault(str(item), len(self.items[query]))
         if not np.nan_to_num(np.diag(values)).any():
             np.fill_diagonal(values, np.nan)
@@ -313,79 +315,79 @@ class _Judgments:
             place = self.where.get(name, str(paths[0]))
             items = self.items[query]
             if len(items) < 2:
-                found = f"query {quoted(name)} has {counted(len(items), 'item')}"
-                raise DataError(place, found, "A preference is between two: leave the query out.")
-            lost = [item for item, at in items.items() if at not in compared[query]]
-            if lost:
+                finding = f"query {quoted(name)} has {counted(len(items), 'item')}"
+                raise DataError(place, finding, "A preference is between two: leave the query out.")
+            uncompared = [item for item, at in items.items() if at not in compared[query]]
+            if uncompared:
                 if self.known is not None:
-                    place = f"{self.reading.items}:{self.known[name][lost[0]]}"
-                found = f"item {quoted(lost[0])} of query {quoted(name)} was never compared"
-                found += f", nor were {len(lost) - 1} others" if len(lost) > 1 else ""
-                raise DataError(place, found, "Ask for one pair with it, or leave it out.")
+                    place = f"{self.reading.items}:{self.known[name][uncompared[0]]}"
+                finding = f"item {quoted(uncompared[0])} of query {quoted(name)} was never compared"
+                finding += f", nor were {len(uncompared) - 1} others" if len(uncompared) > 1 else ""
+                raise DataError(place, finding, "Ask for one pair with it, or leave it out.")
 
 
 def answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
     """Line number, line and what it answers, or what is wrong with it."""
     if path.suffix == ".parquet":
-        yield from _parquet(path, reading)
+        yield from _parquet_answers(path, reading)
         return
     lines = _lines(path)
     at, line = next(lines)
     if LOG.match(line):
-        yield from _log(path)
+        yield from _log_answers(path)
         return
     if line.lstrip().startswith("{"):
         yield at, line, _of_json(path, at, line, reading)
         for at, line in lines:
             yield at, line, _of_json(path, at, line, reading)
         return
-    yield from _table(path, reading)
+    yield from _table_answers(path, reading)
 
 
-def _table(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
+def _table_answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
     import csv  # noqa: PLC0415 (beside what it reads)
 
     lines = _lines(path)
     at, line = next(lines)
-    separator = next((one for one in "\t;," if one in line), "")
+    separator = next((mark for mark in "\t;," if mark in line), "")
     header = [name.strip().strip('"') for name in line.split(separator or None)]
     renamed = {reading.columns.get(name, name): name for name in COLUMNS}
-    ours = [renamed.get(name, renamed.get(name.lower(), "")) for name in header]
-    named = {"query", "a", "b"} <= set(ours)
-    if not named:
-        if "query" in ours or reading.columns or len(header) not in {3, 4, 5}:
-            found = f"the columns {', '.join(header[:8])}"
+    fields = [renamed.get(name, renamed.get(name.lower(), "")) for name in header]
+    has_header = {"query", "a", "b"} <= set(fields)
+    if not has_header:
+        if "query" in fields or reading.columns or len(header) not in {3, 4, 5}:
+            finding = f"the columns {', '.join(header[:8])}"
             remedy = f"{FORM} --columns query=NAME,a=NAME,b=NAME says what they are called."
-            raise LetorError(path, at, line, found, remedy)
-        ours = list(COLUMNS[: len(header)])
+            raise LetorError(path, at, line, finding, remedy)
+        fields = list(COLUMNS[: len(header)])
         lines = _lines(path)
     quotes = '"' in line
-    stated = "preference" in ours
+    stated = "preference" in fields
     for at, line in lines:
         if quotes:
             cells = next(csv.reader([line], delimiter=separator or " "))
         else:
             cells = line.split(separator or None)
-        if len(cells) != len(ours):
-            found = f"{counted(len(cells), 'column')} instead of {len(ours)}"
-            raise LetorError(path, at, line, found, FORM)
-        cell = {name: text.strip() for name, text in zip(ours, cells, strict=True) if name}
+        if len(cells) != len(fields):
+            finding = f"{counted(len(cells), 'column')} instead of {len(fields)}"
+            raise LetorError(path, at, line, finding, FORM)
+        cell = {name: text.strip() for name, text in zip(fields, cells, strict=True) if name}
         yield at, line, _answer(path, at, line, cell, stated=stated)
 
 
 def _of_json(path: Path, at: int, line: str, reading: Reading) -> Answer | str:
     try:
         entry = json.loads(line)
-        named = {name: entry.get(reading.columns.get(name, name)) for name in COLUMNS}
+        fields = {name: entry.get(reading.columns.get(name, name)) for name in COLUMNS}
     except (ValueError, AttributeError, RecursionError) as error:
         remedy = 'A line reads: {"query": …, "a": …, "b": …, "preference": …}.'
         raise LetorError(path, at, line, "no JSON object", remedy) from error
-    cell = {name: str(value) for name, value in named.items() if value is not None}
+    cell = {name: str(value) for name, value in fields.items() if value is not None}
     stated = reading.columns.get("preference", "preference") in entry
     return _answer(path, at, line, cell, stated=stated)
 
 
-def _parquet(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
+def _parquet_answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
     import pandas as pd  # noqa: PLC0415 (who reads Parquet waits for it)
 
     try:
@@ -395,11 +397,11 @@ def _parquet(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | 
     frame = frame.rename(columns={theirs: ours for ours, theirs in reading.columns.items()})
     names = [name for name in COLUMNS if name in frame]
     if not {"query", "a", "b"} <= set(names):
-        found = f"the columns {', '.join(map(str, frame.columns[:8]))}"
-        raise DataError(str(path), found, "Columns are query, a, b and what else is known.")
+        finding = f"the columns {', '.join(map(str, frame.columns[:8]))}"
+        raise DataError(str(path), finding, "Columns are query, a, b and what else is known.")
     for at, row in enumerate(frame[names].itertuples(index=False), 1):
-        given = zip(names, row, strict=True)
-        cell = {name: str(value) for name, value in given if not pd.isna(value)}
+        fields = zip(names, row, strict=True)
+        cell = {name: str(value) for name, value in fields if not pd.isna(value)}
         line = ",".join(cell.values())
         yield at, line, _answer(path, at, line, cell, stated="preference" in names)
 
@@ -413,23 +415,23 @@ def _answer(
         raise LetorError(path, at, line, "an empty query, a or b", FORM)
     value, votes = 1.0, 1.0
     if stated:
-        found = _preference(cell.get("preference", ""))
-        if isinstance(found, str):
-            return found
-        value, votes = found
+        preference = _preference(cell.get("preference", ""))
+        if isinstance(preference, str):
+            return preference
+        value, votes = preference
     if cell.get("votes"):
         try:
             votes = number(cell["votes"])
         except ValueError:
             votes = -1.0
         if not votes > 0:
-            found = f"votes are {quoted(cell['votes'])}"
-            raise LetorError(path, at, line, found, "Give how many answers it is the mean of.")
+            finding = f"votes are {quoted(cell['votes'])}"
+            raise LetorError(path, at, line, finding, "Give how many answers it is the mean of.")
     if a == b and not stated:
-        found = f"{quoted(a)} against itself"
-        raise LetorError(path, at, line, found, "A pair is of two items: leave the line out.")
-    first = cell.get("first", "a" if stated else "")
-    return Answer(query, a, b, value, votes, cell.get("judge", ""), first, stated)
+        finding = f"{quoted(a)} against itself"
+        raise LetorError(path, at, line, finding, "A pair is of two items: leave the line out.")
+    shown_first = cell.get("first", "a" if stated else "")
+    return Answer(query, a, b, value, votes, cell.get("judge", ""), shown_first, stated)
 
 
 def _preference(text: str) -> tuple[float, float] | str:
@@ -454,16 +456,16 @@ def _preference(text: str) -> tuple[float, float] | str:
     return value, 1.0
 
 
-def _log(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
+def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
     """A judge's log: a pair, its answer with the first shown first, its answer the other way."""
     pair: list[str] = []
-    asked = 0
+    answer_count = 0
     for at, line in _lines(path):
         if match := LOG.match(line):
-            pair, asked = list(match.groups()), 0
-        elif pair and asked < 2 and (match := RESPONSE.match(line)):
-            topic, a, b = pair[0], *(pair[1:] if asked == 0 else pair[:0:-1])
-            asked += 1
+            pair, answer_count = list(match.groups()), 0
+        elif pair and answer_count < 2 and (match := RESPONSE.match(line)):
+            topic, a, b = pair[0], *(pair[1:] if answer_count == 0 else pair[:0:-1])
+            answer_count += 1
             value = {"1": 1.0, "2": 0.0}.get(match[1])
             if value is None:
                 yield at, line, f"the response {quoted(match[1])}"
@@ -471,18 +473,19 @@ def _log(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
                 yield at, line, Answer(topic, a, b, value, 1.0, "", "a", stated=False)
 
 
-def _ranked(
+def _read_rankings(
     paths: Sequence[Path],
     form: str,
     reading: Reading,
-    known: Mapping[str, Mapping[str, int]] | None,
+    listed_items: Mapping[str, Mapping[str, int]] | None,
     qrels: Mapping[str, Mapping[str, int]],
 ) -> Preferences:
     """Sets of rankings: a matrix of scores a query."""
     scores: dict[str, dict[str, dict[str, float]]] = {}
     rankers: dict[str, int] = {}
     labels: dict[str, dict[str, float]] = {
-        query: {item: float(grade) for item, grade in own.items()} for query, own in qrels.items()
+        query: {item: float(grade) for item, grade in query_items.items()}
+        for query, query_items in qrels.items()
     }
     for path in paths:
         if form == "runs":
@@ -493,26 +496,26 @@ def _ranked(
                 for item, score in retrieved.items():
                     scores.setdefault(topic, {}).setdefault(item, {})[name] = score
         else:
-            _rankings(path, scores, rankers, labels)
-    _check_items(paths, reading, known, scores)
+            _add_rankings(path, scores, rankers, labels)
+    _check_items(paths, reading, listed_items, scores)
     tables, items = [], []
-    for own in scores.values():
-        table = np.full((len(rankers), len(own)), np.nan, np.float32)
-        for place, given in enumerate(own.values()):
-            for ranker, score in given.items():
+    for query_items in scores.values():
+        table = np.full((len(rankers), len(query_items)), np.nan, np.float32)
+        for place, by_ranker in enumerate(query_items.values()):
+            for ranker, score in by_ranker.items():
                 table[rankers[ranker], place] = score
         tables.append(table)
-        items.append(list(own))
+        items.append(list(query_items))
     grades = tuple(
-        np.array([labels.get(query, {}).get(item, np.nan) for item in own], float)
-        for query, own in zip(scores, items, strict=True)
+        np.array([labels.get(query, {}).get(item, np.nan) for item in query_items], float)
+        for query, query_items in zip(scores, items, strict=True)
     )
     sign = 1.0 if form == "runs" or reading.direction == "large" else -1.0
     if form == "rankings" and not reading.direction:
-        raise _undirected(paths[0], tables, grades if labels else ())
+        raise _direction_error(paths[0], tables, grades if labels else ())
     tables = [sign * table for table in tables]
     if reading.nulls == "last":
-        tables = [np.where(np.isnan(table), _below(table), table) for table in tables]
+        tables = [np.where(np.isnan(table), _scores_below(table), table) for table in tables]
     empty = sum(int(np.isnan(table).all(axis=0).sum()) for table in tables)
     notes = (f"Items that no ranker ranks, never compared: {empty:,}.",) if empty else ()
     return built(
@@ -521,7 +524,7 @@ def _ranked(
     )  # fmt: skip
 
 
-def _below(table: np.ndarray) -> np.ndarray:
+def _scores_below(table: np.ndarray) -> np.ndarray:
     """A score below each ranker's last, which all items that it lacks share."""
     least = np.where(np.isnan(table), np.inf, table).min(axis=1, keepdims=True)
     return np.where(np.isfinite(least), least, 0.0) - np.float32(1.0)
@@ -530,21 +533,21 @@ def _below(table: np.ndarray) -> np.ndarray:
 def _check_items(
     paths: Sequence[Path],
     reading: Reading,
-    known: Mapping[str, Mapping[str, int]] | None,
+    listed_items: Mapping[str, Mapping[str, int]] | None,
     scores: Mapping[str, Mapping[str, Mapping[str, float]]],
 ) -> None:
-    for query, own in scores.items():
-        if len(own) < 2:
-            found = f"query {quoted(query)} has {counted(len(own), 'item')}"
-            raise DataError(str(paths[0]), found, "A preference is between two: leave it out.")
-        for item in own:
-            if known is not None and item not in known.get(query, ()):
-                found = f"the unknown document {quoted(item)} of query {query}"
+    for query, query_items in scores.items():
+        if len(query_items) < 2:
+            finding = f"query {quoted(query)} has {counted(len(query_items), 'item')}"
+            raise DataError(str(paths[0]), finding, "A preference is between two: leave it out.")
+        for item in query_items:
+            if listed_items is not None and item not in listed_items.get(query, ()):
+                finding = f"the unknown document {quoted(item)} of query {query}"
                 remedy = f"Mend its name, or add it to {reading.items}."
-                raise DataError(str(paths[0]), found, remedy)
+                raise DataError(str(paths[0]), finding, remedy)
 
 
-def _rankings(
+def _add_rankings(
     path: Path,
     scores: dict[str, dict[str, dict[str, float]]],
     rankers: dict[str, int],
@@ -555,55 +558,55 @@ def _rankings(
     separator = ""
     for at, line in _lines(path):
         if not separator:
-            separator = next((one for one in ("\t", ";", ",") if one in line), " ")
+            separator = next((mark for mark in ("\t", ";", ",") if mark in line), " ")
             if re.match(r"\W*query\W", line, re.IGNORECASE):
                 continue
         if " qid:" in line:
             head, _, comment = line.partition("#")
             cells = head.split()
             query = cells[1].removeprefix("qid:")
-            named = re.search(r"docid\s*=\s*(\S+)", comment)
-            item = named[1] if named else f"{query}.{len(scores.get(query, ())) + 1}"
-            given = [cell.partition(":")[::2] for cell in cells[2:]]
-            labels.setdefault(query, {})[item] = _finite(path, at, line, cells[0], form)
+            match = re.search(r"docid\s*=\s*(\S+)", comment)
+            item = match[1] if match else f"{query}.{len(scores.get(query, ())) + 1}"
+            rank_cells = [cell.partition(":")[::2] for cell in cells[2:]]
+            labels.setdefault(query, {})[item] = _finite_number(path, at, line, cells[0], form)
         else:
             cells = line.split(None if separator == " " else separator)
             if len(cells) != 4:
                 raise LetorError(path, at, line, f"{counted(len(cells), 'column')}, not 4", form)
             query, ranker, item, rank = (cell.strip() for cell in cells)
-            given = [(ranker, rank)]
-        own = scores.setdefault(query, {}).setdefault(item, {})
-        for ranker, rank in given:
+            rank_cells = [(ranker, rank)]
+        ranks_by_ranker = scores.setdefault(query, {}).setdefault(item, {})
+        for ranker, rank in rank_cells:
             rankers.setdefault(ranker, len(rankers))
             if rank.upper() in {"NULL", "NAN", ""}:
                 continue
-            value = _finite(path, at, line, rank, form)
-            if own.setdefault(ranker, value) != value:
-                found = f"a second rank of {quoted(item)} by {ranker}"
-                raise LetorError(path, at, line, found, "Keep one of the lines.")
+            value = _finite_number(path, at, line, rank, form)
+            if ranks_by_ranker.setdefault(ranker, value) != value:
+                finding = f"a second rank of {quoted(item)} by {ranker}"
+                raise LetorError(path, at, line, finding, "Keep one of the lines.")
 
 
-def _finite(path: Path, at: int, line: str, text: str, form: str) -> float:
+def _finite_number(path: Path, at: int, line: str, text: str, form: str) -> float:
     try:
         return number(text)
     except ValueError as error:
-        found = f"{quoted(text)} where a number is due"
-        raise LetorError(path, at, line, found, form) from error
+        finding = f"{quoted(text)} where a number is due"
+        raise LetorError(path, at, line, finding, form) from error
 
 
-def _undirected(
+def _direction_error(
     path: Path, tables: Sequence[np.ndarray], labels: Sequence[np.ndarray]
 ) -> DataError:
     """What is told where nobody said which end is the top, with what labels propose."""
-    found = "is a small number the top, or a large one? The files do not say"
+    finding = "is a small number the top, or a large one? The files do not say"
     if not labels:
         return DataError(
-            str(path), found, "Say --direction small or large; --qrels FILE lets it be proposed."
+            str(path), finding, "Say --direction small or large; --qrels FILE lets it be proposed."
         )
     small, large = (proposed(tables, labels, sign) for sign in (-1.0, 1.0))
     better = "small" if small > large else "large"
-    found += f"; by the labels small = top has precision@1 {small:.3f}, large = top {large:.3f}"
-    return DataError(str(path), found, f"Say --direction {better} if that is what is meant.")
+    finding += f"; by the labels small = top has precision@1 {small:.3f}, large = top {large:.3f}"
+    return DataError(str(path), finding, f"Say --direction {better} if that is what is meant.")
 
 
 def proposed(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], sign: float) -> float:

@@ -51,11 +51,11 @@ class Task:
 
     def drawn(self, run: int) -> Order:
         """The items in an order drawn for a run."""
-        return _drawn(self.seed, run, self.known.items).copy()
+        return _random_order(self.seed, run, self.known.items).copy()
 
 
 @lru_cache(maxsize=4096)
-def _drawn(seed: int, run: int, items: int) -> Order:
+def _random_order(seed: int, run: int, items: int) -> Order:
     """So many items in an order drawn for a run."""
     return generator(seed, "aggregate", run).permutation(items)
 
@@ -179,14 +179,14 @@ def aggregate(
     >>> aggregate("goa", Pairs(f, np.ones((3, 3)))).order.tolist()
     [0, 2, 1]
     """
-    chosen, terms = named(name), terms or Terms()
+    aggregator, terms = named(name), terms or Terms()
     if terms.calls is not None:
         steps = asking(name, Known.nothing(pairs.items), terms, rankings)
         return answered(steps, Oracle(pairs))
     known = Known.all_of(pairs.weights)
-    order = chosen.order(terms.task(known, rankings))
+    order = aggregator.order(terms.task(known, rankings))
     missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
-    if not chosen.adaptive:
+    if not aggregator.adaptive:
         return Aggregation(order, pairs.count, missing, complete=True)
     missing = int((known.read & np.isnan(pairs.weights)).sum()) if missing else 0
     return Aggregation(order, int(known.pairs[0]) - missing, missing, complete=True)
@@ -204,36 +204,36 @@ def asking(
         terms: budget, seed and depth.
         rankings: those that the preferences are of, where they are.
     """
-    chosen = named(name)
-    left = known.items**2 if terms.calls is None else terms.calls
+    aggregator = named(name)
+    budget = known.items**2 if terms.calls is None else terms.calls
     task = terms.task(known, rankings)
-    asked = unanswered = 0
+    count = unanswered = 0
     complete = False
     while True:
-        if chosen.adaptive:
-            chosen.order(task)
-            wanted = known.wanted()
+        if aggregator.adaptive:
+            aggregator.order(task)
+            couples = known.wanted()
         else:
-            wanted = np.argwhere(np.triu(~known.asked, 1))
-            wanted = generator(terms.seed, "aggregate", "pairs").permutation(wanted)
-        complete = not len(wanted)
-        wanted = wanted[: left - asked]
-        if not len(wanted):
+            couples = np.argwhere(np.triu(~known.asked, 1))
+            couples = generator(terms.seed, "aggregate", "pairs").permutation(couples)
+        complete = not len(couples)
+        couples = couples[: budget - count]
+        if not len(couples):
             break
-        answers = yield wanted
-        known.put(wanted, answers)
+        answers = yield couples
+        known.put(couples, answers)
         unanswered += int(np.isnan(answers).any(axis=1).sum())
-        asked += len(wanted)
+        count += len(couples)
     known.asked[:] = True
-    return Aggregation(chosen.order(task), asked, unanswered, complete)
+    return Aggregation(aggregator.order(task), count, unanswered, complete)
 
 
 def answered(steps: Generator[np.ndarray, np.ndarray, Aggregation], judge: Judge) -> Aggregation:
     """Ask a judge whatever an aggregator wants, to its order."""
     try:
-        wanted = next(steps)
+        couples = next(steps)
         while True:
-            wanted = steps.send(judge(wanted))
+            couples = steps.send(judge(couples))
     except StopIteration as stop:
         return stop.value
 
@@ -261,17 +261,17 @@ def spent(name: str, pairs: Pairs, terms: Terms) -> Spent:
     >>> len(found.asked), len(found.following)
     (2, 1)
     """
-    oracle, asked = Oracle(pairs), [np.zeros((0, 2), np.int64)]
+    oracle, asked_couples = Oracle(pairs), [np.zeros((0, 2), np.int64)]
 
-    def judge(wanted: np.ndarray) -> np.ndarray:
-        asked.append(wanted)
-        return oracle(wanted)
+    def judge(couples: np.ndarray) -> np.ndarray:
+        asked_couples.append(couples)
+        return oracle(couples)
 
-    made = answered(asking(name, Known.nothing(pairs.items), terms), judge)
-    couples, known = np.concatenate(asked), Known.nothing(pairs.items)
+    aggregation = answered(asking(name, Known.nothing(pairs.items), terms), judge)
+    couples, known = np.concatenate(asked_couples), Known.nothing(pairs.items)
     known.put(couples, Oracle(pairs)(couples))
     following = next(asking(name, known, replace(terms, calls=None)), couples[:0])
-    return Spent(made, couples, following)
+    return Spent(aggregation, couples, following)
 
 
 def named(name: str) -> Aggregator:
@@ -288,11 +288,11 @@ def named(name: str) -> Aggregator:
     return AGGREGATORS[name]
 
 
-def _greedy(task: Task) -> Order:
+def _greedy_order(task: Task) -> Order:
     return kernels.goa(kernels.margins(task.known.weights))
 
 
-def _by(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Task], Order]:
+def _by_score(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Task], Order]:
     """Items by falling score."""
     return lambda task: scores.falling(score(task.known.weights))
 
@@ -305,27 +305,29 @@ def _quicksort(task: Task, run: int = 0) -> Order:
     return kernels.quicksort(*task.known.arrays, task.drawn(run), task.top)
 
 
-def _runs(task: Task) -> Sequence[Order]:
+def _ranks_of_runs(task: Task) -> Sequence[Order]:
     """Ranks of the items in several runs."""
     return [np.argsort(_quicksort(task, run)) for run in range(task.runs)]
 
 
 def _multi_quicksort(task: Task) -> Order:
-    return np.argsort(np.sum(_runs(task), axis=0), kind="stable")
+    return np.argsort(np.sum(_ranks_of_runs(task), axis=0), kind="stable")
 
 
-def _fused(task: Task) -> Order:
+def _fused_order(task: Task) -> Order:
     if task.rankings is None:
-        ranks = np.array(_runs(task), float)
+        ranks = np.array(_ranks_of_runs(task), float)
     else:
-        known = np.isfinite(task.rankings)
-        table = np.where(known, task.rankings, -np.inf)
+        is_ranked = np.isfinite(task.rankings)
+        table = np.where(is_ranked, task.rankings, -np.inf)
         above = (table[:, None, :] > table[:, :, None]).sum(axis=2)
-        ranks = np.where(known, above, np.inf)
+        ranks = np.where(is_ranked, above, np.inf)
     return scores.falling((1.0 / (FUSION + 1.0 + ranks)).sum(axis=0).round(12))
 
 
-def _given(kernel: Callable[..., Order], setting: Callable[[Task], int]) -> Callable[[Task], Order]:
+def _from_row_order(
+    kernel: Callable[..., Order], setting: Callable[[Task], int]
+) -> Callable[[Task], Order]:
     """A kernel that starts at the order of the rows."""
 
     def order(task: Task) -> Order:
@@ -349,12 +351,12 @@ _ENTRIES = (
     Aggregator(
         "goa", "Greedy order", "the item of the largest potential first, then of those left",
         "O(n²)", _COHEN, "agreement with the preferences ≥ ½ of the best order's", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_greedy,
+        random=False, equivariant=True, adaptive=False, order=_greedy_order,
     ),
     Aggregator(
         "gain", "Gain", "items by the first round's potentials of the greedy order",
         "O(n²)", _COHEN, "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_by(scores.gain),
+        random=False, equivariant=True, adaptive=False, order=_by_score(scores.gain),
     ),
     Aggregator(
         "sop", "Sum of preferences", "items by Σ f(i, j) / (f(i, j) + f(j, i))",
@@ -362,7 +364,7 @@ _ENTRIES = (
         "Coppersmith, Fleischer & Rudra: Ordering by weighted number of wins gives a good ranking "
         "for weighted tournaments. SODA 2006",
         "loss ≤ 5 times the least where f(i, j) + f(j, i) = 1", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_by(scores.sum_of_preferences),
+        random=False, equivariant=True, adaptive=False, order=_by_score(scores.sum_of_preferences),
     ),
     Aggregator(
         "quicksort", "QuickSort", "quicksort with pivots drawn at random",
@@ -384,17 +386,17 @@ _ENTRIES = (
         "a definition of our own; one head is merge sort, n heads the greedy order",
         "", "O(n w log n)", _ROW,
         random=False, equivariant=False, adaptive=True,
-        order=_given(kernels.fuzzy_merge, lambda _: WINDOW),
+        order=_from_row_order(kernels.fuzzy_merge, lambda _: WINDOW),
     ),
     Aggregator(
         "borda", "Borda", "items by the mean share of votes that they win where they were compared",
         "O(n²)", "de Borda: Mémoire sur les élections au scrutin. 1781", "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_by(scores.borda),
+        random=False, equivariant=True, adaptive=False, order=_by_score(scores.borda),
     ),
     Aggregator(
         "copeland", "Copeland", "items by how many they beat less how many beat them",
         "O(n²)", "Copeland: A 'reasonable' social welfare function. 1951", "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_by(scores.copeland),
+        random=False, equivariant=True, adaptive=False, order=_by_score(scores.copeland),
     ),
     Aggregator(
         "kemeny", "Kemeny", "the order that contradicts the preferences least",
@@ -408,7 +410,7 @@ _ENTRIES = (
     Aggregator(
         "mc4", "MC4", "items by the stationary share of a walk that moves to majority winners",
         "O(n³)", _DWORK, "", _ALL, _ROW,
-        random=False, equivariant=True, adaptive=False, order=_by(scores.mc4),
+        random=False, equivariant=True, adaptive=False, order=_by_score(scores.mc4),
     ),
     Aggregator(
         "bradley-terry", "Bradley–Terry",
@@ -423,7 +425,7 @@ _ENTRIES = (
         "O(r n log n) for r rankings",
         "Cormack, Clarke & Büttcher: Reciprocal rank fusion. SIGIR 2009", "",
         f"at most those of {RUNS} QuickSorts; none of rankings", _ROW,
-        random=True, equivariant=False, adaptive=True, order=_fused,
+        random=True, equivariant=False, adaptive=True, order=_fused_order,
     ),
     Aggregator(
         "scc-greedy", "Components, greedy",
@@ -437,14 +439,14 @@ _ENTRIES = (
         "O(n + k log n)", "Qin et al.: Large language models are effective text rankers with "
         "pairwise ranking prompting. NAACL findings 2024", "", "2n + 2k log₂ n at most", _ROW,
         random=False, equivariant=False, adaptive=True,
-        order=_given(kernels.heap_top, lambda task: task.top),
+        order=_from_row_order(kernels.heap_top, lambda task: task.top),
     ),
     Aggregator(
         "tournament-top-k", "Tournament", "the top k by a knock-out, the others as given",
         "O(n + k log n)", "Davidson, Khanna, Milo & Roy: Top-k and clustering with noisy "
         "comparisons. TODS 39, 2014", "", "n − 1 + k log₂ n at most", _ROW,
         random=False, equivariant=False, adaptive=True,
-        order=_given(kernels.tournament_top, lambda task: task.top),
+        order=_from_row_order(kernels.tournament_top, lambda task: task.top),
     ),
     Aggregator(
         "sliding-window", "Sliding window", "k passes from the bottom up that exchange neighbours",
@@ -452,7 +454,7 @@ _ENTRIES = (
         "ranking prompting. NAACL findings 2024", "", "k n at most, each pair once",
         "the order given stays",
         random=False, equivariant=False, adaptive=True,
-        order=_given(kernels.sliding, lambda task: task.top),
+        order=_from_row_order(kernels.sliding, lambda task: task.top),
     ),
 )  # fmt: skip
 AGGREGATORS: Mapping[str, Aggregator] = {entry.name: entry for entry in _ENTRIES}

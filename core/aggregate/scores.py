@@ -78,14 +78,16 @@ def bradley_terry(weights: Weights, prior: float = 1.0) -> Scores:
     wins = np.nan_to_num(weights)
     parts = components(wins > 0)
     if prior == 0 and parts.max(initial=0) > 0:
-        found = f"wins are not strongly connected: {parts.max() + 1} components"
-        raise DataError("bradley-terry", found, "Ask more pairs, or give each item a prior win.")
+        finding = f"wins are not strongly connected: {parts.max() + 1} components"
+        raise DataError("bradley-terry", finding, "Ask more pairs, or give each item a prior win.")
     strengths = np.ones(len(wins))
     for _ in range(SWEEPS):
         before = strengths
         share = 1.0 / (strengths[:, None] + strengths[None, :])
-        own = prior / (strengths + 1.0)
-        strengths = ((wins * share) @ strengths + own) / ((wins.T * share).sum(axis=1) + own)
+        prior_term = prior / (strengths + 1.0)
+        strengths = ((wins * share) @ strengths + prior_term) / (
+            (wins.T * share).sum(axis=1) + prior_term
+        )
         if prior == 0:
             strengths /= np.exp(np.log(strengths).mean())
         if np.abs(np.log(strengths / before)).max() < 1e-12:
@@ -117,12 +119,14 @@ def ordered_components(weights: Weights) -> list[Int64[np.ndarray, " _"]]:
     over = (members.T @ beaten @ members > 0) & ~np.eye(len(parts), dtype=bool)
     means = [(-float(gaps[part].sum() / len(part)), int(part[0])) for part in parts]
     incoming, order = over.sum(axis=0), []
-    left = set(range(len(parts)))
-    while left:
-        chosen = min((part for part in left if incoming[part] == 0), key=lambda part: means[part])
-        left.remove(chosen)
-        incoming = incoming - over[chosen]
-        order.append(parts[chosen])
+    remaining = set(range(len(parts)))
+    while remaining:
+        next_part = min(
+            (part for part in remaining if incoming[part] == 0), key=lambda part: means[part]
+        )
+        remaining.remove(next_part)
+        incoming = incoming - over[next_part]
+        order.append(parts[next_part])
     return order
 
 

@@ -26,27 +26,27 @@ def ingest(
         LetorError, DataError: malformed files; nothing is stored.
     """
     reading = reading or Reading()
-    beside = [path for path in (reading.items, reading.qrels) if path is not None]
-    digests = [_digest(path) for path in (*paths, *beside)]
+    side_files = [path for path in (reading.items, reading.qrels) if path is not None]
+    digests = [_digest(path) for path in (*paths, *side_files)]
     recipe = {key: value for key, value in asdict(reading).items() if value}
     recipe |= {"items": bool(reading.items), "qrels": bool(reading.qrels)}
     recipe["columns"] = dict(reading.columns)
-    named = {"files": [path.name for path in paths]}
-    key = key_of(KIND, recipe | named, digests)
+    file_names = {"files": [path.name for path in paths]}
+    key = key_of(KIND, recipe | file_names, digests)
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
-            found = read(paths, reading)
+            preferences = read(paths, reading)
             facts = {
-                "queries": found.queries,
-                "items": found.documents,
-                "judgments": len(found.value),
-                "rankers": len(found.judges) if found.rankings else 0,
-                "labelled": bool(found.labels),
-                "notes": list(found.notes),
+                "queries": preferences.queries,
+                "items": preferences.documents,
+                "judgments": len(preferences.value),
+                "rankers": len(preferences.judges) if preferences.rankings else 0,
+                "labelled": bool(preferences.labels),
+                "notes": list(preferences.notes),
             }
-            write = lambda target: table.save(found, target)  # noqa: E731 (a name for one line)
-            artefact = store.add(key, recipe | named, write, facts)
+            write = lambda target: table.save(preferences, target)  # noqa: E731 (a name for one line)
+            artefact = store.add(key, recipe | file_names, write, facts)
     if name is not None:
         store.set_name(name, artefact.key)
     return artefact

@@ -82,14 +82,14 @@ def margins(votes: Float32[np.ndarray, "voters docs"]) -> Float64[np.ndarray, "d
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _margins(votes: np.ndarray) -> np.ndarray:
     docs = votes.shape[1]
-    found = np.zeros((docs, docs))
+    gaps = np.zeros((docs, docs))
     for voter in range(len(votes)):
-        for one in range(docs):
-            for other in range(docs):
-                if votes[voter, one] > votes[voter, other]:
-                    found[one, other] += 1.0
-                    found[other, one] -= 1.0
-    return found
+        for first in range(docs):
+            for second in range(docs):
+                if votes[voter, first] > votes[voter, second]:
+                    gaps[first, second] += 1.0
+                    gaps[second, first] -= 1.0
+    return gaps
 
 
 @compiled()
@@ -98,7 +98,7 @@ def improved(found: np.ndarray, start: np.ndarray) -> np.ndarray:
     """An order that no move of one document to another place brings closer to the margins."""
     order = start.copy()
     for _ in range(SWEEPS):
-        moved = False
+        changed = False
         for document in start:
             place = np.flatnonzero(order == document)[0]
             best, target, gain = 0.0, place, 0.0
@@ -116,7 +116,7 @@ def improved(found: np.ndarray, start: np.ndarray) -> np.ndarray:
             elif target > place:
                 order[place:target] = order[place + 1 : target + 1].copy()
             order[target] = document
-            moved = moved or target != place
-        if not moved:
+            changed = changed or target != place
+        if not changed:
             break
     return order

@@ -60,7 +60,7 @@ def advised(findings: Iterable[Finding]) -> tuple[Advice, ...]:
     """One piece of advice a code: problems first, and among equals by consequence.
 
     >>> parts = [Finding("no-relevant", "info", "1 of 9.", part=part) for part in ("train", "test")]
-    >>> [(one.severity, len(one.findings)) for one in advised(parts)]
+    >>> [(advice.severity, len(advice.findings)) for advice in advised(parts)]
     [('info', 2)]
     """
     of: dict[str, list[Finding]] = {}
@@ -68,13 +68,13 @@ def advised(findings: Iterable[Finding]) -> tuple[Advice, ...]:
         of.setdefault(finding.code, []).append(finding)
     grave: tuple[Severity, ...] = ("problem", "warning", "info")
     ranks = {code: rank for rank, code in enumerate(ACTIONS)}
-    made = {
+    advice = {
         code: Advice(
-            min((one.severity for one in found), key=grave.index),
+            min((finding.severity for finding in findings_of_code), key=grave.index),
             ACTIONS[code],
-            tuple(sorted(found, key=lambda one: grave.index(one.severity))),
+            tuple(sorted(findings_of_code, key=lambda finding: grave.index(finding.severity))),
         )
-        for code, found in of.items()
+        for code, findings_of_code in of.items()
     }
-    ordered = sorted(made, key=lambda code: (grave.index(made[code].severity), ranks[code]))
-    return tuple(made[code] for code in ordered)
+    ordered = sorted(advice, key=lambda code: (grave.index(advice[code].severity), ranks[code]))
+    return tuple(advice[code] for code in ordered)

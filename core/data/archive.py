@@ -41,7 +41,7 @@ def unpack(path: Path, folder: Path, limits: Limits | None = None) -> None:
         DataError: damaged, encrypted, or growing like a decompression bomb.
     """
     try:
-        _written(path, folder, limits or Limits())
+        _write_members(path, folder, limits or Limits())
     except FileExistsError as error:
         remedy = "Rename one of them and pack it again."
         raise DataError(str(path), "two files of one name in the archive", remedy) from error
@@ -60,17 +60,17 @@ def _is_data(member: zipfile.ZipInfo) -> bool:
     return not member.is_dir() and not hidden
 
 
-def _written(path: Path, folder: Path, limits: Limits) -> None:
+def _write_members(path: Path, folder: Path, limits: Limits) -> None:
     ratio = max(CHECKED_FROM, int(path.stat().st_size * limits.ratio))
-    most, total = min(limits.decoded_bytes, ratio), 0
+    limit, total = min(limits.decoded_bytes, ratio), 0
     with zipfile.ZipFile(path) as archive:
         for member in members(path):
             target = _target(folder, member.filename)
             with archive.open(member) as source, target.open("xb") as file:
                 while chunk := source.read(CHUNK):
                     total += len(chunk)
-                    if total > most:
-                        raise _bomb(path, most)
+                    if total > limit:
+                        raise _bomb_error(path, limit)
                     file.write(chunk)
 
 
@@ -81,6 +81,6 @@ def _target(folder: Path, name: str) -> Path:
     return target
 
 
-def _bomb(path: Path, most: int) -> DataError:
-    found = f"an archive that unpacks to more than {most:,} bytes, as a decompression bomb does"
-    return DataError(str(path), found, "If it is genuine, unpack it first.")
+def _bomb_error(path: Path, limit: int) -> DataError:
+    reason = f"an archive that unpacks to more than {limit:,} bytes, as a decompression bomb does"
+    return DataError(str(path), reason, "If it is genuine, unpack it first.")

@@ -105,9 +105,9 @@ class HeldLists:
         rows = torch.where(mask, self.starts[placed][:, None] + places, len(self.source) - 1)
         flat = rows.flatten()
         return ListBatch(
-            features=_gathered(self.features, self.source[flat], rows),
-            ranks=_gathered(self.ranks, flat, rows),
-            tied=_gathered(self.tied, flat, rows),
+            features=_gathered_rows(self.features, self.source[flat], rows),
+            ranks=_gathered_rows(self.ranks, flat, rows),
+            tied=_gathered_rows(self.tied, flat, rows),
             labels=self.labels[flat].view(rows.shape),
             mask=mask,
             full=bool((lengths == longest).all()),
@@ -194,10 +194,10 @@ def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings
     >>> tied_blocks(lists)[:, 0].tolist()
     [1, 2, 2, 1]
     """
-    first = np.repeat(lists.offsets[:-1], lists.lengths)
+    list_start = np.repeat(lists.offsets[:-1], lists.lengths)
     sizes = np.empty(lists.ranks.shape, dtype=np.int64)
     for column in range(lists.rankings):
-        place = first + lists.ranks[:, column]
+        place = list_start + lists.ranks[:, column]
         sizes[:, column] = np.bincount(place, minlength=len(place))[place]
     return sizes
 
@@ -215,7 +215,9 @@ def scoring_plan(
     [[1, 3], [4, 0]]
     """
     order = np.argsort(-lengths, kind="stable")
-    return _cut(order[lengths[order] > 0], lengths, (len(lengths), budget), SCORING_WASTE)
+    return _cut_into_batches(
+        order[lengths[order] > 0], lengths, (len(lengths), budget), SCORING_WASTE
+    )
 
 
 def training_plan(
@@ -237,7 +239,7 @@ def training_plan(
     """
     chosen = chosen[lengths[chosen] > 0]
     keys = lengths[chosen] * generator.uniform(1.0, LENGTH_JITTER, len(chosen))
-    batches = list(_cut(chosen[np.argsort(-keys)], lengths, limits, TRAINING_WASTE))
+    batches = list(_cut_into_batches(chosen[np.argsort(-keys)], lengths, limits, TRAINING_WASTE))
     return [batches[index] for index in generator.permutation(len(batches))]
 
 
@@ -249,7 +251,7 @@ def waste_of(
     return padded / max(1, sum(int(lengths[batch].sum()) for batch in batches))
 
 
-def _cut(
+def _cut_into_batches(
     order: Int64[np.ndarray, " ordered"],
     lengths: Int64[np.ndarray, " lists"],
     limits: tuple[int, int],
@@ -259,8 +261,8 @@ def _cut(
     most_lists, budget = limits
     start = padded_before = real_before = 0
     while start < len(order):
-        most = max(1, min(most_lists, budget // int(lengths[order[start]])))
-        window = lengths[order[start : start + most]]
+        fitting_lists = max(1, min(most_lists, budget // int(lengths[order[start]])))
+        window = lengths[order[start : start + fitting_lists]]
         padded = np.maximum.accumulate(window) * np.arange(1, len(window) + 1)
         real = np.cumsum(window)
         fits = (padded <= budget) & (padded_before + padded <= waste * (real_before + real))
@@ -272,7 +274,7 @@ def _cut(
         start += count
 
 
-def _gathered(
+def _gathered_rows(
     values: Shaped[Tensor, "sources columns"],
     flat: Int64[Tensor, " cells"],
     rows: Int64[Tensor, "lists docs"],

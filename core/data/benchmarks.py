@@ -58,7 +58,9 @@ def alike(features: int, top_label: int | float) -> tuple[Benchmark, ...]:
     ['MQ2007', 'MQ2008']
     """
     return tuple(
-        known for known in BENCHMARKS if known.features == features and known.top_label == top_label
+        benchmark
+        for benchmark in BENCHMARKS
+        if benchmark.features == features and benchmark.top_label == top_label
     )
 
 
@@ -104,54 +106,58 @@ def likeliest(sizes: Mapping[str, Size], features: int, top_label: int | float) 
     ('MQ2008', 'whole', 'share')
     """
     whole = next(iter(sizes))
-    found = [
-        (KINDS.index(kind), place, _distance(size, known), Match(known, scope, kind))
+    candidates = [
+        (KINDS.index(kind), place, _distance(size, benchmark), Match(benchmark, scope, kind))
         for place, (scope, size) in enumerate(sizes.items())
-        for known in alike(features, top_label)
-        if (kind := _kind(size, known)) and (kind != "share" or scope == whole)
+        for benchmark in alike(features, top_label)
+        if (kind := _kind(size, benchmark)) and (kind != "share" or scope == whole)
     ]
-    if not found:
+    if not candidates:
         return None
-    rank, place, distance, best = min(found, key=lambda one: one[:3])
-    others = tuple(
+    rank, place, distance, best = min(candidates, key=lambda candidate: candidate[:3])
+    equally_likely = tuple(
         match.known
-        for other_rank, other_place, other, match in found
+        for other_rank, other_place, other_distance, match in candidates
         if (other_rank, other_place) == (rank, place) and match.known != best.known
-        if best.kind == "share" and other - distance < ALIKE
+        if best.kind == "share" and other_distance - distance < ALIKE
     )
-    return best._replace(others=others)
+    return best._replace(others=equally_likely)
 
 
 def sentence(match: Match, size: Size, subject: str) -> str:
     """What a match means, in words; `subject` ends with "has" or "have"."""
-    known = match.known
-    shape = f"{known.features} features and grades 0 to {known.top_label}"
-    whole = f"{known.queries:,} queries and {known.documents:,} documents"
+    benchmark = match.known
+    shape = f"{benchmark.features} features and grades 0 to {benchmark.top_label}"
+    whole = f"{benchmark.queries:,} queries and {benchmark.documents:,} documents"
     if match.kind == "same":
-        return f"{subject} the size of {known.name}: {whole}."
+        return f"{subject} the size of {benchmark.name}: {whole}."
     if match.kind == "differs":
         return (
-            f"{subject} {shape} and {known.queries:,} queries as {known.name}, but "
-            f"{size.documents:,} documents instead of {known.documents:,}: rows are missing."
+            f"{subject} {shape} and {benchmark.queries:,} queries as {benchmark.name}, but "
+            f"{size.documents:,} documents instead of {benchmark.documents:,}: rows are missing."
         )
-    share = size.queries / known.queries
-    text = f"{subject} {shape} like {known.name}, and {percent(share, 1)} of its queries "
+    share = size.queries / benchmark.queries
+    text = f"{subject} {shape} like {benchmark.name}, and {percent(share, 1)} of its queries "
     text += f"(whole: {whole})."
-    names = " or ".join(other.name for other in match.others)
+    names = " or ".join(rival.name for rival in match.others)
     return f"{text} It may as well be of {names}." if names else text
 
 
-def _kind(size: Size, known: Benchmark) -> Literal["same", "differs", "share"] | None:
-    if not size.documents or size.queries > known.queries or size.documents > known.documents:
+def _kind(size: Size, benchmark: Benchmark) -> Literal["same", "differs", "share"] | None:
+    if (
+        not size.documents
+        or size.queries > benchmark.queries
+        or size.documents > benchmark.documents
+    ):
         return None
-    if size.queries < known.queries:
+    if size.queries < benchmark.queries:
         return "share"
-    return "same" if size.documents == known.documents else "differs"
+    return "same" if size.documents == benchmark.documents else "differs"
 
 
-def _distance(size: Size, known: Benchmark) -> float:
+def _distance(size: Size, benchmark: Benchmark) -> float:
     """How far the mean list lengths are apart, as the logarithm of their ratio."""
     if not size.documents:
         return math.inf
     length = size.documents / max(size.queries, 1)
-    return abs(math.log(length / (known.documents / known.queries)))
+    return abs(math.log(length / (benchmark.documents / benchmark.queries)))

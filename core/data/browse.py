@@ -57,10 +57,10 @@ def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " 
     >>> matching_queries(dataset, "1").tolist()
     [2, 0, 1]
     """
-    wanted = text.strip().lower()
+    sought = text.strip().lower()
     names = [name.lower() for name in dataset.query_ids]
-    exact = [place for place, name in enumerate(names) if name == wanted]
-    part = [place for place, name in enumerate(names) if wanted in name and name != wanted]
+    exact = [place for place, name in enumerate(names) if name == sought]
+    part = [place for place, name in enumerate(names) if sought in name and name != sought]
     return np.array(exact + part, dtype=np.int64)
 
 
@@ -83,7 +83,7 @@ def matching_documents(
         if dataset.doc_ids is None:
             return np.zeros(0, dtype=np.int64)
         limit = most if label is None else dataset.documents
-        rows = _containing(dataset.doc_ids, text.strip(), limit)
+        rows = _rows_containing(dataset.doc_ids, text.strip(), limit)
         if label is not None:
             rows = rows[dataset.labels[rows] == label]
     elif label is not None:
@@ -105,7 +105,7 @@ def rows_of(dataset: RankingDataset, query: int) -> Int64[np.ndarray, " list"]:
     return np.arange(dataset.offsets[query], dataset.offsets[query + 1], dtype=np.int64)
 
 
-def _containing(column: TextColumn, text: str, most: int) -> Int64[np.ndarray, " some"]:
+def _rows_containing(column: TextColumn, text: str, limit: int) -> Int64[np.ndarray, " some"]:
     """Rows whose string contains a text; the bytes of all rows are searched in one go."""
     filled = np.flatnonzero(column.ends > column.starts)
     order = filled[np.argsort(column.starts[filled], kind="stable")]
@@ -113,13 +113,13 @@ def _containing(column: TextColumn, text: str, most: int) -> Int64[np.ndarray, "
     ends = column.ends[order].astype(np.int64)
     if not len(order):
         return np.zeros(0, dtype=np.int64)
-    found: dict[int, None] = {}
+    rows: dict[int, None] = {}
     pattern = re.compile(re.escape(text.encode()), re.IGNORECASE)
     begin, end = int(starts[0]), int(ends.max())
-    while len(found) < most and (match := pattern.search(column.blob.data, begin, end)):
+    while len(rows) < limit and (match := pattern.search(column.blob.data, begin, end)):
         place = int(np.searchsorted(starts, match.start(), side="right")) - 1
         inside = match.end() <= ends[place]
         if inside:
-            found[int(order[place])] = None
+            rows[int(order[place])] = None
         begin = int(ends[place]) if inside else match.start() + 1  # it may begin in the next one
-    return np.array(sorted(found), dtype=np.int64)
+    return np.array(sorted(rows), dtype=np.int64)

@@ -69,11 +69,11 @@ def ingest(
     """
     reading = reading or Reading()
     artefacts = []
-    with _folds(place, store) as found:
-        folds = found if fold is None else [_numbered(found, fold)]
+    with _folds(place, store) as all_folds:
+        folds = all_folds if fold is None else [_fold_of_number(all_folds, fold)]
         for index, parts in enumerate(folds):
             yield Progress(index, len(folds), "folds")
-            artefacts.append((yield from _storing(parts, store, reading)))
+            artefacts.append((yield from _store_fold(parts, store, reading)))
     several = len(artefacts) > 1
     for index, artefact in enumerate(artefacts, start=1):
         if name is not None:
@@ -94,10 +94,10 @@ def find(text: str, store: Store) -> Artefact:
     """
     path = SAMPLE_FOLDER if text == SAMPLE else Path(text)
     if text in store.names() or not (path.exists() or layout.fold_at(path)):
-        first = f"{text}-fold1"
-        return store.resolve(first if first in store.names() else text, KIND)
+        first_fold = f"{text}-fold1"
+        return store.resolve(first_fold if first_fold in store.names() else text, KIND)
     with _folds(path, store) as folds:
-        return finished(_storing(folds[0], store, Reading()))
+        return finished(_store_fold(folds[0], store, Reading()))
 
 
 def resolve(text: str, store: Store) -> Fold:
@@ -109,7 +109,7 @@ def resolve(text: str, store: Store) -> Fold:
         raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
 
 
-def _numbered(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
+def _fold_of_number(folds: Sequence[Path | Parts], fold: int) -> Path | Parts:
     if not 1 <= fold <= len(folds):
         raise ParameterError("fold", fold, f"1 to {len(folds)}, the folds that there are")
     return folds[fold - 1]
@@ -123,15 +123,15 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
     elif place.is_dir():
         yield layout.find(place)
     elif place.is_file() and len(archive.members(place)) > 1:
-        with _unpacked(place, store) as folder:
-            found = layout.find(folder)
-            yield [replace(found[0], name=place.stem)] if len(found) == 1 else found
+        with _unpacked_folder(place, store) as folder:
+            inside = layout.find(folder)
+            yield [replace(inside[0], name=place.stem)] if len(inside) == 1 else inside
     else:
         yield [layout.fold_at(place) or place]
 
 
 @contextmanager
-def _unpacked(path: Path, store: Store) -> Iterator[Path]:
+def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
     """A folder of an archive's files in the store, removed at the end or by the next process."""
     folder = store.root / "incoming" / f"archive.{uuid.uuid4().hex}"
     with locks.held(folder.with_name(f"{folder.name}.lock")):
@@ -141,9 +141,9 @@ def _unpacked(path: Path, store: Store) -> Iterator[Path]:
             yield folder
         except DataError as error:  # where the files lie for now is nobody's business
             count = f"{len(archive.members(path))} files in the archive, "
-            found = count + error.found if error.place == str(folder) else error.found
+            finding = count + error.found if error.place == str(folder) else error.found
             place = error.place.replace(str(folder), str(path))
-            raise DataError(place, found, error.remedy) from error
+            raise DataError(place, finding, error.remedy) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -155,18 +155,18 @@ def _files(parts: Path | Parts) -> dict[str, tuple[Path, ...]]:
 
 
 def _key(parts: Path | Parts, reading: Reading) -> ArtefactKey:
-    read = {"missing": str(reading.missing)}
+    settings = {"missing": str(reading.missing)}
     if isinstance(parts, Path):
-        read |= {"fractions": repr(reading.fractions), "seed": str(reading.seed)}
+        settings |= {"fractions": repr(reading.fractions), "seed": str(reading.seed)}
     digests = []
     for part, files in _files(parts).items():
         for path in files:
             digests += [f"{part}:{_digest(path)}"]
-            beside = layout.group_file(path)
-            digests += [] if beside is None else [f"groups:{_digest(beside)}"]
+            groups = layout.group_file(path)
+            digests += [] if groups is None else [f"groups:{_digest(groups)}"]
     if reading.texts is not None:
         digests.append(f"texts:{_digest(reading.texts)}")
-    return key_of(KIND, read, digests)
+    return key_of(KIND, settings, digests)
 
 
 def _digest(path: Path) -> str:
@@ -177,7 +177,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _storing(
+def _store_fold(
     parts: Path | Parts, store: Store, reading: Reading
 ) -> Generator[Progress, None, Artefact]:
     if isinstance(parts, Path) and not parts.exists():
@@ -186,10 +186,10 @@ def _storing(
         raise no_file(reading.texts)
     key = _key(parts, reading)
     with store.lock(key):
-        found = store.find(key)
-        if found is not None:
-            return found
-        name, fold, notes = yield from _loading(parts, reading)
+        artefact = store.find(key)
+        if artefact is not None:
+            return artefact
+        name, fold, notes = yield from _load_fold(parts, reading)
         if reading.texts is not None:
             fold, note = texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
@@ -217,7 +217,7 @@ def _storing(
         return store.add(key, recipe, lambda target: stored.save_fold(fold, target), facts)
 
 
-def _loading(
+def _load_fold(
     parts: Path | Parts, reading: Reading
 ) -> Generator[Progress, None, tuple[str, Fold, tuple[str, ...]]]:
     """Read files: what they are called, their fold and notes."""

@@ -21,17 +21,17 @@ def csv(frame: pd.DataFrame, *, header: bool = True) -> str:
     >>> csv(pd.DataFrame({"query": ["=1+1", "-3", "q"], "value": [-1.5, 0.0, 2.0]}))
     "query,value\n'=1+1,-1.5\n-3,0.0\nq,2.0\n"
     """
-    safe = frame.rename(columns=_plain)
+    safe = frame.rename(columns=_plain_cell)
     returns = any("\r" in str(name) for name in frame.columns)
     for place in range(safe.shape[1]):
         column = safe.iloc[:, place]
         if not pd.api.types.is_numeric_dtype(column):
             returns |= any(isinstance(cell, str) and "\r" in cell for cell in column)
-            safe.isetitem(place, [_plain(cell) for cell in column])
+            safe.isetitem(place, [_plain_cell(cell) for cell in column])
     quoting: Literal[0, 2] = QUOTE_NONNUMERIC if returns else QUOTE_MINIMAL
     return safe.to_csv(index=False, header=header, lineterminator="\n", quoting=quoting)
 
 
-def _plain(cell: Any) -> Any:
+def _plain_cell(cell: Any) -> Any:
     risky = isinstance(cell, str) and cell.startswith(FORMULA) and not NUMBER.fullmatch(cell)
     return f"'{cell}" if risky else cell

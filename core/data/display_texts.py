@@ -51,8 +51,10 @@ class Shape:
     @property
     def remedy(self) -> str:
         """What such a file looks like."""
-        first, *more = self.columns
-        return f"The first line names the columns: {first}, and {', '.join(more)} as far as known."
+        name, *further = self.columns
+        return (
+            f"The first line names the columns: {name}, and {', '.join(further)} as far as known."
+        )
 
 
 DOCUMENTS = Shape(
@@ -119,7 +121,7 @@ def read(path: Path, kind: str) -> SideFile:
     rows = _parquet(path, shape) if parquet else _text(path, shape)
     rows = rows.fillna("").reindex(columns=[*shape.columns, "line"], fill_value="")
     rows[shape.columns[0]] = rows[shape.columns[0]].str.strip()
-    return SideFile(path, shape, _checked(path, rows, shape), digest)
+    return SideFile(path, shape, _unique_rows(path, rows, shape), digest)
 
 
 def attach(
@@ -140,43 +142,43 @@ def attach(
     """
     fold, fingerprint = stored.open_fold(data.path), str(data.facts["fingerprint"])
     before = _artefact(fingerprint, store)
-    held = DisplayTexts(_empty(DOCUMENTS), _empty(QUERIES))
+    texts = DisplayTexts(_empty_frame(DOCUMENTS), _empty_frame(QUERIES))
     recipe: dict[str, object] = {"of": fingerprint}
     notes: dict[str, list[str]] = {}
     if before is not None:
-        held, recipe = _opened(before), dict(before.recipe)
-        notes = {kind: list(told) for kind, told in before.facts["notes"].items()}
+        texts, recipe = _open_texts(before), dict(before.recipe)
+        notes = {kind: list(sentences) for kind, sentences in before.facts["notes"].items()}
     for side in files:
         kind = next(name for name, shape in SHAPES.items() if shape is side.shape)
-        known: set[str] = set()
+        ids: set[str] = set()
         for part in (fold.train, fold.valid, fold.test):
             column = part.doc_ids if side.shape is DOCUMENTS else part.query_ids
-            known |= {one for one in column or () if one}
-        fitting, notes[kind] = _fitting(side, known, str(data.facts.get("name", data.key)))
+            ids |= {identifier for identifier in column or () if identifier}
+        fitting, notes[kind] = _fitting_rows(side, ids, str(data.facts.get("name", data.key)))
         if side.shape is DOCUMENTS:
-            held = replace(held, documents=fitting)
+            texts = replace(texts, documents=fitting)
         else:
-            held = replace(held, queries=fitting)
+            texts = replace(texts, queries=fitting)
         recipe[kind] = side.digest
     key = key_of(KIND, recipe)
 
     def write(folder: Path) -> None:
         for kind in SHAPES:
-            table = pa.Table.from_pandas(getattr(held, kind).reset_index(), preserve_index=False)
+            table = pa.Table.from_pandas(getattr(texts, kind).reset_index(), preserve_index=False)
             pq.write_table(table, folder / f"{kind}.parquet")
 
     with store.lock(key):
-        kept = store.add(key, recipe, write, {"fingerprint": fingerprint, "notes": notes})
-    for other in _all_of(fingerprint, store):
-        if other.key != key:
-            store.remove(other.key)
-    return kept, tuple(note for side in notes.values() for note in side)
+        artefact = store.add(key, recipe, write, {"fingerprint": fingerprint, "notes": notes})
+    for older in _all_of(fingerprint, store):
+        if older.key != key:
+            store.remove(older.key)
+    return artefact, tuple(note for side in notes.values() for note in side)
 
 
 def find(fingerprint: str, store: Store) -> DisplayTexts | None:
     """What is kept beside the data set of a fingerprint; None: nothing."""
     artefact = _artefact(fingerprint, store)
-    return None if artefact is None else _opened(artefact)
+    return None if artefact is None else _open_texts(artefact)
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -186,23 +188,25 @@ def forget(fingerprint: str, store: Store) -> None:
 
 
 def _all_of(fingerprint: str, store: Store) -> list[Artefact]:
-    return [one for one in store.artefacts(KIND) if one.recipe.get("of") == fingerprint]
+    return [
+        artefact for artefact in store.artefacts(KIND) if artefact.recipe.get("of") == fingerprint
+    ]
 
 
 def _artefact(fingerprint: str, store: Store) -> Artefact | None:
-    return max(_all_of(fingerprint, store), key=lambda one: one.created, default=None)
+    return max(_all_of(fingerprint, store), key=lambda artefact: artefact.created, default=None)
 
 
-def _opened(artefact: Artefact) -> DisplayTexts:
+def _open_texts(artefact: Artefact) -> DisplayTexts:
     documents, queries = (
         pq.read_table(artefact.path / f"{kind}.parquet").to_pandas().set_index(shape.columns[0])
         for kind, shape in SHAPES.items()
     )
-    notes = (note for told in artefact.facts["notes"].values() for note in told)
+    notes = (note for sentences in artefact.facts["notes"].values() for note in sentences)
     return DisplayTexts(documents, queries, tuple(notes))
 
 
-def _empty(shape: Shape) -> pd.DataFrame:
+def _empty_frame(shape: Shape) -> pd.DataFrame:
     return pd.DataFrame(dict.fromkeys(shape.columns, pd.Series(dtype="str"))).set_index(
         shape.columns[0]
     )
@@ -210,36 +214,36 @@ def _empty(shape: Shape) -> pd.DataFrame:
 
 def _parquet(path: Path, shape: Shape) -> pd.DataFrame:
     """The columns that are asked for, as texts, with the numbers of the rows."""
-    taken, batches = 0, []
+    size, batches = 0, []
     try:
         with pq.ParquetFile(path) as file:
             names = _names(path, file.schema_arrow.names, shape)
             for batch in file.iter_batches(columns=list(names)):
                 batches.append(batch)
-                taken += batch.nbytes
-                if taken > LIMITS.decoded_bytes:
-                    found = f"more than {LIMITS.decoded_bytes >> 20} MiB of texts"
-                    raise DataError(str(path), found, "Leave only the rows of this data set.")
+                size += batch.nbytes
+                if size > LIMITS.decoded_bytes:
+                    finding = f"more than {LIMITS.decoded_bytes >> 20} MiB of texts"
+                    raise DataError(str(path), finding, "Leave only the rows of this data set.")
             table = pa.Table.from_batches(batches, None if batches else file.schema_arrow)
         frame = pd.DataFrame(
             {mine: table[name].cast(pa.string()).to_pandas() for name, mine in names.items()}
         )
     except (pa.ArrowException, OSError) as error:
-        first = str(error).partition("\n")[0].rstrip(".")
-        raise DataError(str(path), f"no Parquet file of texts ({first})", shape.remedy) from error
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise DataError(str(path), f"no Parquet file of texts ({reason})", shape.remedy) from error
     return frame.assign(line=range(1, len(frame) + 1))
 
 
 def _text(path: Path, shape: Shape) -> pd.DataFrame:
     """CSV, tabs or JSON lines as texts, with the line on which each row begins."""
-    pieces = [one.buffer[: one.end].tobytes() for one in blocks(path, str(path), LIMITS)]
+    pieces = [block.buffer[: block.end].tobytes() for block in blocks(path, str(path), LIMITS)]
     text = b"".join(pieces).decode(errors="replace").removeprefix("\ufeff")
     if not text.strip():
         raise DataError(str(path), "it is empty", shape.remedy)
     if text.lstrip().startswith("{"):
         return _json(path, text, shape)
     body = text.lstrip("\r\n")
-    first = 1 + text[: len(text) - len(body)].count("\n")
+    first_line = 1 + text[: len(text) - len(body)].count("\n")
     tabs = "\t" in body.partition("\n")[0]
     try:
         cells = pd.read_csv(
@@ -247,9 +251,9 @@ def _text(path: Path, shape: Shape) -> pd.DataFrame:
             keep_default_na=False, skip_blank_lines=False, index_col=False, engine="c",
         ).fillna("")  # fmt: skip
     except pd.errors.ParserError as error:
-        raise _broken(path, str(error), first, body) from error
+        raise _csv_error(path, str(error), first_line, body) from error
     breaks = sum((cells[name].str.count("\n") for name in cells), start=pd.Series(1, cells.index))
-    cells["line"] = first + breaks.cumsum() - breaks
+    cells["line"] = first_line + breaks.cumsum() - breaks
     head = [str(name).strip() for name in cells.iloc[0, :-1]]
     names = _names(path, head, shape)
     rows = pd.DataFrame({mine: cells[head.index(name)] for name, mine in names.items()})
@@ -257,18 +261,18 @@ def _text(path: Path, shape: Shape) -> pd.DataFrame:
     return rows.assign(line=cells["line"])[filled]
 
 
-def _broken(path: Path, said: str, first: int, body: str) -> LetorError:
+def _csv_error(path: Path, message: str, first_line: int, body: str) -> LetorError:
     """What pandas says of CSV that it cannot read, by the line that it names."""
-    quote = re.search(r"EOF inside string starting at row (\d+)", said)
-    wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", said)
-    at, found, remedy = 0, said.strip(), "Save it as CSV in UTF-8."
+    quote = re.search(r"EOF inside string starting at row (\d+)", message)
+    wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
+    at, finding, remedy = 0, message.strip(), "Save it as CSV in UTF-8."
     if quote:
-        at, found, remedy = int(quote[1]), "a quote that is never closed", "Close each quote."
+        at, finding, remedy = int(quote[1]), "a quote that is never closed", "Close each quote."
     elif wide:
         at = int(wide[2]) - 1
-        found, remedy = f"{wide[3]} columns instead of {wide[1]}", "Quote cells that hold commas."
+        finding, remedy = f"{wide[3]} columns instead of {wide[1]}", "Quote cells that hold commas."
     line = "".join(body.split("\n")[at : at + 1])
-    return LetorError(path, first + at, line, found, remedy)
+    return LetorError(path, first_line + at, line, finding, remedy)
 
 
 def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
@@ -278,8 +282,8 @@ def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
         if not entry.strip() or len(faults) > MOST_TOLD:
             continue
         try:
-            said = json.loads(entry)
-            cells = {str(name): _cell(value) for name, value in said.items()}
+            fields = json.loads(entry)
+            cells = {str(name): _cell(value) for name, value in fields.items()}
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
             why = "no JSON object" if isinstance(error, ValueError | AttributeError) else str(error)
             faults.append(
@@ -287,7 +291,7 @@ def _json(path: Path, text: str, shape: Shape) -> pd.DataFrame:
             )
             continue
         rows.append({**cells, "line": line})
-    _refused(faults)
+    _refuse(faults)
     frame = pd.DataFrame(rows, dtype="str")
     names = _names(path, [str(name) for name in frame if name != "line"], shape)
     return frame[[*names, "line"]].rename(columns=names).astype({"line": int})
@@ -304,99 +308,99 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _names(path: Path, here: Sequence[str], shape: Shape) -> dict[str, str]:
+def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
     """The columns of a file that are read, and what they are called here.
 
     Raises:
         DataError: the id is missing, or everything that could be shown.
     """
-    others = ((name, mine) for name, mine in shape.others.items() if mine not in here)
-    names = {name: name for name in shape.columns if name in here}
-    names |= {name: mine for name, mine in others if name in here}
-    first, known = shape.columns[0], set(names.values())
-    missing = [first] if first not in known else []
-    if not known & set(shape.needed):
+    by_other_name = ((name, mine) for name, mine in shape.others.items() if mine not in columns)
+    names = {name: name for name in shape.columns if name in columns}
+    names |= {name: mine for name, mine in by_other_name if name in columns}
+    identifier, read = shape.columns[0], set(names.values())
+    missing = [identifier] if identifier not in read else []
+    if not read & set(shape.needed):
         missing = missing or list(shape.needed)
     if missing:
-        letters = {name.casefold(): name for name in here}
+        letters = {name.casefold(): name for name in columns}
         near = [
             f" (did you mean {name}? it is called {quoted(letters[match])})"
             for name in missing
             for match in get_close_matches(name, letters, n=1)
         ]
-        listed = ", ".join(map(quoted, here[:MOST_TOLD])) or "none"
-        found = f"no column {' nor '.join(missing)}; its columns are {listed}{''.join(near[:1])}"
-        raise DataError(str(path), found, shape.remedy)
+        listed = ", ".join(map(quoted, columns[:MOST_TOLD])) or "none"
+        finding = f"no column {' nor '.join(missing)}; its columns are {listed}{''.join(near[:1])}"
+        raise DataError(str(path), finding, shape.remedy)
     return names
 
 
-def _checked(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
+def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
     """The rows, each id once; refused where one is missing or said twice otherwise."""
-    first, *more = shape.columns
-    same = rows.drop_duplicates([first, *more])
-    bad = same[(same[first] == "") | same[first].duplicated()]
-    original = same.drop_duplicates(first).set_index(first)["line"]
+    identifier, *further = shape.columns
+    distinct = rows.drop_duplicates([identifier, *further])
+    bad = distinct[(distinct[identifier] == "") | distinct[identifier].duplicated()]
+    original = distinct.drop_duplicates(identifier).set_index(identifier)["line"]
     faults = []
     for row in bad.head(MOST_TOLD + 1).to_dict("records"):
-        name, line = str(row[first]), int(row["line"])
-        found = f"no {first}"
+        name, line = str(row[identifier]), int(row["line"])
+        finding = f"no {identifier}"
         if name:
-            found = f"a second {shape.of} of this id, the first is in line {original[name]}"
+            finding = f"a second {shape.of} of this id, the first is in line {original[name]}"
         quoted = ",".join(str(row[column]) for column in shape.columns)
-        faults.append(LetorError(path, line, quoted, found, "Leave one row for each id."))
-    _refused(faults)
-    return same
+        faults.append(LetorError(path, line, quoted, finding, "Leave one row for each id."))
+    _refuse(faults)
+    return distinct
 
 
-def _refused(faults: Sequence[LetorError]) -> None:
+def _refuse(faults: Sequence[LetorError]) -> None:
     if len(faults) == 1:
         raise faults[0]
     if faults:
         raise BadLinesError(faults[:MOST_TOLD], more=len(faults) > MOST_TOLD)
 
 
-def _fitting(side: SideFile, known: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
+def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
     """What a file says of the ids that a data set has, and what does not fit."""
-    first, rows = side.shape.columns[0], side.rows
+    identifier, rows = side.shape.columns[0], side.rows
     of, name = side.shape.of, side.path.name
-    if not known:
+    if not ids:
         raise DataError(
             data,
             f"its {of}s have no ids, so that nothing in {name} can be told to be theirs",
             "Name each document at the end of its line of LETOR text (`#docid = …`), read that in, "
             f"then {name}.",
         )  # fmt: skip
-    inside = rows[first].isin(known)
+    inside = rows[identifier].isin(ids)
     if not inside.any():
-        example = ", ".join(sorted(known)[:3])
+        example = ", ".join(sorted(ids)[:3])
         raise DataError(
             str(side.path),
-            f"it knows none of the {counted(len(known), of)} of {data}",
+            f"it knows none of the {counted(len(ids), of)} of {data}",
             f"Write the ids as the data set has them: {example} …",
         )
-    told = [f"{name}: {int(inside.sum()):,} of {counted(len(known), of)} have a text."]
+    notes = [f"{name}: {int(inside.sum()):,} of {counted(len(ids), of)} have a text."]
     if not inside.all():
-        others = rows[~inside]
+        unknown = rows[~inside]
         lines = ", ".join(
-            f"{row[first]} (line {row['line']})"
-            for row in others.head(MOST_TOLD).to_dict("records")
+            f"{row[identifier]} (line {row['line']})"
+            for row in unknown.head(MOST_TOLD).to_dict("records")
         )
-        more = " …" if len(others) > MOST_TOLD else ""
-        told.append(
-            f"{name}: {counted(len(others), 'row')} of ids that the data does not have, passed "
-            f"over: {lines}{more}. Remove them, or write their ids as the data has them."
+        ellipsis = " …" if len(unknown) > MOST_TOLD else ""
+        notes.append(
+            f"{name}: {counted(len(unknown), 'row')} of ids that the data does not have, passed "
+            f"over: {lines}{ellipsis}. Remove them, or write their ids as the data has them."
         )  # fmt: skip
-    fitting = rows[inside].set_index(first)
+    fitting = rows[inside].set_index(identifier)
     if "url" in fitting:
         foreign = fitting[(fitting["url"] != "") & ~fitting["url"].map(is_web)]
         if len(foreign):
             lines = ", ".join(f"line {line}" for line in foreign["line"].head(MOST_TOLD))
-            told.append(
+            notes.append(
                 f"{name}: {counted(len(foreign), 'address')} not of http or https, left out: "
                 f"{lines}. Write them as https://…"
             )  # fmt: skip
             fitting = fitting.assign(url=fitting["url"].where(fitting["url"].map(is_web), ""))
-    return fitting.drop(columns="line"), told
+    return fitting.drop(columns="line"), notes
 
 
 def is_web(url: str) -> bool:

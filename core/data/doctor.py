@@ -67,10 +67,10 @@ def examine(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Findi
         dataset: what to examine.
         gathered: ids of the queries whose rows were scattered in the file.
     """
-    return _gravest_first([*_examined(dataset, gathered), *_benchmark({"": dataset})])
+    return _gravest_first([*_findings(dataset, gathered), *_benchmark({"": dataset})])
 
 
-def _examined(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
+def _findings(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
     return [
         *_labels(dataset),
         *_lengths(dataset),
@@ -85,28 +85,29 @@ def examine_fold(fold: Fold) -> list[Finding]:
     """Every finding about the parts of a fold, what they share, and what they are together."""
     parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
     findings = [
-        replace(found, where=f"{name} {found.where}".strip(), part=name)
+        replace(finding, where=f"{name} {finding.where}".strip(), part=name)
         for name, part in parts.items()
-        for found in _gravest_first(_examined(part))
+        for finding in _gravest_first(_findings(part))
     ]
     codes = {name: doctor_counts.row_codes(part.features) for name, part in parts.items()}
     for name in ("valid", "test"):
         shared = sorted(set(parts["train"].query_ids) & set(parts[name].query_ids))
         if shared:
-            both = _so_many(len(shared), "query", "is are")
-            message = f"{both} in the training and the {name} part."
+            subject = _subject(len(shared), "query", "is are")
+            message = f"{subject} in the training and the {name} part."
             places = _places(parts[name], shared)
-            where = f"{name} {_named('query', shared)}"
+            where = f"{name} {_in_words('query', shared)}"
             findings.append(Finding("shared-queries", "problem", message, where, name, places))
-        again = np.flatnonzero(np.isin(codes[name], codes["train"]))
-        known = len(again)
-        if known:
-            share = known / len(codes[name])
-            found = f"{counted(known, 'document')} of {name} ({percent(share, 1)})"
-            message = f"{found} {'has' if known == 1 else 'have'} the features of one in train."
+        repeated = np.flatnonzero(np.isin(codes[name], codes["train"]))
+        count = len(repeated)
+        if count:
+            share = count / len(codes[name])
+            documents = f"{counted(count, 'document')} of {name} ({percent(share, 1)})"
+            message = f"{documents} {'has' if count == 1 else 'have'} the features of one in train."
             severity: Severity = "warning" if share > 0.01 else "info"
-            places = _queries_of(parts[name], again)
-            where = f"{name} {_named('query', [parts[name].query_ids[query] for query in places])}"
+            places = _queries_of(parts[name], repeated)
+            queries = [parts[name].query_ids[query] for query in places]
+            where = f"{name} {_in_words('query', queries)}"
             findings.append(Finding("shared-vectors", severity, message, where, name, places))
     findings += [*_unlike_features(parts), *_benchmark(parts)]
     return _gravest_first(findings)
@@ -119,29 +120,30 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
         low, high, _ = doctor_counts.columns(part)
         used[name] = (low < 0) | (high > 0)  # none where there are no rows
     ids = np.array(parts["train"].feature_ids, dtype=np.int64)
-    for one, other in (
+    for this_part, other_part in (
         ("train", "valid"),
         ("train", "test"),
         ("valid", "train"),
         ("test", "train"),
     ):
-        lacking = used[one] & ~used[other]
-        if not lacking.any() or not parts[other].documents:
+        lacking = used[this_part] & ~used[other_part]
+        if not lacking.any() or not parts[other_part].documents:
             continue
-        share = lacking.sum() / used[one].sum()
+        share = lacking.sum() / used[this_part].sum()
         grave: Severity = "warning" if share > LEAK else "info"
         severity: Severity = "problem" if share > FEW_FEATURES else grave
+        features = counted(int(used[this_part].sum()), "feature")
         message = (
-            f"{lacking.sum():,} of the {counted(int(used[one].sum()), 'feature')} that {one} has "
-            f"{'is' if lacking.sum() == 1 else 'are'} 0 in every row of {other}."
+            f"{lacking.sum():,} of the {features} that {this_part} has "
+            f"{'is' if lacking.sum() == 1 else 'are'} 0 in every row of {other_part}."
         )
-        where = f"{other} {_named('feature', ids[lacking].tolist())}"
-        yield Finding("unlike-features", severity, message, where, other)
+        where = f"{other_part} {_in_words('feature', ids[lacking].tolist())}"
+        yield Finding("unlike-features", severity, message, where, other_part)
 
 
 def _places(dataset: RankingDataset, names: Sequence[str]) -> tuple[int, ...]:
-    wanted = set(names)
-    return tuple(place for place, name in enumerate(dataset.query_ids) if name in wanted)
+    sought = set(names)
+    return tuple(place for place, name in enumerate(dataset.query_ids) if name in sought)
 
 
 def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
@@ -149,20 +151,20 @@ def _queries_of(dataset: RankingDataset, rows: np.ndarray) -> tuple[int, ...]:
     return tuple(np.unique(owners).tolist())
 
 
-def _so_many(number: int, kind: str, verbs: str) -> str:
-    """A subject with its verb: `_so_many(1, "query", "has have")` is `1 query has`."""
+def _subject(number: int, kind: str, verbs: str) -> str:
+    """A subject with its verb: `_subject(1, "query", "has have")` is `1 query has`."""
     return f"{counted(number, kind)} {verbs.split()[number != 1]}"
 
 
 def _gravest_first(findings: list[Finding]) -> list[Finding]:
     grave = ("problem", "warning", "info")
-    return sorted(findings, key=lambda found: grave.index(found.severity))
+    return sorted(findings, key=lambda finding: grave.index(finding.severity))
 
 
-def _named(kind: str, names: Sequence[object]) -> str:
-    some = ", ".join(str(name) for name in names[:NAMED])
+def _in_words(kind: str, names: Sequence[object]) -> str:
+    examples = ", ".join(str(name) for name in names[:NAMED])
     plural = {"query": "queries", "feature": "features"}[kind] if len(names) > 1 else kind
-    return f"{plural} {some}" + (" …" if len(names) > NAMED else "")
+    return f"{plural} {examples}" + (" …" if len(names) > NAMED else "")
 
 
 def _labels(dataset: RankingDataset) -> Iterator[Finding]:
@@ -177,12 +179,12 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
         yield Finding("one-label", "problem", message)
     below = np.flatnonzero(labels < 0)
     if len(below):
-        message = f"{_so_many(len(below), 'label', 'is are')} negative; measures expect 0 and more."
+        message = f"{_subject(len(below), 'label', 'is are')} negative; measures expect 0 and more."
         places = _queries_of(dataset, below)
         yield Finding("negative-labels", "problem", message, queries=places)
     if (labels != np.rint(labels)).any():
         fractional = np.flatnonzero(labels != np.rint(labels))
-        message = f"{_so_many(len(fractional), 'label', 'is are')} not whole."
+        message = f"{_subject(len(fractional), 'label', 'is are')} not whole."
         places = _queries_of(dataset, fractional)
         yield Finding("fractional-labels", "warning", message, queries=places)
     if len(labels) and labels.max() > NAMED:
@@ -201,13 +203,13 @@ def _lengths(dataset: RankingDataset) -> Iterator[Finding]:
         f"Lists have {low:,} to {counted(high, 'document')}, median {middle:g}.",
     )
     for length, code, words in ((0, "empty", "no document"), (1, "one-document", "one document")):
-        some = np.flatnonzero(lengths == length)
-        if len(some):
-            names = [dataset.query_ids[query] for query in some[:20]]
-            those = _so_many(len(some), "query", "has have")
+        queries = np.flatnonzero(lengths == length)
+        if len(queries):
+            names = [dataset.query_ids[query] for query in queries[:20]]
+            those = _subject(len(queries), "query", "has have")
             message = f"{those} {words}: every ranking of it is the same."
-            places = tuple(some.tolist())
-            where = _named("query", names)
+            places = tuple(queries.tolist())
+            where = _in_words("query", names)
             yield Finding(f"{code}-queries", "warning", message, where, queries=places)
 
 
@@ -228,16 +230,16 @@ def _queries(dataset: RankingDataset, gathered: Sequence[str]) -> Iterator[Findi
         names = [dataset.query_ids[query] for query in none[:20]]
         severity: Severity = "warning" if share > LEAK else "info"
         places = tuple(none.tolist())
-        yield Finding("no-relevant", severity, message, _named("query", names), queries=places)
+        yield Finding("no-relevant", severity, message, _in_words("query", names), queries=places)
     if gathered:
         rows = f"The rows of {counted(len(gathered), 'query')}"
         message = f"{rows} were not contiguous; they were gathered."
-        where, places = _named("query", gathered), _places(dataset, gathered)
+        where, places = _in_words("query", gathered), _places(dataset, gathered)
         yield Finding("split-queries", "warning", message, where, queries=places)
-    some = [name for name, count in Counter(dataset.query_ids).items() if count > 1]
-    if some:
-        message = f"{_so_many(len(some), 'query id', 'stands stand')} for several lists."
-        where, places = _named("query", some), _places(dataset, some)
+    repeated_ids = [name for name, count in Counter(dataset.query_ids).items() if count > 1]
+    if repeated_ids:
+        message = f"{_subject(len(repeated_ids), 'query id', 'stands stand')} for several lists."
+        where, places = _in_words("query", repeated_ids), _places(dataset, repeated_ids)
         yield Finding("repeated-query-ids", "problem", message, where, queries=places)
 
 
@@ -299,21 +301,23 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
         ("sentinel-features", "warning", size >= LARGEST, (f"holds {missing}", f"hold {missing}")),
         ("huge-features", grave, huge, (f"exceeds {beyond} it", f"exceed {beyond} them")),
     ]  # fmt: skip
-    for code, severity, chosen, (one, several) in checks:
-        if chosen.any():
-            some = ids[chosen].tolist()
-            words = one if len(some) == 1 else several
-            who = _named("feature", some).capitalize()
-            if len(some) > NAMED:
-                who = f"{len(some):,} of {counted(len(ids), 'feature')}"
-            message = f"{who} {words}."
+    for code, severity, affected, (singular, plural) in checks:
+        if affected.any():
+            affected_ids = ids[affected].tolist()
+            words = singular if len(affected_ids) == 1 else plural
+            subject = _in_words("feature", affected_ids).capitalize()
+            if len(affected_ids) > NAMED:
+                subject = f"{len(affected_ids):,} of {counted(len(ids), 'feature')}"
+            message = f"{subject} {words}."
             places: tuple[int, ...] = ()
             if bound := {"huge-features": HUGE, "sentinel-features": LARGEST / 2}.get(code):
-                rows = _rows_beyond(dataset, np.flatnonzero(chosen), bound)
+                rows = _rows_beyond(dataset, np.flatnonzero(affected), bound)
                 places = _queries_of(dataset, rows)
-                of = _named("query", [dataset.query_ids[place] for place in places])
+                of = _in_words("query", [dataset.query_ids[place] for place in places])
                 message = f"{message[:-1]}; see {of}."
-            yield Finding(code, severity, message, _named("feature", some), queries=places)
+            yield Finding(
+                code, severity, message, _in_words("feature", affected_ids), queries=places
+            )
 
 
 def _rows_beyond(dataset: RankingDataset, columns: np.ndarray, bound: float) -> np.ndarray:
@@ -336,13 +340,13 @@ def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
         queries = _queries_of(dataset, rows)
         names = [dataset.query_ids[query] for query in queries]
         severity: Severity = "warning" if share > LEAK else "info"
-        where = _named("query", names)
+        where = _in_words("query", names)
         yield Finding("duplicate-vectors", severity, message, where, queries=queries)
 
 
 def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
     """The one benchmark that the parts together, or one of them, most likely are."""
-    sizes = {"": _together(parts)}
+    sizes = {"": _size_of_all(parts)}
     if len(parts) > 1:
         sizes |= {name: Size(part.queries, part.documents) for name, part in parts.items()}
     features = len(next(iter(parts.values())).feature_ids)
@@ -358,7 +362,7 @@ def _benchmark(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
     yield Finding(code, cast("Severity", severity), message, match.scope, match.scope)
 
 
-def _together(parts: Mapping[str, RankingDataset]) -> Size:
+def _size_of_all(parts: Mapping[str, RankingDataset]) -> Size:
     """The size of all parts, a query that is in several counted once."""
     queries, documents, met = 0, 0, set[str]()
     for part in parts.values():

@@ -56,7 +56,7 @@ def file_order_ndcg(dataset: RankingDataset) -> tuple[float, float]:
     discounts = np.where(place < CUTOFF, 1 / np.log2(place + 2), 0.0)
     ideal = gains[ragged.order_within(offsets, -gains)]
     owner, queries = ragged.segment_ids(offsets), dataset.queries
-    shown, best, total, weight = (
+    as_shown, best, total, weight = (
         np.bincount(owner, weights=values, minlength=queries)
         for values in (gains * discounts, ideal * discounts, gains, discounts)
     )
@@ -64,7 +64,7 @@ def file_order_ndcg(dataset: RankingDataset) -> tuple[float, float]:
     if not judged.any():
         return float("nan"), float("nan")
     chance = (total * weight)[judged] / np.diff(offsets)[judged]
-    return float((shown / np.where(judged, best, 1))[judged].mean()), float(
+    return float((as_shown / np.where(judged, best, 1))[judged].mean()), float(
         (chance / best[judged]).mean()
     )
 
@@ -92,15 +92,17 @@ def repeated(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, 
     codes = row_codes(dataset.features)
     owner = ragged.segment_ids(dataset.offsets)
     order = np.lexsort((dataset.labels, codes, owner))
-    same = (codes[order][1:] == codes[order][:-1]) & (owner[order][1:] == owner[order][:-1])
+    equals_previous = (codes[order][1:] == codes[order][:-1]) & (
+        owner[order][1:] == owner[order][:-1]
+    )
     group = np.zeros(len(order), dtype=np.int64)
-    group[1:] = np.cumsum(~same)
-    again = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1)
+    group[1:] = np.cumsum(~equals_previous)
+    repeats = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1)
     labels = dataset.labels[order]
-    mixed = same & (labels[1:] != labels[:-1])
-    unlike = np.isin(group[again], group[1:][mixed])
-    surplus = int(same.sum())
-    return np.sort(order[again]), surplus, int(unlike.sum())
+    mixed = equals_previous & (labels[1:] != labels[:-1])
+    unlike = np.isin(group[repeats], group[1:][mixed])
+    surplus = int(equals_previous.sum())
+    return np.sort(order[repeats]), surplus, int(unlike.sum())
 
 
 def row_codes(features: Float32[np.ndarray, "docs features"]) -> UInt64[np.ndarray, " docs"]:
@@ -113,9 +115,9 @@ def row_codes(features: Float32[np.ndarray, "docs features"]) -> UInt64[np.ndarr
 def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     shares = np.full(len(offsets) - 1, np.nan)
     for query in range(len(offsets) - 1):
-        first, ahead, unlike = offsets[query], 0, 0
-        for late in range(first, offsets[query + 1]):
-            for early in range(first, late):
+        start, ahead, unlike = offsets[query], 0, 0
+        for late in range(start, offsets[query + 1]):
+            for early in range(start, late):
                 ahead += labels[early] > labels[late]
                 unlike += labels[early] != labels[late]
         if unlike > 0:

@@ -94,7 +94,7 @@ def find(fingerprint: str, store: Store) -> Examination | None:
     except ArtefactError:  # damaged: it can be made again
         store.remove(key_for(fingerprint))
         return None
-    return None if artefact is None else _opened(artefact)
+    return None if artefact is None else _open(artefact)
 
 
 def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
@@ -106,18 +106,18 @@ def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examinat
     """
     key = key_for(data.facts["fingerprint"])
     with store.lock(key):
-        found = find(data.facts["fingerprint"], store)
-        if found is not None:
-            return found
+        earlier = find(data.facts["fingerprint"], store)
+        if earlier is not None:
+            return earlier
         fold = stored.open_fold(data.path)
         parts = {}
-        for done, part in enumerate(stored.PARTS):
-            yield Progress(done, len(stored.PARTS) + 1, "parts examined")
+        for count, part in enumerate(stored.PARTS):
+            yield Progress(count, len(stored.PARTS) + 1, "parts examined")
             parts[part] = part_facts(getattr(fold, part))
         yield Progress(len(parts), len(parts) + 1, "parts examined")
-        made = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))
-        store.add(key, {"of": fold.fingerprint, "version": VERSION}, _writer(made))
-        return made
+        examination = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))
+        store.add(key, {"of": fold.fingerprint, "version": VERSION}, _writer(examination))
+        return examination
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -131,15 +131,15 @@ def part_facts(dataset: RankingDataset) -> PartFacts:
     labels, counts = np.unique(dataset.labels, return_counts=True)
     lengths, queries = np.unique(np.diff(dataset.offsets), return_counts=True)
     owner = np.searchsorted(dataset.offsets, np.flatnonzero(dataset.labels > 0), side="right")
-    some = _some_rows(dataset)
+    sample = _some_rows(dataset)
     return PartFacts(
         queries=dataset.queries,
         documents=dataset.documents,
         labels=tuple(zip(labels.tolist(), counts.tolist(), strict=True)),
         lengths=tuple(zip(lengths.tolist(), queries.tolist(), strict=True)),
         relevant=len(np.unique(owner)),
-        looked_at=len(some),
-        features=_feature_facts(dataset, some),
+        looked_at=len(sample),
+        features=_feature_facts(dataset, sample),
     )
 
 
@@ -150,32 +150,32 @@ def _some_rows(dataset: RankingDataset) -> Float32[np.ndarray, "some features"]:
 
 
 def _feature_facts(
-    dataset: RankingDataset, some: Float32[np.ndarray, "some features"]
+    dataset: RankingDataset, sample: Float32[np.ndarray, "some features"]
 ) -> tuple[FeatureFacts, ...]:
     if not dataset.documents:
         return ()
     low, high, varying = doctor_counts.columns(dataset)
     facts = []
     for column, feature in enumerate(dataset.feature_ids):
-        values = some[:, column].astype(np.float64)
-        first, last = float(low[column]), float(high[column])
-        quantiles = np.quantile(values, QUANTILES) if first < last else np.full(5, first)
+        values = sample[:, column].astype(np.float64)
+        lowest, highest = float(low[column]), float(high[column])
+        quantiles = np.quantile(values, QUANTILES) if lowest < highest else np.full(5, lowest)
         facts.append(
             FeatureFacts(
                 feature=feature,
-                low=first,
-                high=last,
+                low=lowest,
+                high=highest,
                 mean=float(values.mean()),
                 zeros=float((values == 0).mean()),
                 quantiles=tuple(quantiles.tolist()),
-                counts=_binned(values, first, last),
-                marks=_marks(first, last, int(varying[column])),
+                counts=_bin_counts(values, lowest, highest),
+                marks=_marks(lowest, highest, int(varying[column])),
             )
         )
     return tuple(facts)
 
 
-def _binned(values: np.ndarray, low: float, high: float) -> tuple[int, ...]:
+def _bin_counts(values: np.ndarray, low: float, high: float) -> tuple[int, ...]:
     if low == high:
         return (len(values),)
     places = np.minimum((values - low) / (high - low) * BINS, BINS - 1).astype(np.int64)
@@ -198,15 +198,15 @@ def key_for(fingerprint: str) -> ArtefactKey:
     return key_of(KIND, {"version": VERSION}, (fingerprint,))
 
 
-def _writer(made: Examination) -> Any:
+def _writer(examination: Examination) -> Any:
     def write(folder: Path) -> None:
-        text = json.dumps(made, default=vars, separators=(",", ":"), allow_nan=False)
+        text = json.dumps(examination, default=vars, separators=(",", ":"), allow_nan=False)
         (folder / FILE).write_text(text, encoding="utf-8")
 
     return write
 
 
-def _opened(artefact: Artefact) -> Examination:
+def _open(artefact: Artefact) -> Examination:
     content = json.loads((artefact.path / FILE).read_text(encoding="utf-8"))
     parts = {
         name: PartFacts(

@@ -63,8 +63,8 @@ class Normalisation:
             ShapeError: not as many features as were fitted.
         """
         if features.shape[1] != self.table.shape[1]:
-            found, fitted = features.shape[1], self.table.shape[1]
-            raise ShapeError("features", f"{found} columns", f"{fitted}, as when fitted")
+            columns, fitted = features.shape[1], self.table.shape[1]
+            raise ShapeError("features", f"{columns} columns", f"{fitted}, as when fitted")
         if self.kind == "none":
             return features
         result = np.empty(features.shape, dtype=np.float32)

@@ -21,9 +21,9 @@ def folds_of(data: str, store: Store) -> list[str]:
     if data == SAMPLE or data in names:
         return [data]
     numbered = {
-        int(found[1]): name
+        int(match[1]): name
         for name in names
-        if (found := re.fullmatch(re.escape(data) + r"-fold([0-9]{1,6})", name))
+        if (match := re.fullmatch(re.escape(data) + r"-fold([0-9]{1,6})", name))
     }
     if numbered:
         return [numbered[number] for number in sorted(numbered)]

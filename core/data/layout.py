@@ -62,14 +62,14 @@ def find(path: Path) -> tuple[Parts, ...]:
     """
     if not path.is_dir():
         raise DataError(str(path), "no such folder", "Check the path.")
-    inside = _visible(path)
+    inside = _visible_files(path)
     if len(inside) == 1 and inside[0].is_dir() and not _FOLD.fullmatch(inside[0].name):
         return find(inside[0])
     folds = [inner for inner in inside if inner.is_dir() and _FOLD.fullmatch(inner.name)]
     if folds:
         folds.sort(key=lambda inner: int(re.sub(r"[^0-9]", "", inner.name)))
         return tuple(_parts_in(folder) for folder in folds)
-    numbered = _numbered(inside)
+    numbered = _numbered_files(inside)
     if numbered and not any(_words(inner) for inner in inside):
         return _rotations(path, numbered)
     return (_parts_in(path),)
@@ -87,9 +87,9 @@ def group_file(path: Path) -> Path | None:
     """The file of group sizes that lies beside a data file, if one does."""
     for suffix in GROUP_SUFFIXES:
         for packed in PACKED:
-            beside = path.with_name(_unpacked(path) + suffix + packed)
-            if beside.is_file():
-                return beside
+            candidate = path.with_name(_unpacked_name(path) + suffix + packed)
+            if candidate.is_file():
+                return candidate
     return None
 
 
@@ -103,53 +103,53 @@ def part_of(name: str) -> str | None:
     return words.pop() if len(words) == 1 else None
 
 
-def _visible(folder: Path) -> list[Path]:
+def _visible_files(folder: Path) -> list[Path]:
     hidden = (".", "__MACOSX")
     return sorted(inner for inner in folder.iterdir() if not inner.name.startswith(hidden))
 
 
-def _unpacked(path: Path) -> str:
+def _unpacked_name(path: Path) -> str:
     return path.name.removesuffix(path.suffix) if path.suffix in PACKED[1:] else path.name
 
 
 def _words(path: Path) -> set[str]:
     """The parts that a data file's name speaks of."""
-    if not path.is_file() or _unpacked(path).endswith(GROUP_SUFFIXES):
+    if not path.is_file() or _unpacked_name(path).endswith(GROUP_SUFFIXES):
         return set()
-    words = re.split(r"[^a-z]+", _unpacked(path).lower())
+    words = re.split(r"[^a-z]+", _unpacked_name(path).lower())
     return {PART_WORDS[word] for word in words if word in PART_WORDS}
 
 
 def _parts_in(folder: Path) -> Parts:
-    found: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
-    for path in _visible(folder):
+    files: dict[str, list[Path]] = {TRAIN: [], VALID: [], TEST: []}
+    for path in _visible_files(folder):
         for part in _words(path):
-            found[part].append(path)
-    for part, paths in found.items():
+            files[part].append(path)
+    for part, paths in files.items():
         if len(paths) > 1:
             names = ", ".join(path.name for path in paths[:4])
             raise DataError(str(folder), f"several {part} files ({names})", "Keep one of them.")
-    if not (found[TRAIN] and found[TEST]):
-        names = ", ".join(path.name for path in _visible(folder)[:6]) or "nothing"
+    if not (files[TRAIN] and files[TEST]):
+        names = ", ".join(path.name for path in _visible_files(folder)[:6]) or "nothing"
         raise DataError(
             str(folder),
             f"no train and test files, but {names}",
             "Name them train.txt, vali.txt and test.txt, or list the files of each part.",
         )
-    return Parts(folder.name, tuple(found[TRAIN]), tuple(found[VALID]), tuple(found[TEST]))
+    return Parts(folder.name, tuple(files[TRAIN]), tuple(files[VALID]), tuple(files[TEST]))
 
 
-def _numbered(inside: list[Path]) -> dict[int, Path]:
+def _numbered_files(inside: list[Path]) -> dict[int, Path]:
     """Files S1, S2, … by number; empty where they have several letters or a number twice."""
-    found = [
-        (told[1].upper(), int(told[2]), path)
+    files = [
+        (match[1].upper(), int(match[2]), path)
         for path in inside
         if path.is_file()
-        and not _unpacked(path).endswith(GROUP_SUFFIXES)
-        and (told := _NUMBERED.fullmatch(path.name))
+        and not _unpacked_name(path).endswith(GROUP_SUFFIXES)
+        and (match := _NUMBERED.fullmatch(path.name))
     ]
-    numbers = {number: path for _, number, path in found}
-    alike = len({letter for letter, _, _ in found}) == 1 and len(numbers) == len(found)
+    numbers = {number: path for _, number, path in files}
+    alike = len({letter for letter, _, _ in files}) == 1 and len(numbers) == len(files)
     return dict(sorted(numbers.items())) if alike and len(numbers) > 1 else {}
 
 
@@ -169,14 +169,14 @@ def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
         )
     folds = []
     for first in range(FOLDS):
-        turned = files[first:] + files[:first]
-        stems = [path.name.partition(".")[0] for path in turned]
+        rotated = files[first:] + files[:first]
+        stems = [path.name.partition(".")[0] for path in rotated]
         note = (
             f"LETOR's fold {first + 1} of {FOLDS}: {stems[0]}, {stems[1]} and {stems[2]} train, "
             f"{stems[3]} validates, {stems[4]} tests."
         )
-        test, valid = (turned[4],), (turned[3],)
-        folds.append(Parts(f"Fold{first + 1}", tuple(turned[:3]), valid, test, note=note))
+        test, valid = (rotated[4],), (rotated[3],)
+        folds.append(Parts(f"Fold{first + 1}", tuple(rotated[:3]), valid, test, note=note))
     return tuple(folds)
 
 

@@ -91,11 +91,11 @@ class CandidateLists:
         Ties are cut and shown by data set row; ranks count the documents kept, ties sharing one.
         """
         order = falling_order(dataset.offsets, scores[:, 0])
-        kept = np.diff(dataset.offsets)
+        lengths = np.diff(dataset.offsets)
         if depth is not None:
             order = order[ragged.places_of(dataset.offsets) < depth]
-            kept = np.minimum(kept, depth)
-        offsets = ragged.offsets_of(kept)
+            lengths = np.minimum(lengths, depth)
+        offsets = ragged.offsets_of(lengths)
         prior = scores[order]
         return cls(
             offsets=offsets,
@@ -125,13 +125,13 @@ class CandidateLists:
 
     def select(self, lists: Int64[np.ndarray, " chosen"]) -> "CandidateLists":
         """These lists, in the order given."""
-        taken = ragged.elements_of(self.offsets, lists)
+        elements = ragged.elements_of(self.offsets, lists)
         return CandidateLists(
             offsets=ragged.offsets_of(self.lengths[lists]),
             queries=self.queries[lists],
-            rows=self.rows[taken],
-            ranks=self.ranks[taken],
-            prior=self.prior[taken],
+            rows=self.rows[elements],
+            ranks=self.ranks[elements],
+            prior=self.prior[elements],
         )
 
 

@@ -115,12 +115,12 @@ def table_for(
     >>> table_for(31_531, 3_771_125, 136, 4).collection
     'MSLR30K'
     """
-    for known in BENCHMARKS:
-        same = known.features == features and known.top_label == top_label
+    for benchmark in BENCHMARKS:
+        same_shape = benchmark.features == features and benchmark.top_label == top_label
         near = all(
-            abs(found - owned) <= NEAR * owned
-            for found, owned in ((queries, known.queries), (documents, known.documents))
+            abs(count - published) <= NEAR * published
+            for count, published in ((queries, benchmark.queries), (documents, benchmark.documents))
         )
-        if same and near and known.name in TABLES:
-            return TABLES[known.name]
+        if same_shape and near and benchmark.name in TABLES:
+            return TABLES[benchmark.name]
     return None

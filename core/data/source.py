@@ -94,7 +94,7 @@ def splitting(
 ) -> Generator[Progress, None, LoadedFold]:
     """Read one file and split it by query; yields the bytes read. Arguments as `load`'s."""
     _check_fractions(fractions)
-    train, valid, test = yield from _reading(
+    train, valid, test = yield from _read_parts(
         [(path,)],
         missing,
         limits,
@@ -112,8 +112,8 @@ def parts(
     limits: Limits | None = None,
 ) -> Fold:
     """A fold of named files, for example parts S1 S2 | S3 | S4 of a LETOR collection."""
-    named = Parts("parts", tuple(train), tuple(valid), tuple(test))
-    return load_parts(named, missing=missing, limits=limits).fold
+    named_parts = Parts("parts", tuple(train), tuple(valid), tuple(test))
+    return load_parts(named_parts, missing=missing, limits=limits).fold
 
 
 def load_parts(
@@ -135,27 +135,27 @@ def loading_parts(
     limits: Limits | None = None,
 ) -> Generator[Progress, None, LoadedFold]:
     """`load_parts`, yielding the bytes read on the way."""
-    named = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
-    present = {part: files for part, files in named.items() if files}
+    files_of_parts = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
+    present = {part: files for part, files in files_of_parts.items() if files}
     if not (parts.train and parts.test):
         raise DataError(parts.name, "no training or no test file", "Name one of each.")
     if VALID in present:
-        found = yield from _reading(list(present.values()), missing, limits)
+        parsed_parts = yield from _read_parts(list(present.values()), missing, limits)
     else:
-        found = yield from _reading(
+        parsed_parts = yield from _read_parts(
             list(present.values()),
             missing,
             limits,
-            lambda queries: _queries_of_parts(queries, HELD_OUT, seed, _named(parts.train)),
+            lambda queries: _queries_of_parts(queries, HELD_OUT, seed, _names_of(parts.train)),
         )
-    read = dict(zip((TRAIN, VALID, TEST), found, strict=True))
+    parsed_by_part = dict(zip((TRAIN, VALID, TEST), parsed_parts, strict=True))
     notes = [parts.note] if parts.note else []
-    notes += [f"{part}: {note}" for part, parsed in read.items() for note in parsed.notes]
+    notes += [f"{part}: {note}" for part, parsed in parsed_by_part.items() for note in parsed.notes]
     if VALID not in present:
         notes.append(
             f"No validation file: a fifth of the training queries were split off, seed {seed}."
         )
-    fold = Fold(*(parsed.dataset for parsed in found))
+    fold = Fold(*(parsed.dataset for parsed in parsed_parts))
     return LoadedFold(parts.name, fold, tuple(notes))
 
 
@@ -179,7 +179,7 @@ def _check_fractions(fractions: tuple[float, float, float]) -> None:
         raise ParameterError("--split", given, "three fractions above 0, of at most 1 in all")
 
 
-def _named(files: Sequence[Path]) -> str:
+def _names_of(files: Sequence[Path]) -> str:
     return ", ".join(str(path) for path in files)
 
 
@@ -195,8 +195,8 @@ def _queries_of_parts(
         place: what is split, for an error.
     """
     if queries < len(fractions):
-        found = f"{counted(queries, 'query')} for {len(fractions)} parts"
-        raise DataError(place, found, "Give each part a file, or bring more queries.")
+        finding = f"{counted(queries, 'query')} for {len(fractions)} parts"
+        raise DataError(place, finding, "Give each part a file, or bring more queries.")
     order = generator(seed, "split", *fractions).permutation(queries)
     bounds = np.rint(np.cumsum([0.0, *fractions]) * queries).astype(int)
     for part in range(1, len(bounds)):  # at least one query each
@@ -206,7 +206,7 @@ def _queries_of_parts(
     return [np.sort(order[a:b]) for a, b in pairwise(bounds)]
 
 
-def _reading(
+def _read_parts(
     groups_of_files: Sequence[Sequence[Path]],
     missing: Missing | str,
     limits: Limits | None,
@@ -220,22 +220,24 @@ def _reading(
     _check_columns([file for files in groups_of_files for file in files])
     tables = []
     sizes = {file: _size(file) for files in groups_of_files for file in files}
-    behind, total = 0, sum(_size(file) for files in groups_of_files for file in files)
+    bytes_before, total = 0, sum(_size(file) for files in groups_of_files for file in files)
     for files in groups_of_files:
         table = LetorTable(Missing(missing), limits or Limits())
         for file in files:
             for stored in table.adding(file, groups=group_file(file)):
-                yield Progress(min(behind + stored, total), total, "bytes")
-            behind += sizes[file]
+                yield Progress(min(bytes_before + stored, total), total, "bytes")
+            bytes_before += sizes[file]
         table.close()
         tables.append(table)
     union = np.unique(np.concatenate([table.feature_ids for table in tables]))
     for table in tables:
         table.align(union)
     fillers = tables[0].fillers()
-    first, *others = tables
-    read = [first.parsed(fillers)] if split is None else first.parsed_parts(fillers, split)
-    return [*read, *(table.parsed(fillers) for table in others)]
+    first_table, *further_tables = tables
+    parts = (
+        [first_table.parsed(fillers)] if split is None else first_table.parsed_parts(fillers, split)
+    )
+    return [*parts, *(table.parsed(fillers) for table in further_tables)]
 
 
 def _check_columns(files: Sequence[Path]) -> None:

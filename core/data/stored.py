@@ -46,10 +46,10 @@ def save(dataset: RankingDataset, path: Path) -> None:
     }
     blobs: dict[int, str] = {}
     columns: dict[str, str] = {}
-    known = (
+    text_columns = (
         ("comments", dataset.comments), ("doc_ids", dataset.doc_ids), ("texts", dataset.texts),
     )  # fmt: skip
-    for name, column in known:
+    for name, column in text_columns:
         if column is not None:
             columns[name] = blobs.setdefault(id(column.blob), f"{name}.blob")
             arrays[columns[name]] = column.blob
@@ -86,7 +86,7 @@ def open_(path: Path) -> RankingDataset:
             fingerprint=about["fingerprint"],
         )
     except (KeyError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
+        raise _damage_error(path, str(error)) from error
 
 
 def save_fold(fold: Fold, directory: Path) -> None:
@@ -111,10 +111,10 @@ def open_fold(directory: Path) -> Fold:
         facts = json.loads((directory / "fold.json").read_text(encoding="utf-8"))
         expected = [facts["parts"][name] for name in PARTS]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(directory / "fold.json", str(error)) from error
+        raise _damage_error(directory / "fold.json", str(error)) from error
     fold = Fold(*(open_(directory / f"{name}.safetensors") for name in PARTS))
     if [fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint] != expected:
-        raise _damaged(directory, "parts of different folds")
+        raise _damage_error(directory, "parts of different folds")
     return fold
 
 
@@ -163,22 +163,22 @@ def mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
+        raise _damage_error(path, str(error)) from error
     length = int.from_bytes(pages[:8], "little")
     if not 0 < length <= min(LONGEST_HEADER, len(pages) - 8):
-        raise _damaged(path, "no header")
+        raise _damage_error(path, "no header")
     try:
         header = json.loads(pages[8 : 8 + length])
         about = header.pop("__metadata__")
         if about["format"] != form:
-            raise _damaged(path, f"format {about['format']}")
+            raise _damage_error(path, f"format {about['format']}")
         arrays = {
             name: _array(pages, 8 + length, entry)
             for name, entry in header.items()
             if not name.startswith("padding.")
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _damaged(path, str(error)) from error
+        raise _damage_error(path, str(error)) from error
     return arrays, about
 
 
@@ -194,5 +194,7 @@ def _array(pages: mmap.mmap, start: int, entry: Mapping[str, Any]) -> np.ndarray
     return np.frombuffer(pages, dtype=dtype, count=count, offset=start + first).reshape(shape)
 
 
-def _damaged(path: Path, found: str) -> DataError:
-    return DataError(str(path), f"not a whole stored data set ({found})", "Ingest the data again.")
+def _damage_error(path: Path, finding: str) -> DataError:
+    return DataError(
+        str(path), f"not a whole stored data set ({finding})", "Ingest the data again."
+    )

@@ -97,7 +97,9 @@ def letor_text(dataset: RankingDataset) -> str:
     owner = ragged.segment_ids(dataset.offsets)
     names = list(dataset.doc_ids or ())
     for row, values in enumerate(dataset.features):
-        cells = (f"{feature}:{_short(float(value))}" for feature, value in enumerate(values, 1))
+        cells = (
+            f"{feature}:{_short_text(float(value))}" for feature, value in enumerate(values, 1)
+        )
         query = dataset.query_ids[owner[row]]
         lines.append(
             f"{dataset.labels[row]:.0f} qid:{query} {' '.join(cells)} #docid = {names[row]}"
@@ -130,10 +132,10 @@ def _query(
     """The features (in hundredths) and grades of one query."""
     bits = generator(seed, "planted", number).bit_generator
     spread = documents // 10
-    length = documents - spread + int(_uniform(bits, 2 * spread + 1, 1)[0])
-    sign, shift, hopeless = (int(_uniform(bits, bound, 1)[0]) for bound in (2, 201, 12))
+    length = documents - spread + int(_uniform_draws(bits, 2 * spread + 1, 1)[0])
+    sign, shift, hopeless = (int(_uniform_draws(bits, bound, 1)[0]) for bound in (2, 201, 12))
     sign = 2 * sign - 1
-    table = np.stack([_bell(bits, length) for _ in FEATURES], axis=1)
+    table = np.stack([_bell_draws(bits, length) for _ in FEATURES], axis=1)
     table[:, HINT] += sign * HINT_MEAN
     if table[:, HINT].sum() * sign <= 0:
         table[:, HINT] *= -1
@@ -141,7 +143,7 @@ def _query(
     for large in (LARGE, 8):
         table[:, large] = 100 * (table[:, large] + 400) * 10
     table[:, 9] = np.where(table[:, 9] > 0, 100, 0)
-    noisy = _usefulness(table, sign) + NOISE * _bell(bits, length) + shift - 100
+    noisy = _usefulness(table, sign) + NOISE * _bell_draws(bits, length) + shift - 100
     if hopeless == 0:
         noisy += HOPELESS
     return table, np.searchsorted(THRESHOLDS, noisy, side="right")
@@ -159,18 +161,20 @@ def _usefulness(
     )
 
 
-def _bell(bits: np.random.BitGenerator, size: int) -> Int64[np.ndarray, " drawn"]:
+def _bell_draws(bits: np.random.BitGenerator, size: int) -> Int64[np.ndarray, " drawn"]:
     """Sums of four uniform draws from −100 … 100: bell-shaped, deviation 116, at most 400."""
-    return _uniform(bits, 201, 4 * size).reshape(4, size).sum(axis=0) - 400
+    return _uniform_draws(bits, 201, 4 * size).reshape(4, size).sum(axis=0) - 400
 
 
-def _uniform(bits: np.random.BitGenerator, bound: int, size: int) -> Int64[np.ndarray, " drawn"]:
+def _uniform_draws(
+    bits: np.random.BitGenerator, bound: int, size: int
+) -> Int64[np.ndarray, " drawn"]:
     """Integers 0 … bound − 1 from the upper half of raw 64-bit draws."""
     raw = np.asarray(bits.random_raw(size), dtype=np.uint64) >> np.uint64(32)
     return ((raw * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
 
 
-def _short(value: float) -> str:
+def _short_text(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

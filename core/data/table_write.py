@@ -28,14 +28,14 @@ def write_csv(parts: Parts, path: Path) -> None:
         parts: data sets by the name of the part; they share their features.
         path: of the file, which appears when it is complete.
     """
-    with _partial(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+    with _partial_file(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         for index, frame in enumerate(_frames(parts)):
             file.write(csv_text.csv(frame, header=index == 0))
 
 
 def write_parquet(parts: Parts, path: Path) -> None:
     """Write the parts below one another; arguments and columns as `write_csv`'s."""
-    with _partial(path) as partial:
+    with _partial_file(path) as partial:
         schema = pa.Schema.from_pandas(next(_frames(parts)), preserve_index=False)
         with pq.ParquetWriter(partial, schema) as file:
             for frame in _frames(parts):
@@ -49,7 +49,7 @@ WRITERS: Mapping[str, Callable[[Parts, Path], None]] = {
 
 
 @contextmanager
-def _partial(path: Path) -> Iterator[Path]:
+def _partial_file(path: Path) -> Iterator[Path]:
     partial = path.with_name(path.name + ".partial")
     try:
         yield partial
@@ -66,14 +66,14 @@ def _frames(parts: Parts) -> Iterator[pd.DataFrame]:
     }
     for name, part in parts.items():
         owners = ragged.segment_ids(part.offsets)
-        for first in range(0, max(part.documents, 1), ROWS):
-            rows = np.arange(first, min(first + ROWS, part.documents))
+        for start in range(0, max(part.documents, 1), ROWS):
+            rows = np.arange(start, min(start + ROWS, part.documents))
             texts = {"part": [name] * len(rows)}
             texts["query"] = [part.query_ids[query] for query in owners[rows].tolist()]
             for column, header in (("doc_ids", "document"), ("comments", "comment")):
                 if columns[column]:
-                    held = getattr(part, column)
-                    texts[header] = ["" if held is None else held[row] for row in rows.tolist()]
+                    values = getattr(part, column)
+                    texts[header] = ["" if values is None else values[row] for row in rows.tolist()]
             head = pd.DataFrame({key: pd.Series(text, dtype="str") for key, text in texts.items()})
             head["label"] = part.labels[rows]
             features = [f"feature_{feature}" for feature in part.feature_ids]

@@ -57,14 +57,14 @@ class TextColumn:
 
     def pieces(self) -> Iterator[tuple[Int64[np.ndarray, " some"], UInt8[np.ndarray, " bytes"]]]:
         """(lengths, bytes) of consecutive rows, 8,192 at a time: alike for alike content."""
-        for first in range(0, len(self), 1 << 13):
-            starts = self.starts[first : first + (1 << 13)].astype(np.int64)
-            ends = self.ends[first : first + (1 << 13)].astype(np.int64)
+        for row in range(0, len(self), 1 << 13):
+            starts = self.starts[row : row + (1 << 13)].astype(np.int64)
+            ends = self.ends[row : row + (1 << 13)].astype(np.int64)
             lengths = ends - starts
             if np.array_equal(starts[1:], ends[:-1]):
                 yield lengths, self.blob[starts[0] : ends[-1]]
             else:
-                yield lengths, _joined(self.blob, starts, ends)
+                yield lengths, _joined_bytes(self.blob, starts, ends)
 
     def take(self, rows: Int64[np.ndarray, " taken"]) -> "TextColumn":
         """The column of these rows; the blob is shared, not copied."""
@@ -77,7 +77,7 @@ class TextColumn:
 
 @no_type_check
 @compiled()
-def _joined(blob: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _joined_bytes(blob: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The bytes of all spans, one behind the other."""
     text = np.empty((ends - starts).sum(), dtype=np.uint8)
     end = 0

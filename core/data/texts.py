@@ -38,73 +38,77 @@ def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
         LetorError: a line that is malformed, or a second text of a document.
     """
     parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
-    named = [part.doc_ids for part in parts.values() if part.doc_ids is not None]
-    wanted = {name for column in named for name in column if name}
-    found = _read(path, wanted)
-    if not found:
-        said = f"it has a text of none of the {counted(len(wanted), 'named document')}"
-        raise DataError(str(path), said, REMEDY)
-    note = f"Texts of {len(found):,} of {counted(len(wanted), 'named document')} ({path.name})."
-    told = {name: replace(part, texts=_column(part, found)) for name, part in parts.items()}
-    return Fold(**told), note
+    id_columns = [part.doc_ids for part in parts.values() if part.doc_ids is not None]
+    names = {name for column in id_columns for name in column if name}
+    found_texts = _read(path, names)
+    if not found_texts:
+        finding = f"it has a text of none of the {counted(len(names), 'named document')}"
+        raise DataError(str(path), finding, REMEDY)
+    note = (
+        f"Texts of {len(found_texts):,} of {counted(len(names), 'named document')} ({path.name})."
+    )
+    with_columns = {
+        name: replace(part, texts=_column(part, found_texts)) for name, part in parts.items()
+    }
+    return Fold(**with_columns), note
 
 
 def _column(part: RankingDataset, texts: dict[str, str]) -> TextColumn:
     """A text a row; rows of one document share its bytes, and what has none is empty."""
     names = list(part.doc_ids or [""] * part.documents)
-    own = [name for name in dict.fromkeys(names) if name in texts]
-    once = TextColumn.of(texts[name] for name in own)
-    place = {name: at for at, name in enumerate(own)}
-    rows = np.array([place.get(name, len(own)) for name in names], dtype=np.int64)
+    with_text = [name for name in dict.fromkeys(names) if name in texts]
+    once = TextColumn.of(texts[name] for name in with_text)
+    place = {name: at for at, name in enumerate(with_text)}
+    rows = np.array([place.get(name, len(with_text)) for name in names], dtype=np.int64)
     starts, ends = (np.append(bounds, 0) for bounds in (once.starts, once.ends))
     return TextColumn(once.blob, starts[rows], ends[rows])
 
 
-def _read(path: Path, wanted: set[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _read(path: Path, names: set[str]) -> dict[str, str]:
+    texts_by_name: dict[str, str] = {}
     for line, name, text in _pairs(path):
-        if name in wanted and found.setdefault(name, text) != text:
+        if name in names and texts_by_name.setdefault(name, text) != text:
             raise LetorError(path, line, name, "a second text of a document", "Leave one of them.")
-    return found
+    return texts_by_name
 
 
 def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, document and text of every entry."""
     lines = _lines(path)
-    first = next(lines, None)
-    if first is None:
+    head = next(lines, None)
+    if head is None:
         raise DataError(str(path), "it is empty", REMEDY)
-    if first[1].startswith("{"):
-        yield _of_json(path, *first)
-        yield from (_of_json(path, *one) for one in lines)
+    if head[1].startswith("{"):
+        yield _of_json(path, *head)
+        yield from (_of_json(path, *entry) for entry in lines)
         return
-    delimiter = "\t" if "\t" in first[1] else ","
-    header = [name.strip() for name in next(csv.reader([first[1]], delimiter=delimiter))]
+    delimiter = "\t" if "\t" in head[1] else ","
+    header = [name.strip() for name in next(csv.reader([head[1]], delimiter=delimiter))]
     if not {DOCUMENT, TEXT} <= set(header):
-        raise LetorError(path, first[0], first[1].strip(), "no columns document and text", REMEDY)
+        raise LetorError(path, head[0], head[1].strip(), "no columns document and text", REMEDY)
     document, text = header.index(DOCUMENT), header.index(TEXT)
     csv.field_size_limit(LIMITS.line_bytes)
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
     try:
         for row in reader:
             if row and len(row) != len(header):
-                found = f"{counted(len(row), 'column')} instead of {len(header)}"
-                raise LetorError(path, first[0] + reader.line_num, ",".join(row), found, REMEDY)
+                finding = f"{counted(len(row), 'column')} instead of {len(header)}"
+                raise LetorError(path, head[0] + reader.line_num, ",".join(row), finding, REMEDY)
             if row:
-                yield first[0] + reader.line_num, row[document].strip(), row[text]
+                yield head[0] + reader.line_num, row[document].strip(), row[text]
     except csv.Error as error:
-        at = first[0] + reader.line_num
+        at = head[0] + reader.line_num
         raise LetorError(path, at, "", f"broken quotes ({error})", "Close each quote.") from error
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines with their numbers, from the first that is not blank."""
-    begun = False
+    started = False
     for block in blocks(path, str(path), LIMITS):
         text = block.buffer[: block.end].tobytes().decode(errors="replace")
         for at, line in enumerate(text.split("\n")[:-1], block.first_line):
-            begun = begun or bool(line.strip())
-            if begun:
+            started = started or bool(line.strip())
+            if started:
                 yield at, f"{line}\n"
 
 
@@ -113,8 +117,8 @@ def _of_json(path: Path, at: int, line: str) -> tuple[int, str, str]:
         entry = json.loads(line) if line.strip() else {DOCUMENT: "", TEXT: ""}
         name, text = entry[DOCUMENT], entry[TEXT]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        found = "no object of document and text"
-        raise LetorError(path, at, line.strip(), found, REMEDY) from error
+        finding = "no object of document and text"
+        raise LetorError(path, at, line.strip(), finding, REMEDY) from error
     if not (isinstance(name, str) and isinstance(text, str)):
         raise LetorError(path, at, line.strip(), "a document or text that is no text", REMEDY)
     return at, name, text

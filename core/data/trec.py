@@ -61,15 +61,15 @@ def read_run(source: Source | str, limits: Limits | None = None) -> Run:
     tag, merged = "", 0
     reader = _Reader(source, RUN_COLUMNS, "topic Q0 document rank score tag", limits)
     for topic, _, document, _, score, run in reader:
-        found = scores.setdefault(topic, {})
-        if document in found:
+        topic_scores = scores.setdefault(topic, {})
+        if document in topic_scores:
             raise reader.twice()
         try:
-            found[document] = number(score)
+            topic_scores[document] = number(score)
         except ValueError as error:
             raise reader.no_number(score) from error
-        first = written.setdefault(topic, {}).setdefault(found[document], score)
-        merged += first != score and Decimal(first) != Decimal(score)
+        first_text = written.setdefault(topic, {}).setdefault(topic_scores[document], score)
+        merged += first_text != score and Decimal(first_text) != Decimal(score)
         tag = tag or run
     return Run(tag, scores, merged)
 
@@ -105,7 +105,7 @@ def document_names(dataset: RankingDataset) -> list[str]:
     ]
     if dataset.doc_ids is None:
         return names
-    return [given or name for given, name in zip(dataset.doc_ids, names, strict=True)]
+    return [identifier or name for identifier, name in zip(dataset.doc_ids, names, strict=True)]
 
 
 def write_run(
@@ -159,8 +159,8 @@ def write_qrels(path: Path, *parts: RankingDataset) -> None:
         DataError: labels that are not whole numbers, or a name with blanks.
     """
     if any((part.labels != np.rint(part.labels)).any() for part in parts):
-        found = "labels that are not whole numbers"
-        raise DataError(str(path), found, "TREC judgments are whole numbers.")
+        finding = "labels that are not whole numbers"
+        raise DataError(str(path), finding, "TREC judgments are whole numbers.")
     write_text(path, (line for part in parts for line in _judgments(part)))
 
 
@@ -176,8 +176,8 @@ class _Reader:
 
     def __init__(self, source: Source | str, least: int, form: str, limits: Limits | None) -> None:
         self._source = Path(source) if isinstance(source, str) else source
-        named = isinstance(self._source, Path)
-        self._name = str(self._source if named else getattr(source, "name", source))
+        has_path = isinstance(self._source, Path)
+        self._name = str(self._source if has_path else getattr(source, "name", source))
         self._least, self._form, self._limits = least, form, limits or Limits()
         self._number, self._line = 0, ""
 
@@ -193,10 +193,10 @@ class _Reader:
                 columns = line.rstrip().split(maxsplit=self._least - 1)  # at ASCII blanks alone
                 if len(columns) == self._least:
                     empty = False
-                    yield [one.decode(errors="backslashreplace") for one in columns]
+                    yield [column.decode(errors="backslashreplace") for column in columns]
                 elif columns:
-                    found = f"{len(columns)} columns instead of {self._least}"
-                    raise self._error(found, f"A line reads: {self._form}.")
+                    finding = f"{len(columns)} columns instead of {self._least}"
+                    raise self._error(finding, f"A line reads: {self._form}.")
         if empty:
             raise DataError(self._name, "no lines", f"A line reads: {self._form}.")
 
@@ -205,12 +205,12 @@ class _Reader:
 
     def no_number(self, text: str) -> LetorError:
         kind = "number" if self._least == RUN_COLUMNS else "whole number"
-        found = f"{quoted(text)} where a {kind} is due"
-        most = "" if self._least == RUN_COLUMNS else f", grades up to {HIGHEST_GRADE:,}"
-        return self._error(found, f"A line reads: {self._form}{most}.")
+        finding = f"{quoted(text)} where a {kind} is due"
+        bound = "" if self._least == RUN_COLUMNS else f", grades up to {HIGHEST_GRADE:,}"
+        return self._error(finding, f"A line reads: {self._form}{bound}.")
 
-    def _error(self, found: str, remedy: str) -> LetorError:
-        return LetorError(self._name, self._number, self._line, found, remedy)
+    def _error(self, finding: str, remedy: str) -> LetorError:
+        return LetorError(self._name, self._number, self._line, finding, remedy)
 
 
 def _word(text: str) -> str:
@@ -223,10 +223,10 @@ def _check_distinct(lists: CandidateLists, names: list[str]) -> None:
     for query, start, stop in zip(
         lists.queries.tolist(), lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True
     ):
-        shown = [names[row] for row in lists.rows[start:stop].tolist()]
-        if len(set(shown)) < len(shown):
-            found = f"documents of the same name in list {query}"
-            raise DataError("TREC output", found, "Give documents distinct ids.")
+        shown_names = [names[row] for row in lists.rows[start:stop].tolist()]
+        if len(set(shown_names)) < len(shown_names):
+            finding = f"documents of the same name in list {query}"
+            raise DataError("TREC output", finding, "Give documents distinct ids.")
 
 
 def write_text(path: Path, lines: Iterable[str]) -> None:

@@ -113,10 +113,10 @@ def footrule(offsets: Bounds, first: Scores, second: Scores) -> PerList:
     >>> footrule(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     array([1.])
     """
-    starts, sizes, others, other_sizes = _ranks(offsets, first, second)
-    ranks, other_ranks = starts + (sizes - 1) / 2, others + (other_sizes - 1) / 2
-    most = np.maximum(np.diff(offsets) ** 2 // 2, 1)
-    return segments.sums(offsets, np.abs(ranks - other_ranks)) / most
+    starts, sizes, other_starts, other_sizes = _ranks(offsets, first, second)
+    ranks, other_ranks = starts + (sizes - 1) / 2, other_starts + (other_sizes - 1) / 2
+    largest = np.maximum(np.diff(offsets) ** 2 // 2, 1)
+    return segments.sums(offsets, np.abs(ranks - other_ranks)) / largest
 
 
 def positions(
@@ -148,8 +148,8 @@ def moved_positions(
     >>> moved_positions(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([9.0, 1.0, 2.0]))
     array([2.])
     """
-    moved = positions(offsets, first, rows) != positions(offsets, second, rows)
-    return segments.sums(offsets, moved.astype(np.float64))
+    differs = positions(offsets, first, rows) != positions(offsets, second, rows)
+    return segments.sums(offsets, differs.astype(np.float64))
 
 
 def _ranks(
@@ -159,8 +159,8 @@ def _ranks(
     ranks = np.empty((4, len(first)), dtype=np.int64)
     for row, scores in ((pairs.FIRST, first), (pairs.SECOND, second)):
         order = segments.falling_order(offsets, scores)
-        found = pairs.tied_ranks(offsets, order, scores.astype(np.float64, copy=False))
-        ranks[row], ranks[row + 1] = found
+        starts_and_sizes = pairs.tied_ranks(offsets, order, scores.astype(np.float64, copy=False))
+        ranks[row], ranks[row + 1] = starts_and_sizes
     return ranks
 
 

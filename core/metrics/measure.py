@@ -211,7 +211,7 @@ class Measure:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
                 raise ParameterError(name, value, "a whole number")
-        for name in self._changed():
+        for name in self._changed_conventions():
             if name not in self.entry.conventions:
                 allowed = ", ".join(self.entry.conventions)
                 raise ParameterError(
@@ -255,11 +255,11 @@ class Measure:
         ['AP', 'NDCG@10', 'NDCG@10', 'P@5']
         """
         trec = _TREC.fullmatch(text)
-        found = _SHAPE.fullmatch(trec.expand(r"\g<name>@\g<cutoff>") if trec else text)
-        if found is None:
+        match = _SHAPE.fullmatch(trec.expand(r"\g<name>@\g<cutoff>") if trec else text)
+        if match is None:
             raise ParameterError("measure", text, "like NDCG@10 or NDCG(ideal=shown)@10")
-        name, terms = _BY_LETTERS.get(found["name"].casefold(), ""), found["terms"] or ""
-        name = name or _of_user_code(found["name"])
+        name, terms = _BY_LETTERS.get(match["name"].casefold(), ""), match["terms"] or ""
+        name = name or _of_user_code(match["name"])
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
             key, equals, value = (part.strip() for part in term.partition("="))
@@ -267,11 +267,11 @@ class Measure:
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
             if key not in {declared.name for declared in parameters(cls)}:
-                known = "one of " + ", ".join(cls(name).entry.conventions)
-                raise ParameterError(f"a convention of {quoted(text)}", key, known)
+                allowed = "one of " + ", ".join(cls(name).entry.conventions)
+                raise ParameterError(f"a convention of {quoted(text)}", key, allowed)
             values[key] = value
-        if found["cutoff"] is not None:
-            values["cutoff"] = found["cutoff"]
+        if match["cutoff"] is not None:
+            values["cutoff"] = match["cutoff"]
         return parsed(cls(name).under(**(conventions or {})), values)
 
     def under(self, **conventions: Any) -> "Measure":
@@ -286,7 +286,7 @@ class Measure:
     def convention(self) -> str:
         """The measure and its conventions in words, for the screen."""
         short = self.name if self.cutoff is None else f"{self.name}@{self.cutoff}"
-        changed = self._changed()
+        changed = self._changed_conventions()
         words = [short]
         if self.is_user_code:
             words.append("a function of the labels in ranked order, user code")
@@ -311,7 +311,7 @@ class Measure:
 
     def __str__(self) -> str:
         """The text that parses back to this measure."""
-        terms = ",".join(f"{name}={getattr(self, name)}" for name in self._changed())
+        terms = ",".join(f"{name}={getattr(self, name)}" for name in self._changed_conventions())
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
         return self.name + (f"({terms})" if terms else "") + cutoff
 
@@ -319,10 +319,10 @@ class Measure:
         """The text, marked as a measure."""
         return f"Measure({str(self)!r})"
 
-    def _changed(self) -> list[str]:
+    def _changed_conventions(self) -> list[str]:
         """The conventions that differ from their default, in the order declared."""
-        named = (entry for entry in parameters(Measure) if entry.name != "cutoff")
-        return [entry.name for entry in named if getattr(self, entry.name) != entry.default]
+        conventions = (entry for entry in parameters(Measure) if entry.name != "cutoff")
+        return [entry.name for entry in conventions if getattr(self, entry.name) != entry.default]
 
 
 def is_measure(text: str) -> bool:
@@ -336,8 +336,10 @@ def is_measure(text: str) -> bool:
 
 def user_entry(name: str) -> MeasureEntry:
     """What is known of a measure of user code, registered here or only named in what is stored."""
-    known = registered("measure", name)
-    summary = known.thing.summary if known else "a function that is not registered here"
+    registration = registered("measure", name)
+    summary = (
+        registration.thing.summary if registration else "a function that is not registered here"
+    )
     return MeasureEntry(name, summary, "user code", ("ties",))
 
 
@@ -347,7 +349,7 @@ def _of_user_code(name: str) -> str:
     Raises:
         UnknownNameError: nothing of that name is registered, and it has no digits.
     """
-    known = registered("measure", name)
-    if known is None and not _FULL.fullmatch(name):
+    registration = registered("measure", name)
+    if registration is None and not _FULL.fullmatch(name):
         raise UnknownNameError("measure", name, [*MEASURES, *names("measure")])
-    return known.full if known else name
+    return registration.full if registration else name

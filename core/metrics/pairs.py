@@ -32,15 +32,15 @@ def tied_ranks(
     """
     starts = np.empty(len(order), dtype=np.int64)
     sizes = np.empty(len(order), dtype=np.int64)
-    for one in range(len(offsets) - 1):
-        i, stop = offsets[one], offsets[one + 1]
+    for index in range(len(offsets) - 1):
+        i, stop = offsets[index], offsets[index + 1]
         while i < stop:
-            first = i
-            while i < stop and scores[order[i]] == scores[order[first]]:
+            block_start = i
+            while i < stop and scores[order[i]] == scores[order[block_start]]:
                 i += 1
-            i = max(i, first + 1)  # a NaN equals nothing, not even itself
-            for member in order[first:i]:
-                starts[member], sizes[member] = first - offsets[one], i - first
+            i = max(i, block_start + 1)  # a NaN equals nothing, not even itself
+            for member in order[block_start:i]:
+                starts[member], sizes[member] = block_start - offsets[index], i - block_start
     return starts, sizes
 
 
@@ -52,8 +52,8 @@ def placed(
     """The position of every element in its list by falling score, equal scores by `ties`."""
     places = np.empty(len(order), dtype=np.int64)
     starts, sizes = tied_ranks(offsets, order, scores)
-    for one in range(len(offsets) - 1):
-        i, stop = offsets[one], offsets[one + 1]
+    for index in range(len(offsets) - 1):
+        i, stop = offsets[index], offsets[index + 1]
         while i < stop:
             end = i + sizes[order[i]]
             members = order[i:end]
@@ -89,19 +89,19 @@ def _below(tree: np.ndarray, rank: int) -> float:
 def _by_rank(starts: np.ndarray) -> np.ndarray:
     """Documents of one list by rising rank: a counting sort, ranks being places already."""
     order = np.empty(len(starts), dtype=np.int64)
-    taken = np.zeros(len(starts), dtype=np.int64)
+    filled = np.zeros(len(starts), dtype=np.int64)
     for i in range(len(starts)):
-        order[starts[i] + taken[starts[i]]] = i
-        taken[starts[i]] += 1
+        order[starts[i] + filled[starts[i]]] = i
+        filled[starts[i]] += 1
     return order
 
 
 @no_type_check
 @compiled()
-def _hyperbolic(starts: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """1/(rank + 1), the rank being by `starts` and in its ties by `others`."""
+def _hyperbolic_weights(starts: np.ndarray, other_starts: np.ndarray) -> np.ndarray:
+    """1/(rank + 1), the rank being by `starts` and in its ties by `other_starts`."""
     weights = np.empty(len(starts))
-    by_both = rising_order(starts * len(starts) + others)
+    by_both = rising_order(starts * len(starts) + other_starts)
     for rank in range(len(starts)):
         weights[by_both[rank]] = 1.0 / (rank + 1)
     return weights
@@ -109,7 +109,7 @@ def _hyperbolic(starts: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 @no_type_check
 @compiled()
-def _untied(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> float:
+def _ordered_weight(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> float:
     """The weight of all pairs that the ranking orders; a pair weighs the sum of its documents."""
     total = 0.0
     for i in range(len(starts)):
@@ -122,8 +122,8 @@ def _untied(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> float
 def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
     """Weighted τ-b of one list."""
     first, second, size = ranks[FIRST], ranks[SECOND], len(weights)
-    ordered = _untied(first, ranks[FIRST_SIZE], weights)
-    ordered *= _untied(second, ranks[SECOND_SIZE], weights)
+    ordered = _ordered_weight(first, ranks[FIRST_SIZE], weights)
+    ordered *= _ordered_weight(second, ranks[SECOND_SIZE], weights)
     if ordered == 0.0:
         return np.nan
     signed, mass, i = 0.0, 0.0, 0
@@ -149,17 +149,17 @@ def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
 def correlations(offsets: np.ndarray, ranks: np.ndarray, weighted: bool) -> np.ndarray:  # noqa: FBT001 (numba takes no keyword-only argument)
     """τ-b of every list, or the mean of its two hyperbolically weighted kinds."""
     taus = np.ones(len(offsets) - 1)
-    for one in range(len(taus)):
-        inside = ranks[:, offsets[one] : offsets[one + 1]]
+    for index in range(len(taus)):
+        inside = ranks[:, offsets[index] : offsets[index + 1]]
         size = inside.shape[1]
         if size < 2:
             continue
         if weighted:
-            by_first = _hyperbolic(inside[FIRST], inside[SECOND])
-            by_second = _hyperbolic(inside[SECOND], inside[FIRST])
-            taus[one] = 0.5 * (_tau(inside, by_first) + _tau(inside, by_second))
+            by_first = _hyperbolic_weights(inside[FIRST], inside[SECOND])
+            by_second = _hyperbolic_weights(inside[SECOND], inside[FIRST])
+            taus[index] = 0.5 * (_tau(inside, by_first) + _tau(inside, by_second))
         else:
-            taus[one] = _tau(inside, np.full(size, 0.5))
+            taus[index] = _tau(inside, np.full(size, 0.5))
     return taus
 
 
@@ -173,8 +173,8 @@ def precisions(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     reference ties. So a block adds Σ_j (mean of those that belong among the s + j/2) / (s + j).
     """
     taus = np.ones(len(offsets) - 1)
-    for one in range(len(taus)):
-        inside = ranks[:, offsets[one] : offsets[one + 1]]
+    for index in range(len(taus)):
+        inside = ranks[:, offsets[index] : offsets[index + 1]]
         true, size = inside[FIRST], inside.shape[1]
         if size < 2:
             continue
@@ -190,13 +190,13 @@ def precisions(offsets: np.ndarray, ranks: np.ndarray) -> np.ndarray:
             for member in order[i:end]:
                 _add(tree, true[member], 1.0)
             i = end
-        taus[one] = 2.0 * total / (size - 1) - 1.0
+        taus[index] = 2.0 * total / (size - 1) - 1.0
     return taus
 
 
 @no_type_check
 @compiled()
-def _common(ranks: np.ndarray, depths: int) -> np.ndarray:
+def _common_counts(ranks: np.ndarray, depths: int) -> np.ndarray:
     """The expected number of documents in both rankings' first d places, d = 0 … depths.
 
     A document of a block of n at start s is among the first d with probability (d − s)/n cut to
@@ -217,11 +217,11 @@ def _common(ranks: np.ndarray, depths: int) -> np.ndarray:
 def overlaps(offsets: np.ndarray, ranks: np.ndarray, depth: int) -> np.ndarray:
     """The expected share of the first `depth` documents in both, of every list."""
     shares = np.ones(len(offsets) - 1)
-    for one in range(len(shares)):
-        inside = ranks[:, offsets[one] : offsets[one + 1]]
+    for index in range(len(shares)):
+        inside = ranks[:, offsets[index] : offsets[index + 1]]
         reached = min(depth, inside.shape[1])
         if reached > 0:
-            shares[one] = _common(inside, reached)[reached] / reached
+            shares[index] = _common_counts(inside, reached)[reached] / reached
     return shares
 
 
@@ -230,15 +230,15 @@ def overlaps(offsets: np.ndarray, ranks: np.ndarray, depth: int) -> np.ndarray:
 def biased_overlaps(offsets: np.ndarray, ranks: np.ndarray, persistence: float) -> np.ndarray:
     """Extrapolated RBO of every list."""
     values = np.ones(len(offsets) - 1)
-    for one in range(len(values)):
-        inside = ranks[:, offsets[one] : offsets[one + 1]]
+    for index in range(len(values)):
+        inside = ranks[:, offsets[index] : offsets[index + 1]]
         size = inside.shape[1]
         if size < 2:
             continue
-        common = _common(inside, size)
+        common = _common_counts(inside, size)
         total, weight = 0.0, 1.0 - persistence
         for depth in range(1, size + 1):
             total += weight * common[depth] / depth
             weight *= persistence
-        values[one] = total + common[size] / size * persistence**size
+        values[index] = total + common[size] / size * persistence**size
     return values

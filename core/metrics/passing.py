@@ -33,8 +33,10 @@ def documents_passed(
     >>> documents_passed(np.array([0, 3]), np.array([2.0, 1.0, 9.0]), swapped, quarter).tolist()
     [True, True, False]
     """
-    told = np.arange(len(before)) if kinds is None else kinds
-    return _passed(offsets, before.astype(np.float64), after.astype(np.float64), floor, told)
+    identities = np.arange(len(before)) if kinds is None else kinds
+    return _passed_documents(
+        offsets, before.astype(np.float64), after.astype(np.float64), floor, identities
+    )
 
 
 def pairs_within(
@@ -51,19 +53,19 @@ def pairs_within(
     >>> pairs_within(np.array([0, 3]), np.array([1.0, 1.1, 2.0]), narrow).round(3).tolist()
     [0.333]
     """
-    return _within(offsets, scores.astype(np.float64), floor)
+    return _near_tie_shares(offsets, scores.astype(np.float64), floor)
 
 
 def smallest_gap(
     offsets: Int64[np.ndarray, " bounds"], scores: Float32[np.ndarray, " elements"]
 ) -> Float32[np.ndarray, " segments"]:
     """The smallest positive difference of two scores in each list; infinite where there is none."""
-    return _gaps(offsets, scores)
+    return _least_gaps(offsets, scores)
 
 
 @no_type_check  # jaxtyping's import hook wraps what it checks, and numba takes no wrapped function
 @compiled()
-def _passed(
+def _passed_documents(
     offsets: np.ndarray,
     before: np.ndarray,
     after: np.ndarray,
@@ -87,7 +89,7 @@ def _passed(
 
 @no_type_check
 @compiled()
-def _within(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.ndarray:
+def _near_tie_shares(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.ndarray:
     shares = np.full(len(offsets) - 1, np.nan)
     for segment in range(len(offsets) - 1):
         start, stop = offsets[segment], offsets[segment + 1]
@@ -104,7 +106,7 @@ def _within(offsets: np.ndarray, scores: np.ndarray, floor: np.ndarray) -> np.nd
 
 @no_type_check
 @compiled()
-def _gaps(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def _least_gaps(offsets: np.ndarray, scores: np.ndarray) -> np.ndarray:
     gaps = np.full(len(offsets) - 1, np.inf, dtype=np.float32)
     for segment in range(len(offsets) - 1):
         inside = np.sort(scores[offsets[segment] : offsets[segment + 1]])

@@ -28,22 +28,22 @@ def randomised(
     array([0.25, 1.  ])
     """
     tests, queries = differences.shape
-    known = ~np.isnan(differences)
-    counts = known.sum(axis=1)
+    is_known = ~np.isnan(differences)
+    counts = is_known.sum(axis=1)
     p = np.full(tests, np.nan)
-    few = counts <= np.log2(resamples)
-    for at in np.flatnonzero(few):
-        own = differences[at, known[at]]
-        p[at] = paired_randomisation(own, np.zeros_like(own), generator, resamples).p_value
-    drawn = np.flatnonzero(~few)
+    enumerable = counts <= np.log2(resamples)
+    for at in np.flatnonzero(enumerable):
+        paired = differences[at, is_known[at]]
+        p[at] = paired_randomisation(paired, np.zeros_like(paired), generator, resamples).p_value
+    drawn = np.flatnonzero(~enumerable)
     if not len(drawn):
         return p
-    filled = np.where(known, differences, 0.0)[drawn].T
+    filled = np.where(is_known, differences, 0.0)[drawn].T
     observed = np.abs(filled.sum(axis=0)) - 1e-12 * np.abs(filled).sum(axis=0)
     larger = np.zeros(len(drawn))
     at_once = max(1, NUMBERS_AT_ONCE // max(queries, 1))
-    for done in range(0, resamples, at_once):
-        rows = min(at_once, resamples - done)
+    for start in range(0, resamples, at_once):
+        rows = min(at_once, resamples - start)
         bits = np.unpackbits(
             np.frombuffer(generator.bytes(rows * -(-queries // 8)), np.uint8).reshape(rows, -1),
             axis=1, count=queries,

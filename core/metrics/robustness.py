@@ -123,5 +123,5 @@ def _check_levels(
     levels: Real[np.ndarray, " levels"], values: Real[np.ndarray, "*curves levels"]
 ) -> None:
     if not len(levels) or values.shape[-1] != len(levels) or not (np.diff(levels) > 0).all():
-        found = f"{levels.tolist()} for values {values.shape}"
-        raise ShapeError("levels", found, "strictly rising levels, one a value")
+        finding = f"{levels.tolist()} for values {values.shape}"
+        raise ShapeError("levels", finding, "strictly rising levels, one a value")

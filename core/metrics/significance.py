@@ -146,24 +146,26 @@ def bootstrap_intervals(
     about as much as a few. Each curve's NaN values are left out of its means.
     """
     curves, queries = values.shape
-    known = ~np.isnan(values)
-    filled, counts = np.where(known, values, 0.0).astype(np.float64), known.astype(np.float64)
+    is_known = ~np.isnan(values)
+    filled, counts = np.where(is_known, values, 0.0).astype(np.float64), is_known.astype(np.float64)
     means = []
     for draws in _batches(resamples, max(queries, 1)):
-        chosen = generator.integers(0, max(queries, 1), size=(draws, queries))
+        resampled = generator.integers(0, max(queries, 1), size=(draws, queries))
         rows = np.arange(draws)[:, None] * queries
-        times = np.bincount((chosen + rows).ravel(), minlength=draws * queries)
+        times = np.bincount((resampled + rows).ravel(), minlength=draws * queries)
         weights = times.reshape(draws, queries).astype(np.float64)
         with np.errstate(invalid="ignore"):  # a resample may hold none of a curve's queries
             means.append((weights @ filled.T) / (weights @ counts.T))
     drawn = np.concatenate(means)
     bounds = np.full((2, curves), np.nan)
     for curve in range(curves):
-        own = values[curve, known[curve]].astype(np.float64)
-        if len(own):
+        curve_values = values[curve, is_known[curve]].astype(np.float64)
+        if len(curve_values):
             of_curve = drawn[~np.isnan(drawn[:, curve]), curve]
-            equal = np.ptp(own) == 0
-            bounds[:, curve] = own[0] if equal else _interval(own, of_curve, confidence, method)
+            equal = np.ptp(curve_values) == 0
+            bounds[:, curve] = (
+                curve_values[0] if equal else _interval(curve_values, of_curve, confidence, method)
+            )
     return bounds[0], bounds[1]
 
 
@@ -239,7 +241,7 @@ def adjusted(
     >>> p.round(3).tolist(), low.round(2).tolist(), high.round(2).tolist()
     ([0.156, 0.789], [-0.66, -1.23], [2.91, 1.48])
     """
-    raw = np.array([paired_t(own, np.zeros_like(own)).p_value for own in differences])
+    raw = np.array([paired_t(row, np.zeros_like(row)).p_value for row in differences])
     p, low, high = holm(raw), np.full(len(raw), np.nan), np.full(len(raw), np.nan)
     tested = np.flatnonzero(~np.isnan(raw))
     for at, factor in zip(tested, _factors(raw[tested]), strict=True):
@@ -282,8 +284,8 @@ def _mean(values: Queries) -> float:
 def _batches(resamples: int, queries: int) -> Iterator[int]:
     """Numbers of resamples that fit in memory together."""
     at_once = max(1, DRAWN_AT_ONCE // queries)
-    for done in range(0, resamples, at_once):
-        yield min(at_once, resamples - done)
+    for start in range(0, resamples, at_once):
+        yield min(at_once, resamples - start)
 
 
 def _factors(p_values: Float64[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:

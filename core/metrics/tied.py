@@ -40,12 +40,12 @@ def tied_in_words(shares: Mapping[str, float]) -> list[str]:
     >>> tied_in_words({"ql": 0.01})
     []
     """
-    many = [f"{100 * share:.1f} % of {name}" for name, share in shares.items() if share > SAID]
-    if not many:
+    affected = [f"{100 * share:.1f} % of {name}" for name, share in shares.items() if share > SAID]
+    if not affected:
         return []
-    first, *others = many
-    said = ", ".join([first.replace(" % of", " % of the pairs of", 1), *others])
-    return [f"{said} have equal scores: how ties count can move the measures."]
+    first, *further = affected
+    subject = ", ".join([first.replace(" % of", " % of the pairs of", 1), *further])
+    return [f"{subject} have equal scores: how ties count can move the measures."]
 
 
 def merged_in_words(name: str, documents: int) -> str:
@@ -54,5 +54,5 @@ def merged_in_words(name: str, documents: int) -> str:
     >>> merged_in_words("mine.txt", 1).partition(" only ")[0]
     '1 document of mine.txt ties with another'
     """
-    who = f"{counted(documents, 'document')} of {name} {'ties' if documents == 1 else 'tie'}"
-    return f"{who} with another only because double precision does not tell their scores apart."
+    subject = f"{counted(documents, 'document')} of {name} {'ties' if documents == 1 else 'tie'}"
+    return f"{subject} with another only because double precision does not tell their scores apart."

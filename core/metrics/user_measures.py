@@ -91,10 +91,10 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
     if callable(name):
         return measure(name.__name__, name)
     if function is None:
-        return lambda one: measure(name or one.__name__, one, summary=summary)
+        return lambda target: measure(name or target.__name__, target, summary=summary)
     needed, names = user_code.parameters_of(function)
-    given = tuple(one for one in NAMED if one in names)
-    if not callable(function) or needed - len(given) > 1:
+    extras = tuple(parameter for parameter in NAMED if parameter in names)
+    if not callable(function) or needed - len(extras) > 1:
         raise UsageError(
             f"measure {name}: it must be a function of the labels in ranked order, as in "
             "`def hits(labels): …`; it may also take `cutoff` and `judged`"
@@ -111,9 +111,9 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
             "connection), so neither can whether it was edited; leave that out of it"
         )
     words = summary or (getattr(function, "__doc__", None) or "").strip().partition("\n")[0]
-    thing = UserMeasure(function, words or "a function of labels in ranked order", given)
+    user_measure = UserMeasure(function, words or "a function of labels in ranked order", extras)
     full = f"{name}{user_code.MARK}{known_by[: user_code.DIGITS]}"
-    user_code.register("measure", name, full, thing, dict.fromkeys([*MEASURES, *ALIASES]))
+    user_code.register("measure", name, full, user_measure, dict.fromkeys([*MEASURES, *ALIASES]))
     return function
 
 
@@ -128,10 +128,10 @@ class Evaluated:
     """
 
     def __init__(self, measure: Measure) -> None:
-        known = user_code.registered("measure", measure.name)
-        if known is None:
+        registration = user_code.registered("measure", measure.name)
+        if registration is None:
             raise user_code.missing("measure", measure.name)
-        self.measure, self._of = measure, known.thing
+        self.measure, self._of = measure, registration.thing
         self._known: dict[tuple[bytes, bytes, bytes], float] = {}
 
     def values(
@@ -146,11 +146,11 @@ class Evaluated:
             DataError: the function failed, or returned no finite number; the query is named.
         """
         (offsets, keys), (labels, starts, stops) = lists, judged
-        found = np.empty(len(names))
-        for one, name in enumerate(names):
+        results = np.empty(len(names))
+        for index, name in enumerate(names):
             inside, of_query = (
-                keys[offsets[one] : offsets[one + 1]],
-                labels[starts[one] : stops[one]],
+                keys[offsets[index] : offsets[index + 1]],
+                labels[starts[index] : stops[index]],
             )
             ranked = of_query[(inside & _ROW).astype(np.int64)].astype(np.float32)
             scores = inside >> _SCORE
@@ -162,32 +162,32 @@ class Evaluated:
             all_labels = -np.sort(-of_query.astype(np.float32))
             key = (ranked.tobytes(), bounds.tobytes(), all_labels.tobytes())
             if key not in self._known:
-                self._known[key] = self._expected(ranked, bounds, all_labels, name)
-            found[one] = self._known[key]
-        return found
+                self._known[key] = self._expected_value(ranked, bounds, all_labels, name)
+            results[index] = self._known[key]
+        return results
 
-    def _expected(
+    def _expected_value(
         self, ranked: np.ndarray, bounds: np.ndarray, judged: np.ndarray, query: str
     ) -> float:
-        shown = len(ranked)
+        depth = len(ranked)
         if self.measure.cutoff is not None and "cutoff" not in self._of.given:
-            shown = min(shown, self.measure.cutoff)
+            depth = min(depth, self.measure.cutoff)
         total = 0.0
-        for labels, chance in orders_of(ranked, bounds, shown):
+        for labels, chance in orders_of(ranked, bounds, depth):
             total += chance * self._value(labels, judged, query)
         return total
 
     def _value(self, labels: np.ndarray, judged: np.ndarray, query: str) -> float:
-        given = {"cutoff": self.measure.cutoff, "judged": judged}
-        for one in (labels, judged):
-            one.flags.writeable = False
+        extras = {"cutoff": self.measure.cutoff, "judged": judged}
+        for array in (labels, judged):
+            array.flags.writeable = False
         place = f"{self.measure}, query {query}"
         try:
-            answer = self._of.function(labels, **{name: given[name] for name in self._of.given})
+            answer = self._of.function(labels, **{name: extras[name] for name in self._of.given})
             value = float(answer)
         except Exception as error:  # whatever somebody's function does
-            found = f"the function failed: {user_code.failure(error)}"
-            raise DataError(place, found, "Mend it; it returns one number a list.") from error
+            finding = f"the function failed: {user_code.failure(error)}"
+            raise DataError(place, finding, "Mend it; it returns one number a list.") from error
         if np.isinf(value):
             raise DataError(place, f"it returned {value}", "Return a finite number, or NaN.")
         return value
@@ -208,48 +208,48 @@ def orders_of(
     [([0.0, 0.0], 0.3333333333333333), ([0.0, 1.0], 0.3333333333333333), \
 ([1.0, 0.0], 0.3333333333333333)]
     """
-    found: list[tuple[tuple[float, ...], float]] = [((), 1.0)]
+    orders: list[tuple[tuple[float, ...], float]] = [((), 1.0)]
     for low, high in pairwise(bounds.tolist()):
         if low >= shown:
             break
         places = min(high, shown) - low
         counts = Counter(ranked[low:high].tolist())
-        more = list(_few(_prefixes(counts, places, high - low), EXACT // len(found)))
-        if not more:
-            yield from _sampled(ranked, bounds, shown)
+        tails = list(_unless_many(_prefixes(counts, places, high - low), EXACT // len(orders)))
+        if not tails:
+            yield from _sampled_orders(ranked, bounds, shown)
             return
-        found = [(head + tail, p * q) for head, p in found for tail, q in more]
-    for labels, chance in found:
+        orders = [(head + tail, p * q) for head, p in orders for tail, q in tails]
+    for labels, chance in orders:
         yield np.array(labels, dtype=np.float32), chance
 
 
 Prefix = tuple[tuple[float, ...], float]
 
 
-def _few(several: Iterator[Prefix], most: int) -> Iterator[Prefix]:
+def _unless_many(several: Iterator[Prefix], limit: int) -> Iterator[Prefix]:
     """All of them; none where there are more than so many."""
-    found = [one for _, one in zip(range(most + 1), several, strict=False)]
-    yield from found if len(found) <= most else ()
+    prefixes = [prefix for _, prefix in zip(range(limit + 1), several, strict=False)]
+    yield from prefixes if len(prefixes) <= limit else ()
 
 
-def _prefixes(counts: Mapping[float, int], places: int, left: int) -> Iterator[Prefix]:
+def _prefixes(counts: Mapping[float, int], places: int, size: int) -> Iterator[Prefix]:
     """The distinct labels of the first places of a block in random order, with their chances."""
     if not places:
         yield (), 1.0
         return
     for label, count in counts.items():
         if count:
-            rest = {**counts, label: count - 1}
-            for tail, chance in _prefixes(rest, places - 1, left - 1):
-                yield (label, *tail), chance * count / left
+            remaining = {**counts, label: count - 1}
+            for tail, chance in _prefixes(remaining, places - 1, size - 1):
+                yield (label, *tail), chance * count / size
 
 
-def _sampled(
-    ranked: np.ndarray, bounds: np.ndarray, shown: int
+def _sampled_orders(
+    ranked: np.ndarray, bounds: np.ndarray, depth: int
 ) -> Iterator[tuple[np.ndarray, float]]:
     """Orders from one fixed seed: of equal labels in equal blocks they are the same."""
-    drawn = generator(0, "ties of a measure of user code")
+    draws = generator(0, "ties of a measure of user code")
     blocks = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     for _ in range(SAMPLED):
-        order = np.lexsort((drawn.random(len(ranked)), blocks))
-        yield ranked[order][:shown].astype(np.float32), 1.0 / SAMPLED
+        order = np.lexsort((draws.random(len(ranked)), blocks))
+        yield ranked[order][:depth].astype(np.float32), 1.0 / SAMPLED

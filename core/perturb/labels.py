@@ -116,7 +116,7 @@ def uniform_noise(judged: JudgedLists, level: float, generator: np.random.Genera
     """A share `level` of the labels, rounded half up, is redrawn evenly from the grades."""
     labels = np.array(judged.dataset.labels)
     grades = np.unique(labels)
-    redrawn = _share(np.arange(len(labels)), level, generator)
+    redrawn = _random_share(np.arange(len(labels)), level, generator)
     if len(redrawn):
         labels[redrawn] = grades[generator.integers(0, len(grades), len(redrawn))]
     return labels
@@ -125,7 +125,7 @@ def uniform_noise(judged: JudgedLists, level: float, generator: np.random.Genera
 def censored(judged: JudgedLists, level: float, generator: np.random.Generator) -> Labels:
     """A share `level` of the relevant documents, rounded half up, counts as not relevant."""
     labels = np.array(judged.dataset.labels)
-    labels[_share(np.flatnonzero(labels > 0), level, generator)] = 0
+    labels[_random_share(np.flatnonzero(labels > 0), level, generator)] = 0
     return labels
 
 
@@ -177,7 +177,7 @@ def _from_clicks(judged: JudgedLists, share: Float64[np.ndarray, " candidates"])
     return labels
 
 
-def _share(
+def _random_share(
     places: Int64[np.ndarray, " places"], share: float, generator: np.random.Generator
 ) -> Int64[np.ndarray, " drawn"]:
     """So many of these, drawn evenly."""

@@ -56,10 +56,12 @@ class Ranker(Protocol):
 def described(ranker: Ranker) -> str:
     """A ranker in one line, which `repr` prints: its name and what it reads, never its weights."""
     rankings = f", {counted(ranker.rankings, 'initial ranking')}" if ranker.rankings else ""
-    return f"{type(ranker).__name__}({ranker.name}: reads {_listed(ranker.reads)}{rankings})"
+    return (
+        f"{type(ranker).__name__}({ranker.name}: reads {_inputs_in_words(ranker.reads)}{rankings})"
+    )
 
 
-def _listed(inputs: frozenset[Input]) -> str:
+def _inputs_in_words(inputs: frozenset[Input]) -> str:
     return listed(sorted(inputs)) or "nothing"
 
 

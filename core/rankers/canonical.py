@@ -53,7 +53,7 @@ class CanonicalLists:
         digests = _digests(dataset.features, dataset.labels, lists.rows)
         inside = falling_order(lists.offsets, digests)
         filled = np.flatnonzero(lists.lengths)
-        of_lists = _joined(digests[inside], lists.offsets)[filled]
+        of_lists = _joined_digests(digests[inside], lists.offsets)[filled]
         order = filled[np.argsort(of_lists, kind="stable")]
         rows = lists.rows[inside[ragged.elements_of(lists.offsets, order)]]
         return cls(dataset.features[rows], dataset.labels[rows], lists.lengths[order])
@@ -74,8 +74,8 @@ class Grades:
         """The grades of all labels that occur: as they are if whole numbers from 0 to 30."""
         distinct = np.unique(np.concatenate([np.unique(labels) for labels in parts]))
         whole = bool(np.all(distinct == np.rint(distinct)))
-        usual = whole and distinct[0] >= 0 and distinct[-1] <= HIGHEST_GRADE
-        return cls(None if usual else distinct.astype(np.float32))
+        are_grades = whole and distinct[0] >= 0 and distinct[-1] <= HIGHEST_GRADE
+        return cls(None if are_grades else distinct.astype(np.float32))
 
     def grade(
         self, labels: Float32[np.ndarray, " candidates"]
@@ -140,7 +140,7 @@ _SHIFT = np.uint64(32)
 
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
-def _mixed(digest: np.uint64, bits: np.uint64) -> np.uint64:
+def _mixed_bits(digest: np.uint64, bits: np.uint64) -> np.uint64:
     digest = (digest ^ bits) * _FACTOR
     return digest ^ (digest >> _SHIFT)
 
@@ -151,20 +151,20 @@ def _row_digests(features: np.ndarray, labels: np.ndarray, rows: np.ndarray) -> 
     digests = np.empty(len(rows), np.uint64)
     for place in range(len(rows)):
         row = rows[place]
-        digest = _mixed(_START, np.uint64(labels[row]))
+        digest = _mixed_bits(_START, np.uint64(labels[row]))
         for column in range(features.shape[1]):
-            digest = _mixed(digest, np.uint64(features[row, column]))
+            digest = _mixed_bits(digest, np.uint64(features[row, column]))
         digests[place] = digest
     return digests
 
 
 @compiled()
 @no_type_check
-def _joined(digests: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def _joined_digests(digests: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     joined = np.empty(len(offsets) - 1, np.uint64)
     for segment in range(len(offsets) - 1):
         digest = _START
         for place in range(offsets[segment], offsets[segment + 1]):
-            digest = _mixed(digest, digests[place])
+            digest = _mixed_bits(digest, digests[place])
         joined[segment] = digest
     return joined

@@ -92,27 +92,27 @@ def fit_or_load(
     key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
     if not getattr(spec, "saved", True):
         return (
-            yield from _fitted_here(spec, train, valid, Artefact(key, Path(), recipe, {}, "", 0))
+            yield from _fit_unsaved(spec, train, valid, Artefact(key, Path(), recipe, {}, "", 0))
         )
-    found = store.find(key)
-    if found is not None:
-        return CachedRanker(found, cached=True)
+    stored = store.find(key)
+    if stored is not None:
+        return CachedRanker(stored, cached=True)
     with claims.working(str(key)), store.lock(key):
-        found = store.find(key)
-        if found is not None:
-            return CachedRanker(found, cached=True)
-        ranker, facts = yield from _fitted(spec, train, valid, store.workspace(key))
-        kept = store.add(key, recipe, ranker.save, facts)
-        return CachedRanker(kept, cached=False, fitted=ranker)
+        stored = store.find(key)
+        if stored is not None:
+            return CachedRanker(stored, cached=True)
+        ranker, facts = yield from _fit_with_facts(spec, train, valid, store.workspace(key))
+        artefact = store.add(key, recipe, ranker.save, facts)
+        return CachedRanker(artefact, cached=False, fitted=ranker)
 
 
-def _fitted(
+def _fit_with_facts(
     spec: RankerSpec, train: JudgedLists, valid: JudgedLists, workspace: Path | None
 ) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
     """A ranker and what is noted of its fitting."""
     check_lessons(spec, train)
     check_selection(spec, valid)
-    start, done, timed = time.perf_counter(), 0, 0
+    start, epochs, timed = time.perf_counter(), 0, 0
     fitting = spec.fit(train, valid, workspace)
     while True:
         try:
@@ -120,10 +120,10 @@ def _fitted(
         except StopIteration as finished:
             ranker: Ranker = finished.value
             break
-        done, timed = progress.done, timed + (not progress.part)
+        epochs, timed = progress.done, timed + (not progress.part)
         yield progress
     return ranker, {
-        "epochs": done,
+        "epochs": epochs,
         "valid": quality(ranker, valid),
         "seconds": time.perf_counter() - start,
         "timed": timed,
@@ -140,14 +140,16 @@ _HERE: dict[ArtefactKey, CachedRanker] = {}
 """Fitted rankers that cannot be stored, as long as the process lives."""
 
 
-def _fitted_here(
-    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, kept: Artefact
+def _fit_unsaved(
+    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, artefact: Artefact
 ) -> Generator[Progress, None, CachedRanker]:
     """A ranker of user code that has no `save`: fitted once a process."""
-    if kept.key not in _HERE:
-        ranker, facts = yield from _fitted(spec, train, valid, None)
-        _HERE[kept.key] = CachedRanker(replace(kept, facts=facts), cached=False, fitted=ranker)
-    return _HERE[kept.key]
+    if artefact.key not in _HERE:
+        ranker, facts = yield from _fit_with_facts(spec, train, valid, None)
+        _HERE[artefact.key] = CachedRanker(
+            replace(artefact, facts=facts), cached=False, fitted=ranker
+        )
+    return _HERE[artefact.key]
 
 
 def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:

@@ -70,8 +70,8 @@ def lists_digest(recipe: Mapping[str, Any], fingerprint: str) -> str:
         recipe: as `ListRecipe` has it, in plain values.
         fingerprint: of the fold.
     """
-    made = {name: value for name, value in recipe.items() if (name, value) != ("queries", None)}
-    return key_of("lists", made, (fingerprint,)).digest
+    fields = {name: value for name, value in recipe.items() if (name, value) != ("queries", None)}
+    return key_of("lists", fields, (fingerprint,)).digest
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class ListRecipe:
 
     def within(self, fold: Fold) -> "ListRecipe":
         """The same lists, all queries named as such where a fold has no more of them."""
-        few = self.queries is not None and self.queries < fold.test.queries
-        return self if few else replace(self, queries=None)
+        is_subset = self.queries is not None and self.queries < fold.test.queries
+        return self if is_subset else replace(self, queries=None)
 
     def of_today(self) -> "ListRecipe":
         """The same lists by what the names of their initial rankers mean today.
@@ -202,14 +202,14 @@ def scores_key(spec: RankerSpec, recipe: ListRecipe, fingerprints: Sequence[str]
         recipe: how the lists are made.
         fingerprints: of the training, validation and test part.
     """
-    return key_of("scores", _made(spec, recipe), fingerprints)
+    return key_of("scores", _scores_recipe(spec, recipe), fingerprints)
 
 
-def _made(spec: RankerSpec, recipe: ListRecipe) -> dict[str, Any]:
-    made: dict[str, Any] = {"ranker": spec.recipe(), "scores": recipe.scores}
+def _scores_recipe(spec: RankerSpec, recipe: ListRecipe) -> dict[str, Any]:
+    scores_recipe: dict[str, Any] = {"ranker": spec.recipe(), "scores": recipe.scores}
     if recipe.scores == "cross-fitted":
-        made |= {"folds": recipe.folds, "seed": recipe.seed}
-    return made
+        scores_recipe |= {"folds": recipe.folds, "seed": recipe.seed}
+    return scores_recipe
 
 
 def part_of_query(
@@ -231,15 +231,15 @@ def _scores(
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
     """One initial ranker's scores of all documents, by part, and its key if it was fitted here."""
     if isinstance(spec, univariate.UnivariateSpec):
-        return {part: _everywhere(spec.ranker, getattr(fold, part)) for part in PARTS}, None
-    made, fitted = _made(spec, recipe), None
+        return {part: _scores_of_all(spec.ranker, getattr(fold, part)) for part in PARTS}, None
+    scores_recipe, fitted = _scores_recipe(spec, recipe), None
     key = scores_key(spec, recipe, [getattr(fold, part).fingerprint for part in PARTS])
     with nullcontext() if claims.SHARING.get() else store.lock(key):  # shared: fits are claimed
-        found = store.find(key)
-        if found is None:
+        artefact = store.find(key)
+        if artefact is None:
             scores, fitted = yield from _fitted_scores(spec, fold, recipe, store)
-            found = store.add(key, made, lambda directory: _save(scores, directory))
-    with safe_open(found.path / SCORES, framework="numpy") as stored:
+            artefact = store.add(key, scores_recipe, lambda directory: _save(scores, directory))
+    with safe_open(artefact.path / SCORES, framework="numpy") as stored:
         return {part: stored.get_tensor(part) for part in PARTS}, fitted
 
 
@@ -247,7 +247,7 @@ def fit_on_documents(
     spec: RankerSpec, fold: Fold, store: Store
 ) -> Generator[Progress, None, CachedRanker]:
     """Fit a ranker of single documents on all of them, or find it; lists play no part."""
-    train, valid = _everything(fold.train), _everything(fold.valid)
+    train, valid = _all_documents(fold.train), _all_documents(fold.valid)
     return (yield from fit_or_load(spec, train, valid, ALL_DOCUMENTS, store))
 
 
@@ -258,10 +258,10 @@ def _fitted_scores(
     works.append(saying(fit_on_documents(spec, fold, store), f"of {spec.name}"))
     if recipe.scores == "cross-fitted":
         works.append(_cross_fitted(spec, fold, recipe, store))
-    told, *crossed = yield from claims.each(works)
-    ranker, fitted = told.ranker, None if told.cached else told.artefact.key
-    scores = {part: _everywhere(ranker, getattr(fold, part)) for part in ("valid", "test")}
-    train = crossed[0] if crossed else _everywhere(ranker, fold.train)
+    trained, *crossed = yield from claims.each(works)
+    ranker, fitted = trained.ranker, None if trained.cached else trained.artefact.key
+    scores = {part: _scores_of_all(ranker, getattr(fold, part)) for part in ("valid", "test")}
+    train = crossed[0] if crossed else _scores_of_all(ranker, fold.train)
     return scores | {"train": train}, fitted
 
 
@@ -278,26 +278,26 @@ def _cross_fitted(
             "Take --scores in-sample, or --initial feature:1 or another that is not fitted.",
         )
     parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
-    everything, valid = CandidateLists.everything(fold.train), _everything(fold.valid)
+    everything, valid = CandidateLists.everything(fold.train), _all_documents(fold.valid)
     scores = np.empty(fold.train.documents, dtype=np.float32)
 
     def filled(part: int) -> Generator[Progress, None, None]:
-        learnt = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
-        made = {"without part": part, "of": folds, "seed": recipe.seed}
-        fitting = fit_or_load(spec, learnt, valid, made, store)
-        told = yield from saying(fitting, f"of {spec.name}, part {part + 1} of {folds}")
-        held = everything.select(np.flatnonzero(parts == part))
-        scores[held.rows] = told.ranker.score(fold.train, held)
+        other_parts = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
+        lists_recipe = {"without part": part, "of": folds, "seed": recipe.seed}
+        fitting = fit_or_load(spec, other_parts, valid, lists_recipe, store)
+        trained = yield from saying(fitting, f"of {spec.name}, part {part + 1} of {folds}")
+        held_out = everything.select(np.flatnonzero(parts == part))
+        scores[held_out.rows] = trained.ranker.score(fold.train, held_out)
 
     yield from claims.each(map(filled, range(folds)))
     return scores
 
 
-def _everything(dataset: RankingDataset) -> JudgedLists:
+def _all_documents(dataset: RankingDataset) -> JudgedLists:
     return JudgedLists(dataset, CandidateLists.everything(dataset))
 
 
-def _everywhere(ranker: Ranker, dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
+def _scores_of_all(ranker: Ranker, dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
     return ranker.score(dataset, CandidateLists.everything(dataset))
 
 

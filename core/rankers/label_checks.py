@@ -34,11 +34,11 @@ def check_lessons(spec: RankerSpec, train: JudgedLists) -> None:
     labels = train.dataset.labels[lists.rows]
     queries = counted(len(lists), "training query")
     if np.ptp(labels) == 0:
-        found = f"every label of its {queries} is {labels[0]:g}, so there is nothing to learn"
-        raise DataError(spec.name, found, REMEDY)
+        finding = f"every label of its {queries} is {labels[0]:g}, so there is nothing to learn"
+        raise DataError(spec.name, finding, REMEDY)
     if not _have_order(train) and not _learns_grades(spec):
-        found = f"in none of its {queries} do two documents have different labels"
-        raise DataError(spec.name, f"{found}, so there is no order to learn", REMEDY)
+        finding = f"in none of its {queries} do two documents have different labels"
+        raise DataError(spec.name, f"{finding}, so there is no order to learn", REMEDY)
 
 
 def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
@@ -56,18 +56,18 @@ def check_selection(spec: RankerSpec, valid: JudgedLists) -> None:
             something is to be selected.
     """
     _check_labels(valid, "validation", LARGEST)
-    freed = _selects(spec)
-    if not freed or not len(valid.lists.rows) or _have_order(valid):
+    alternative = _selects(spec)
+    if not alternative or not len(valid.lists.rows) or _have_order(valid):
         return
     labels = valid.dataset.labels[valid.lists.rows]
     if _selects_by_grades(spec) and np.ptp(labels) > 0:
         return
     queries = counted(len(valid.lists), "validation query")
-    found = f"in none of its {queries} do two documents have different labels"
+    finding = f"in none of its {queries} do two documents have different labels"
     raise DataError(
         spec.name,
-        f"{found}, so nothing can be selected on them",
-        f"Validate on a part whose queries have documents of different labels, or {freed}.",
+        f"{finding}, so nothing can be selected on them",
+        f"Validate on a part whose queries have documents of different labels, or {alternative}.",
     )
 
 
@@ -84,9 +84,9 @@ def _check_labels(judged: JudgedLists, part: str, largest: float) -> None:
         at = int(np.searchsorted(lists.offsets, wrong[0], side="right")) - 1
         query = judged.dataset.query_ids[lists.queries[at]]
         bound = "a number" if np.isinf(largest) else f"a number of at most {largest:g}"
-        found = f"a label of {labels[wrong[0]]:g}, {counted(len(wrong), 'document')} in all"
+        finding = f"a label of {labels[wrong[0]]:g}, {counted(len(wrong), 'document')} in all"
         remedy = f"Give every document a label that is {bound}."
-        raise DataError(f"{part} query {query}", found, remedy)
+        raise DataError(f"{part} query {query}", finding, remedy)
 
 
 def _have_order(judged: JudgedLists) -> bool:

@@ -109,20 +109,20 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
 
 def know(store: Store) -> None:
     """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
-    found = {(preset.ranker, preset.name): preset for preset in stored(store)}
+    presets = {(preset.ranker, preset.name): preset for preset in stored(store)}
     _KNOWN.clear()
-    _KNOWN.update(found)
+    _KNOWN.update(presets)
 
 
 def stored(store: Store) -> list[NamedPreset]:
     """The presets of a store, those written first come first; damaged ones are left out."""
-    found = []
+    presets = []
     if store.remote:
         store.remote.mirror(FOLDER)
     for path in sorted((store.root / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime):
         with suppress(ArtefactError):  # `find` says what is wrong with it when it is asked for
-            found.append(_read(path))
-    return found
+            presets.append(_read(path))
+    return presets
 
 
 def of(ranker: str) -> dict[str, NamedPreset]:

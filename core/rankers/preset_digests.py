@@ -52,8 +52,8 @@ def marked(text: str) -> str:
     spec = registry.spec(name)
     if not registry.entry(name.base).fitted:
         return text
-    own = digest_of(spec)
-    return text if own == _first(name) else str(replace(name, revision=own))
+    digest = digest_of(spec)
+    return text if digest == _first_digest(name) else str(replace(name, revision=digest))
 
 
 def check(text: str, spec: RankerSpec) -> None:
@@ -69,8 +69,8 @@ def check(text: str, spec: RankerSpec) -> None:
     name = RankerName.parse(text)
     if not registry.entry(name.base).fitted:
         return
-    own = digest_of(spec)
-    if (name.revision or _first(name) or own) != own:
+    digest = digest_of(spec)
+    if (name.revision or _first_digest(name) or digest) != digest:
         raise UsageError(
             f"{replace(name, revision='')} is another recipe today than when lists were made by "
             f"{text}: these lists cannot be made again. Run the study again, or train the ranker "
@@ -99,6 +99,6 @@ def _is_stale(text: str) -> bool:
     return False
 
 
-def _first(name: RankerName) -> str:
+def _first_digest(name: RankerName) -> str:
     digests = dict(zip(PRESETS, FIRST.get(name.base, ()), strict=False))
     return digests.get(name.preset or "paper", "")

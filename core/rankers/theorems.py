@@ -64,7 +64,7 @@ def theorem_of(ranker: Ranker) -> Theorem | None:
         return None
     family = module.split(".")[3]
     if family in ALONE:
-        return _alone(("each score is computed from one row of features",))
+        return _single_document_theorem(("each score is computed from one row of features",))
     if family == "pairs":
         return _over_pairs(
             "by construction", ("each preference is computed from two rows of features",)
@@ -73,21 +73,21 @@ def theorem_of(ranker: Ranker) -> Theorem | None:
 
 
 def _of_network(ranker: "NeuralRanker") -> Theorem | None:
-    checked, model = _checked(ranker), ranker.spec.model
+    checked, model = _conditions(ranker), ranker.spec.model
     if checked is None:
         return None
     match model:
         case UnivariateConfig() | GroupConfig(group=1):
-            return _alone(checked)
+            return _single_document_theorem(checked)
         case GroupConfig():
             source = "Ai et al., ICTIR 2019, section 4, with all groups of two"
             return _over_pairs(source, checked)
         case SetRankConfig():
-            return _setrank(model, checked)
+            return _setrank_theorem(model, checked)
     return None
 
 
-def _alone(checked: tuple[str, ...]) -> Theorem:
+def _single_document_theorem(checked: tuple[str, ...]) -> Theorem:
     return Theorem(
         "every document is scored by itself",
         "A score is a function of the document's own features; neither another document nor an "
@@ -107,7 +107,7 @@ def _over_pairs(source: str, checked: tuple[str, ...]) -> Theorem:
     )
 
 
-def _setrank(model: SetRankConfig, checked: tuple[str, ...]) -> Theorem:
+def _setrank_theorem(model: SetRankConfig, checked: tuple[str, ...]) -> Theorem:
     if model.rankings:
         checked = (*checked, "documents that tie in an initial ranking share its mean ordinal")
     ranks = ", and ordinals go with the documents" if model.rankings else ""
@@ -120,16 +120,16 @@ def _setrank(model: SetRankConfig, checked: tuple[str, ...]) -> Theorem:
     )
 
 
-def _checked(ranker: "NeuralRanker") -> tuple[str, ...] | None:
+def _conditions(ranker: "NeuralRanker") -> tuple[str, ...] | None:
     """The conditions that hold of a network; None where one does not."""
     network, parts = ranker.network, list(ranker.network.modules())
     places = ("shuffleproof.core.models.", "torch.nn.")
-    ours = all(type(part).__module__.startswith(places) for part in parts)
+    all_ours = all(type(part).__module__.startswith(places) for part in parts)
     kinds = {type(part).__name__ for part in parts}
     hooked = any(part._forward_hooks or part._forward_pre_hooks for part in parts)  # noqa: SLF001
     finite = all(bool(weight.isfinite().all()) for weight in network.parameters())
-    known = ours and kinds <= PARTS.get(type(ranker.spec.model), frozenset())
-    if hooked or network.training or not finite or not known:
+    all_known = all_ours and kinds <= PARTS.get(type(ranker.spec.model), frozenset())
+    if hooked or network.training or not finite or not all_known:
         return None
     return (
         f"the network consists of {', '.join(sorted(kinds))}",

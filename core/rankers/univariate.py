@@ -98,8 +98,8 @@ class RandomRanker:
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for index, query in enumerate(lists.queries.tolist()):
             draws = generator(self.seed, self.name, dataset.query_ids[query])
-            own = slice(lists.offsets[index], lists.offsets[index + 1])
-            scores[own] = draws.random(lengths[query], dtype=np.float32)[places[own]]
+            span = slice(lists.offsets[index], lists.offsets[index + 1])
+            scores[span] = draws.random(lengths[query], dtype=np.float32)[places[span]]
         return scores
 
     def save(self, directory: Path) -> None:
@@ -196,10 +196,10 @@ def spec(name: str, preset: str = "paper", *, seed: int | str = 0) -> Univariate
     """
     del preset
     try:
-        drawn = seed if isinstance(seed, int) else whole(seed)
+        whole_seed = seed if isinstance(seed, int) else whole(seed)
     except ValueError:
         raise ParameterError("seed", seed, "a whole number") from None
-    return UnivariateSpec(_ranker(name, drawn))
+    return UnivariateSpec(_ranker(name, whole_seed))
 
 
 def load(directory: Path) -> UnivariateRanker:

@@ -54,26 +54,28 @@ def malformed(code: int, block: Block, start: int, name: str, limits: Limits) ->
     number, text = _line(block, start)
     if len(text) > limits.line_bytes:
         return long_line(name, number, text, limits)
-    shown = text.decode(errors="backslashreplace")
+    line = text.decode(errors="backslashreplace")
     if code == sink.HIGH_ID:
         return LetorError(
             name,
             number,
-            shown,
+            line,
             f"a feature id above {limits.feature_id:,}",
             "A dense row that wide would not fit in memory; number the features from 1.",
         )
     if code == sink.BAD_END and b"\r" in text:
         code = sink.BARE_RETURN
-    found, remedy = MESSAGES[code]
-    cell = _refused(text).decode(errors="backslashreplace") if code in IN_CELLS else ""
-    return LetorError(name, number, shown, f"{found} ({quoted(cell)})" if cell else found, remedy)
+    finding, remedy = MESSAGES[code]
+    cell = _faulty_cell(text).decode(errors="backslashreplace") if code in IN_CELLS else ""
+    return LetorError(
+        name, number, line, f"{finding} ({quoted(cell)})" if cell else finding, remedy
+    )
 
 
-def _refused(line: bytes) -> bytes:
+def _faulty_cell(line: bytes) -> bytes:
     """The first cell of a line that is no feature:number, cut to 40 bytes; empty if all are.
 
-    >>> _refused(b"1 qid:7 1:0.5 2:x 3:1 # 9:y")
+    >>> _faulty_cell(b"1 qid:7 1:0.5 2:x 3:1 # 9:y")
     b'2:x'
     """
     for cell in line.partition(b"#")[0].split()[1:]:
@@ -99,14 +101,14 @@ def too_large(
     table: tuple[int, int], bound: tuple[int, str], block: Block, start: int, name: str
 ) -> LetorError:
     """The error of a table (rows, columns) that outgrows its bound: (bytes, which it is)."""
-    (rows, width), (most, reason) = table, bound
+    (rows, width), (limit, reason) = table, bound
     number, text = _line(block, start)
     return LetorError(
         name,
         number,
         text.decode(errors="backslashreplace"),
         f"{width:,} feature columns for some {rows:,} documents, {rows * width * 4:,} bytes and "
-        f"more than {most:,}, {reason},",
+        f"more than {limit:,}, {reason},",
         "Leave out features that few documents have, or split the file.",
     )
 
@@ -117,13 +119,13 @@ def check_size(table: tuple[int, int], bound: tuple[int, str], name: str) -> Non
     Raises:
         DataError: it does.
     """
-    (rows, width), (most, reason) = table, bound
-    if rows * width * 4 > most:
-        found = (
+    (rows, width), (limit, reason) = table, bound
+    if rows * width * 4 > limit:
+        finding = (
             f"{width:,} feature columns with those of the other parts for {rows:,} documents, "
-            f"{rows * width * 4:,} bytes and more than {most:,}, {reason}"
+            f"{rows * width * 4:,} bytes and more than {limit:,}, {reason}"
         )
-        raise DataError(name, found, "Leave out features that few documents have.")
+        raise DataError(name, finding, "Leave out features that few documents have.")
 
 
 def _line(block: Block, start: int) -> tuple[int, bytes]:
@@ -149,11 +151,13 @@ def group_sizes(groups: Source | str, rows: int, data_name: str, limits: Limits)
             if not text:
                 continue
             if not text.isdigit() or not 0 < len(text) < 19 or int(text) == 0:
-                shown = text.decode(errors="backslashreplace")
-                found = "a group size that is not a positive integer"
-                raise LetorError(name, number, shown, found, "Write the rows of one query a line.")
+                quoted_line = text.decode(errors="backslashreplace")
+                finding = "a group size that is not a positive integer"
+                raise LetorError(
+                    name, number, quoted_line, finding, "Write the rows of one query a line."
+                )
             sizes.append(int(text))
     if sum(sizes) != rows:
-        found = f"group sizes that add up to {sum(sizes):,} for the {rows:,} rows of {data_name}"
-        raise LetorError(name, number, "", found, "Check that the two files belong together.")
+        finding = f"group sizes that add up to {sum(sizes):,} for the {rows:,} rows of {data_name}"
+        raise LetorError(name, number, "", finding, "Check that the two files belong together.")
     return sizes

@@ -19,14 +19,14 @@ def available() -> int:
     """Bytes of memory that this process could still take, by the system and its control group."""
     try:
         lines = MEMORY.read_text(encoding="ascii").splitlines()
-        left = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvail"))
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvail"))
     except (OSError, StopIteration, ValueError):
-        left = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         group = int(GROUP.read_text(encoding="ascii")) - int(GROUP_USED.read_text(encoding="ascii"))
     except (OSError, ValueError):  # "max", or no such group
-        return left
-    return max(0, min(left, group))
+        return free
+    return max(0, min(free, group))
 
 
 class Room:

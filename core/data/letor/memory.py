@@ -74,7 +74,7 @@ def integer_of(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 (nu
     return types.int64(types.int64, types.int64), generate
 
 
-def _storing(kind: Any, value_type: Any) -> Any:
+def _store_code(kind: Any, value_type: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         """Emit the LLVM instructions."""
         address, index, value = arguments
@@ -89,28 +89,28 @@ def _storing(kind: Any, value_type: Any) -> Any:
 @intrinsic
 def put_word(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
     """Set element `index` of an array of u64."""
-    return _storing(_WORD, types.uint64)
+    return _store_code(_WORD, types.uint64)
 
 
 @intrinsic
 def put_integer(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
     """Set element `index` of an array of i64."""
-    return _storing(_WORD, types.int64)
+    return _store_code(_WORD, types.int64)
 
 
 @intrinsic
 def put_single(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
     """Set element `index` of an array of f32."""
-    return _storing(_SINGLE, types.float32)
+    return _store_code(_SINGLE, types.float32)
 
 
 @intrinsic
 def put_byte(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
     """Set element `index` of an array of u8 to the lowest byte of a value."""
-    return _storing(_BYTE, types.int64)
+    return _store_code(_BYTE, types.int64)
 
 
 @intrinsic
 def put_half(_typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
     """Set element `index` of an array of u32 to the lower half of a value."""
-    return _storing(_HALF, types.int64)
+    return _store_code(_HALF, types.int64)

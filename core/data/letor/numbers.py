@@ -138,14 +138,14 @@ def number(address: int) -> tuple[np.float32, int, int]:
 @numba.njit(cache=True)
 def _mantissa(address: int) -> tuple[np.uint64, int, int, int]:
     """(digits as an integer, power of ten that belongs to it, address after, digits written)."""
-    mantissa, power, kept, written, fraction = _U(0), 0, 0, 0, False
+    mantissa, power, significant, written, fraction = _U(0), 0, 0, 0, False
     while True:
         character = byte_at(address)
         if ZERO <= character <= NINE:
             written += 1
-            if kept < MOST_DIGITS:
+            if significant < MOST_DIGITS:
                 mantissa = mantissa * _TEN + _U(character - ZERO)
-                kept += 1 if mantissa > _U(0) else 0
+                significant += 1 if mantissa > _U(0) else 0
                 power -= 1 if fraction else 0
             else:
                 power += 0 if fraction else 1
@@ -162,11 +162,11 @@ def _exponent(address: int) -> tuple[int, int, bool]:
     """(exponent, cut at ±100 000, address after it, whether there were digits)."""
     sign = byte_at(address)
     address += 1 if sign in (PLUS, MINUS) else 0
-    first, exponent = address, 0
+    first_digit, exponent = address, 0
     while ZERO <= byte_at(address) <= NINE:
         exponent = min(exponent * 10 + byte_at(address) - ZERO, 100_000)
         address += 1
-    return (-exponent if sign == MINUS else exponent), address, address > first
+    return (-exponent if sign == MINUS else exponent), address, address > first_digit
 
 
 @no_type_check
@@ -212,12 +212,12 @@ def _word(address: int) -> tuple[np.float32, int, int]:
     return np.float32(0), after, BAD
 
 
-def _packed(word: str) -> int:
+def _packed_letters(word: str) -> int:
     letters = 0
     for character in word:
         letters = (letters << 8) | ord(character)
     return letters
 
 
-_packed_null, _packed_nan = _packed("null"), _packed("nan")
-_packed_inf, _packed_infinity = _packed("inf"), _packed("infinity")
+_packed_null, _packed_nan = _packed_letters("null"), _packed_letters("nan")
+_packed_inf, _packed_infinity = _packed_letters("inf"), _packed_letters("infinity")

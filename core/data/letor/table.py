@@ -89,21 +89,21 @@ class GrowingTable:
     def reserve(self, block: Block, most_bytes: int) -> None:
         """Make room for the rows of a block, and for more where the file goes on so."""
         if self.needed > self.capacity:
-            read = self.needed - self.file_start
+            rows_read = self.needed - self.file_start
             row_bytes = 4 * max(self.width, 1)
             ahead = min(self.needed * GROWTH, self.needed + MOST_AHEAD // row_bytes)
             if block.share:
-                ahead = self.file_start + read / block.share * 1.01 + 64
+                ahead = self.file_start + rows_read / block.share * 1.01 + 64
                 ahead = min(ahead, self.needed * FILE_GROWTH) if self.rows else ahead
             self.capacity = int(max(self.needed, min(ahead, most_bytes // row_bytes)))
             self._resize_rows()
         sink, state = self.sink, self.sink.state
-        self._at_least("comments", int(state[COMMENT_END]) + block.end)
+        self._grow_text("comments", int(state[COMMENT_END]) + block.end)
         if len(sink.runs) < block.lines:
             sink.runs.resize((int(block.lines * GROWTH), 3), refcheck=False)
-        self._at_least("run_text", block.end)
+        self._grow_text("run_text", block.end)
 
-    def _at_least(self, name: str, length: int) -> None:
+    def _grow_text(self, name: str, length: int) -> None:
         array = getattr(self.sink, name)
         if len(array) < length:
             array.resize(int(length * TEXT_GROWTH), refcheck=False)
@@ -137,13 +137,13 @@ class GrowingTable:
 
     def _lay_out(self, new: Int64[np.ndarray, " new"], most_bytes: int) -> None:
         """Columns by rising id, and room for more of them where rows have to move for it."""
-        old, known = self.width, self.feature_ids
-        ids = np.sort(np.concatenate([known, new]))
-        sources, targets = self.sink.columns[known], np.searchsorted(ids, known)
+        old, known_ids = self.width, self.feature_ids
+        ids = np.sort(np.concatenate([known_ids, new]))
+        sources, targets = self.sink.columns[known_ids], np.searchsorted(ids, known_ids)
         self.width = self.used = self._ordered = len(ids)
         if self.rows:
-            most = most_bytes // (4 * max(self.needed, 1))
-            self.width = max(self.used, old, min(int(self.used * GROWTH) + 1, most))
+            fitting = most_bytes // (4 * max(self.needed, 1))
+            self.width = max(self.used, old, min(int(self.used * GROWTH) + 1, fitting))
             self.capacity = self.needed
         else:
             self.capacity = max(self.needed, min(self.capacity, most_bytes // (4 * self.width)))
@@ -211,8 +211,8 @@ class GrowingTable:
             starts, ends = permuted(starts, order), permuted(ends, order)
         del bounds
         first, last = np.empty_like(starts), np.empty_like(ends)
-        named = document_spans(blob.ctypes.data, (starts, ends), (first, last))
-        documents = TextColumn(blob, first, last) if named else None
+        names = document_spans(blob.ctypes.data, (starts, ends), (first, last))
+        documents = TextColumn(blob, first, last) if names else None
         return TextColumn(blob, starts, ends), documents
 
 
@@ -233,10 +233,10 @@ def _scratch(width: int) -> dict[str, np.ndarray]:
 @numba.njit(cache=True)
 def permuted(values: np.ndarray, order: np.ndarray) -> np.ndarray:
     """`values[order]`, without an order of wider integers on the way."""
-    chosen = np.empty(len(order), dtype=values.dtype)
+    result = np.empty(len(order), dtype=values.dtype)
     for place in range(len(order)):
-        chosen[place] = values[order[place]]
-    return chosen
+        result[place] = values[order[place]]
+    return result
 
 
 @no_type_check
@@ -247,12 +247,12 @@ def document_spans(
     documents: tuple[np.ndarray, np.ndarray],
 ) -> int:
     """Fill (starts, ends) of the document that each comment names; how many name one."""
-    named = 0
+    names = 0
     for row in range(len(comments[0])):
         first, last = document_name(blob, np.int64(comments[0][row]), np.int64(comments[1][row]))
         documents[0][row], documents[1][row] = first, last
-        named += last > first
-    return named
+        names += last > first
+    return names
 
 
 @no_type_check
@@ -269,31 +269,31 @@ def relaid(
     """
     old, new = widths
     sources, targets = moves
-    held = np.empty(old, dtype=cells.dtype)
+    old_row = np.empty(old, dtype=cells.dtype)
     for step in range(rows):
         row = rows - 1 - step if new > old else step  # a row may lie where others lay
-        held[:] = cells[row * old : row * old + old]
+        old_row[:] = cells[row * old : row * old + old]
         cells[row * new : row * new + new] = np.float32(0)
         for index in range(len(sources)):
-            cells[row * new + targets[index]] = held[sources[index]]
+            cells[row * new + targets[index]] = old_row[sources[index]]
 
 
 @no_type_check
 @numba.njit(cache=True)
 def permute_rows(matrix: np.ndarray, order: np.ndarray) -> None:
     """Row `order[i]` goes to place i, in place; `order` is used up."""
-    held = np.empty(matrix.shape[1], dtype=matrix.dtype)
+    first_row = np.empty(matrix.shape[1], dtype=matrix.dtype)
     for start in range(len(order)):
         if order[start] < 0 or order[start] == start:
             continue
-        held[:] = matrix[start]
+        first_row[:] = matrix[start]
         place = start
         while order[place] != start:
             source = order[place]
             matrix[place] = matrix[source]
             order[place] = -1
             place = source
-        matrix[place] = held
+        matrix[place] = first_row
         order[place] = -1
 
 

@@ -34,17 +34,17 @@ from shuffleproof.core.data.letor.sink import (
 @numba.njit(cache=True)
 def take_query(sink: Addresses, row: int, address: int) -> tuple[int, int]:
     """The query id at an address: a new run of rows where it differs from the row before."""
-    query, length, same = sink.query, 0, True
+    query, length, unchanged = sink.query, 0, True
     while byte_at(address + length) > SPACE and byte_at(address + length) != HASH:
         if length == LONGEST_QUERY_ID:
             return LONG_QUERY, address
-        same &= byte_at(query + length) == byte_at(address + length)
+        unchanged &= byte_at(query + length) == byte_at(address + length)
         put_byte(query, length, byte_at(address + length))
         length += 1
     if length == 0:
         return NO_QUERY, address
     state = sink.state
-    if same and length == integer_of(state, QUERY_LENGTH):
+    if unchanged and length == integer_of(state, QUERY_LENGTH):
         return DONE, address + length
     run = integer_of(state, RUN)
     start = integer_of(sink.runs, 3 * run - 1) if run > 0 else 0

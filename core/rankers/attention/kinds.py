@@ -40,7 +40,9 @@ class MapKind:
     def document_axes(self) -> tuple[int, ...]:
         """The axes along which documents stand, for `attention_order.reindexed`."""
         return tuple(
-            axis for axis, what in ((-2, self.rows), (-1, self.columns)) if what == "documents"
+            axis
+            for axis, contents in ((-2, self.rows), (-1, self.columns))
+            if contents == "documents"
         )
 
 
@@ -125,24 +127,24 @@ class AttentionRecord:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The maps that there are; the first tells most."""
-        own = set(self.weights)
-        if "spread" in own:
-            own |= {"through", "rollout"}
-        if "documents" in own:
-            own.add("rollout")
-        return tuple(name for name in KINDS if name in own)
+        names = set(self.weights)
+        if "spread" in names:
+            names |= {"through", "rollout"}
+        if "documents" in names:
+            names.add("rollout")
+        return tuple(name for name in KINDS if name in names)
 
     def blocks(self, kind: str) -> int:
         """How many blocks (of a recurrence: directions) a kind has; 1 for a rollout."""
         if kind == "rollout":
             return 1
-        return len(self._known("spread" if kind == "through" else kind))
+        return len(self._weights_of("spread" if kind == "through" else kind))
 
     def heads(self, kind: str) -> int:
         """How many heads a block of this kind has."""
         if kind == "rollout":
             return 1
-        return len(self._known("spread" if kind == "through" else kind)[0])
+        return len(self._weights_of("spread" if kind == "through" else kind)[0])
 
     def block(self, kind: str, block: int) -> Float32[np.ndarray, "heads rows columns"]:
         """A block's weights, head by head.
@@ -153,8 +155,10 @@ class AttentionRecord:
         if kind == "rollout":
             return self._rollout[None]
         if kind == "through":
-            return measures.through(self._known("spread")[block], self._known("gather")[block])
-        return self._known(kind)[block]
+            return measures.through(
+                self._weights_of("spread")[block], self._weights_of("gather")[block]
+            )
+        return self._weights_of(kind)[block]
 
     def map_of(
         self, kind: str, block: int = 0, head: int | None = None
@@ -165,12 +169,14 @@ class AttentionRecord:
             UnknownNameError: the ranker has no such map.
         """
         if kind == "through" and head is None:
-            return measures.through_all(self._known("spread")[block], self._known("gather")[block])
-        found = self.block(kind, block)
-        chosen: Float32[np.ndarray, "rows columns"] = (
-            found.mean(axis=0) if head is None else found[head]
+            return measures.through_all(
+                self._weights_of("spread")[block], self._weights_of("gather")[block]
+            )
+        maps = self.block(kind, block)
+        weights: Float32[np.ndarray, "rows columns"] = (
+            maps.mean(axis=0) if head is None else maps[head]
         )
-        return chosen
+        return weights
 
     def each(self) -> Iterator[tuple[str, int, Float32[np.ndarray, "_heads _rows _columns"]]]:
         """(kind, block, weights) of everything that the network itself computed."""
@@ -184,7 +190,7 @@ class AttentionRecord:
         means = [self.map_of(kind, block) for block in range(self.blocks(kind))]
         return measures.rollout(means)
 
-    def _known(self, kind: str) -> tuple[Float32[np.ndarray, "_heads _rows _columns"], ...]:
+    def _weights_of(self, kind: str) -> tuple[Float32[np.ndarray, "_heads _rows _columns"], ...]:
         if kind not in self.weights:
             raise UnknownNameError("map of this ranker", kind, self.kinds)
         return self.weights[kind]

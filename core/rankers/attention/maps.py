@@ -44,7 +44,7 @@ def recorded(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
         MissingRankingError: the list carries fewer initial rankings than the ranker reads.
     """
     if not isinstance(ranker, NeuralRanker):
-        raise _nothing(ranker)
+        raise _no_maps_error(ranker)
     if len(judged.lists) != 1:
         raise UsageError(
             f"weights are of one list at a time, not of {len(judged.lists)}: choose one"
@@ -94,12 +94,12 @@ def _weights(ranker: NeuralRanker, judged: JudgedLists) -> tuple[Weights, Tensor
         if isinstance(network, DLCM):
             return gates_and_parts(network, network.embed(batch.features))
         if not isinstance(network, SetRank):
-            raise _nothing(ranker)
+            raise _no_maps_error(ranker)
         embedded = network.embed(batch.features)
         record: list[Tensor] = []
         ordinal = network.ordinals(batch.ranks, batch.tied)
         scores = network.score(embedded, None, ordinal, record)[0]
-    blocks = [one[0] for one in record]
+    blocks = [block[0] for block in record]
     if network.config.block == "imsab":
         return {"gather": blocks[0::2], "spread": blocks[1::2]}, scores
     return {"documents": blocks}, scores
@@ -109,7 +109,7 @@ def _array(tensor: Tensor) -> Float32[np.ndarray, "*shape"]:
     return tensor.to("cpu", torch.float32).numpy()
 
 
-def _nothing(ranker: Ranker) -> UsageError:
+def _no_maps_error(ranker: Ranker) -> UsageError:
     return UsageError(f"{ranker.name} has no attention and no gates: choose a SetRank or a DLCM")
 
 
@@ -122,7 +122,7 @@ def gates_and_parts(
         network: reads the list.
         embedded: one list, from `embed`, in the order it is fed in.
     """
-    found: dict[str, list[Tensor]] = {}
+    maps: dict[str, list[Tensor]] = {}
     outputs, last = [], []
     parts = embedded.chunk(len(network.recurrences), -1)
     for module, part in zip(network.recurrences, parts, strict=True):
@@ -131,13 +131,13 @@ def gates_and_parts(
         outputs.append(states)
         last.append(state)
         earlier = _earlier(states[0], backwards=walk.backwards)
-        enters, keeps, shown = _gates(walk, part[0], earlier)
+        enters, keeps, cell_gates = _gates(walk, part[0], earlier)
         paths = gate_paths(enters, keeps, backwards=walk.backwards)
-        for name, values in {"paths": paths, "update": enters, **shown}.items():
-            found.setdefault(name, []).append(values[None])
+        for name, values in {"paths": paths, "update": enters, **cell_gates}.items():
+            maps.setdefault(name, []).append(values[None])
     added = score_parts(network.ranking, torch.cat(outputs, -1), torch.cat(last, -1))[0]
-    found["phi"] = [added[None]]
-    return found, added.sum(-1)
+    maps["phi"] = [added[None]]
+    return maps, added.sum(-1)
 
 
 def gate_paths(
@@ -159,10 +159,10 @@ def gate_paths(
     paths = enters.new_zeros(docs, docs)
     alive = torch.zeros_like(enters)
     for place in order:
-        seen = slice(place, docs) if backwards else slice(0, place + 1)
-        alive[seen] *= keeps[place]
+        reached = slice(place, docs) if backwards else slice(0, place + 1)
+        alive[reached] *= keeps[place]
         alive[place] = enters[place]
-        paths[place, seen] = alive[seen].mean(-1)
+        paths[place, reached] = alive[reached].mean(-1)
     return paths
 
 
@@ -196,10 +196,10 @@ def _gates(
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     """What enters, what is kept, and the gates that only one kind of cell has; [docs, hidden]."""
     if isinstance(walk, MemoryRecurrence):
-        opened, forgotten, _, _ = (products + earlier @ walk.weight.t()).chunk(4, -1)
-        kept = forgotten.sigmoid()
-        return opened.sigmoid(), kept, {"forget": kept}
+        gates, forget_gate, _, _ = (products + earlier @ walk.weight.t()).chunk(4, -1)
+        keeps = forget_gate.sigmoid()
+        return gates.sigmoid(), keeps, {"forget": keeps}
     hidden = earlier.shape[1]
-    opened = products[:, : 2 * hidden] + earlier @ walk.weight[: 2 * hidden].t()
-    reset, kept = opened.sigmoid().chunk(2, -1)
-    return 1 - kept, kept, {"reset": reset}
+    gates = products[:, : 2 * hidden] + earlier @ walk.weight[: 2 * hidden].t()
+    reset, keeps = gates.sigmoid().chunk(2, -1)
+    return 1 - keeps, keeps, {"reset": reset}

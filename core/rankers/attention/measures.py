@@ -64,12 +64,12 @@ def overlaps(
     [[1.0, 0.5], [0.5, 1.0]]
     """
     shares, heads = _shares(weights), len(weights)
-    found = np.eye(heads)
-    for one in range(heads):
-        for other in range(one + 1, heads):
-            shared = np.minimum(shares[one], shares[other]).sum() / shares.shape[1]
-            found[one, other] = found[other, one] = min(shared, 1.0)
-    return found
+    overlap = np.eye(heads)
+    for first in range(heads):
+        for second in range(first + 1, heads):
+            shared = np.minimum(shares[first], shares[second]).sum() / shares.shape[1]
+            overlap[first, second] = overlap[second, first] = min(shared, 1.0)
+    return overlap
 
 
 def redundancy(weights: Float[np.ndarray, "heads rows columns"]) -> Float[np.ndarray, " heads"]:
@@ -78,11 +78,11 @@ def redundancy(weights: Float[np.ndarray, "heads rows columns"]) -> Float[np.nda
     >>> redundancy(np.array([[[0.5, 0.5, 0.0]], [[0.0, 0.5, 0.5]], [[0.0, 0.0, 1.0]]])).tolist()
     [0.5, 0.5, 0.5]
     """
-    found = overlaps(weights)
-    if len(found) < 2:
-        return np.full(len(found), np.nan)
-    np.fill_diagonal(found, -np.inf)
-    return found.max(axis=1)
+    overlap = overlaps(weights)
+    if len(overlap) < 2:
+        return np.full(len(overlap), np.nan)
+    np.fill_diagonal(overlap, -np.inf)
+    return overlap.max(axis=1)
 
 
 def received(
@@ -153,9 +153,9 @@ def rollout(
     >>> rollout([np.array([[0.0, 1.0], [1.0, 0.0]])] * 2).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    first, *others = (_with_residual(weights, residual) for weights in blocks)
+    first, *later = (_with_residual(weights, residual) for weights in blocks)
     flow = first
-    for mixed in others:
+    for mixed in later:
         flow = mixed @ flow
     return flow
 

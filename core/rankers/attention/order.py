@@ -34,11 +34,11 @@ def reindexed(
     >>> reindexed(np.array([[0.25, 0.75]]), np.array([1, -1, 0]), (-1,)).tolist()
     [[0.75, nan, 0.25]]
     """
-    gone = np.flatnonzero(place < 0)
+    missing = np.flatnonzero(place < 0)
     for axis in axes:
         weights = np.take(weights, place, axis=axis)
-        if len(gone):
-            weights[(..., gone) if axis == -1 else (..., gone, slice(None))] = np.nan
+        if len(missing):
+            weights[(..., missing) if axis == -1 else (..., missing, slice(None))] = np.nan
     return weights
 
 
@@ -104,10 +104,10 @@ def _distances(profiles: Float[np.ndarray, "docs _width"]) -> Float[np.ndarray, 
     products = centred @ centred.T
     squares = np.diag(products)
     upper = np.triu_indices(len(profiles), 1)
-    found: Float[np.ndarray, " pairs"] = np.sqrt(
+    distances: Float[np.ndarray, " pairs"] = np.sqrt(
         np.maximum(squares[:, None] + squares - 2 * products, 0.0)[upper]
     )
-    return found
+    return distances
 
 
 def bounds(count: int, most: int = MOST_CELLS) -> Int64[np.ndarray, " bounds"]:

@@ -53,38 +53,38 @@ def summary(
             for block in range(record.blocks(kind)):
                 weights = record.block(kind, block)
                 rows += [(kind, block, head) for head in range(len(weights))]
-                values.append(_heads(kind, weights, labels, below))
+                values.append(_head_measures(kind, weights, labels, below))
     for block in range(record.blocks("spread") if "spread" in record.weights else 0):
         mass = measures.received(record.block("spread", block))
         rows += [(POINT, block, point) for point in range(mass.shape[-1])]
-        values.append(_points(mass, below))
+        values.append(_point_measures(mass, below))
     return Summary(tuple(rows), np.concatenate(values))
 
 
-def _heads(
+def _head_measures(
     kind: str,
     weights: Float32[np.ndarray, "heads rows columns"],
     labels: Float32[np.ndarray, " docs"],
     below: float,
 ) -> Float64[np.ndarray, "heads measures"]:
-    found = np.full((len(weights), len(MEASURES)), np.nan)
+    values = np.full((len(weights), len(MEASURES)), np.nan)
     entropy = measures.entropy(weights)
-    found[:, 0] = entropy.mean(axis=-1)
-    found[:, 1] = np.exp(entropy).mean(axis=-1)
+    values[:, 0] = entropy.mean(axis=-1)
+    values[:, 1] = np.exp(entropy).mean(axis=-1)
     chance = measures.relevant_chance(labels)
     if KINDS[kind].columns == "documents" and chance > 0:
-        found[:, 2] = measures.relevant_mass(weights, labels).mean(axis=-1)
-        found[:, 3] = chance
-    found[:, 4] = measures.redundancy(weights)
+        values[:, 2] = measures.relevant_mass(weights, labels).mean(axis=-1)
+        values[:, 3] = chance
+    values[:, 4] = measures.redundancy(weights)
     if kind == "spread":
-        found[:, 6] = measures.dead(measures.received(weights), below).mean(axis=-1)
-    return found
+        values[:, 6] = measures.dead(measures.received(weights), below).mean(axis=-1)
+    return values
 
 
-def _points(
+def _point_measures(
     mass: Float32[np.ndarray, "heads points"], below: float
 ) -> Float64[np.ndarray, "points measures"]:
-    found = np.full((mass.shape[-1], len(MEASURES)), np.nan)
-    found[:, 5] = mass.mean(axis=0)
-    found[:, 6] = measures.dead(mass, below).mean(axis=0)
-    return found
+    values = np.full((mass.shape[-1], len(MEASURES)), np.nan)
+    values[:, 5] = mass.mean(axis=0)
+    values[:, 6] = measures.dead(mass, below).mean(axis=0)
+    return values

@@ -40,9 +40,9 @@ class BinnedDocuments:
         thresholds = []
         for column in range(features.shape[1]):
             values = comparable(features[:, column])
-            found = thresholds_of(values, bins)
-            places[column] = np.searchsorted(found, values, side="left")
-            thresholds.append(found)
+            edges = thresholds_of(values, bins)
+            places[column] = np.searchsorted(edges, values, side="left")
+            thresholds.append(edges)
         return cls(places, tuple(thresholds))
 
     def above(self, feature: int, split: int) -> Bool[np.ndarray, " docs"]:
@@ -58,8 +58,8 @@ class BinnedDocuments:
         >>> documents.strongest(np.array([1.0, -3.0, 2.0]))  # above 1: −1, above 5: 2
         (array([1]), array([2.]))
         """
-        splits = np.array([len(found) for found in self.thresholds], dtype=np.int64)
-        return _strongest(self.bins, splits, weights)
+        splits = np.array([len(edges) for edges in self.thresholds], dtype=np.int64)
+        return _strongest_splits(self.bins, splits, weights)
 
 
 def comparable(values: Float32[np.ndarray, " docs"]) -> Float32[np.ndarray, " docs"]:
@@ -84,7 +84,7 @@ def thresholds_of(
 
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
-def _strongest(
+def _strongest_splits(
     bins: np.ndarray, splits: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     best = np.zeros(len(splits), np.int64)

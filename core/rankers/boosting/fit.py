@@ -105,21 +105,21 @@ class RankBoostSpec:
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         watched = _Watched(valid) if stopping else None
         while len(learning.stumps) < self.rounds:
-            chosen = self.round(learning)
-            if chosen is None:
+            choice = self.round(learning)
+            if choice is None:
                 break
-            stump = learning.add(chosen, self.learning_rate)
-            values = {"loss": chosen.loss}
+            stump = learning.add(choice, self.learning_rate)
+            values = {"loss": choice.loss}
             if watched is not None:
                 values["valid"] = watched.after(stump)
             yield Progress(len(learning.stumps), self.rounds, "rounds", values)
             if watched is not None and watched.waited >= (self.patience or 0):
                 break
-            if chosen.last:
+            if choice.last:
                 break
-        found = learning.fitted()
-        kept = found if watched is None else found.first(watched.best)
-        return BoostedRanker(self, kept, train.dataset.feature_ids)
+        fitted_stumps = learning.fitted()
+        stumps = fitted_stumps if watched is None else fitted_stumps.first(watched.best)
+        return BoostedRanker(self, stumps, train.dataset.feature_ids)
 
 
 @dataclass(frozen=True)
@@ -165,16 +165,16 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankBoostSpec:
         preset: a key of PRESETS.
         changes: values by field name; text is read as the field's type demands.
     """
-    made: RankBoostSpec = replaced(_kind(name).preset(preset), changes)
-    return made
+    recipe: RankBoostSpec = replaced(_kind(name).preset(preset), changes)
+    return recipe
 
 
 def load(directory: Path) -> BoostedRanker:
     """The ranker that `save` wrote."""
     recipe, stumps, feature_ids = load_stumps(directory)
     fields = dict(recipe)
-    made = _kind(fields.pop("name"))(**fields)
-    return BoostedRanker(made, stumps, feature_ids)
+    ranker_spec = _kind(fields.pop("name"))(**fields)
+    return BoostedRanker(ranker_spec, stumps, feature_ids)
 
 
 def _kind(name: str) -> type[RankBoostSpec]:
@@ -200,10 +200,12 @@ class Learning:
     @classmethod
     def begun(cls, spec: RankBoostSpec, train: JudgedLists) -> "Learning":
         """Nothing learnt yet; documents in canonical order, or in that of the recipe."""
-        ours = CanonicalLists.of(train, spec.row_order)
-        lists = graded_lists(ours.labels, ours.lengths, by_query=spec.pair_weights == "queries")
-        documents = BinnedDocuments.of(ours.features, spec.bins)
-        return cls(lists, documents, np.zeros(len(ours.labels)))
+        canonical = CanonicalLists.of(train, spec.row_order)
+        lists = graded_lists(
+            canonical.labels, canonical.lengths, by_query=spec.pair_weights == "queries"
+        )
+        documents = BinnedDocuments.of(canonical.features, spec.bins)
+        return cls(lists, documents, np.zeros(len(canonical.labels)))
 
     def add(self, chosen: Chosen, share: float) -> tuple[int, float, float]:
         """Take a threshold ranker in with a share of its factor.

@@ -112,19 +112,19 @@ def _exponential(
     growing, falling = scored
     potentials, total = np.empty(len(growing)), 0.0
     worse, better = np.empty(levels + 1), np.empty(levels + 1)
-    for one in range(len(weights)):
+    for index in range(len(weights)):
         worse[:], better[:] = 0.0, 0.0
-        for doc in range(offsets[one], offsets[one + 1]):
+        for doc in range(offsets[index], offsets[index + 1]):
             worse[grades[doc] + 1] += growing[doc]
             better[grades[doc]] += falling[doc]
         for grade in range(levels):
-            total += weights[one] * better[grade] * worse[grade]
+            total += weights[index] * better[grade] * worse[grade]
             worse[grade + 1] += worse[grade]  # now of all grades below the index
         for grade in range(levels - 1, -1, -1):
             better[grade] += better[grade + 1]  # now of this grade and above
-        for doc in range(offsets[one], offsets[one + 1]):
+        for doc in range(offsets[index], offsets[index + 1]):
             right = falling[doc] * worse[grades[doc]]
-            potentials[doc] = weights[one] * (right - growing[doc] * better[grades[doc] + 1])
+            potentials[doc] = weights[index] * (right - growing[doc] * better[grades[doc] + 1])
     return potentials, total
 
 
@@ -135,13 +135,13 @@ def _fidelity(
 ) -> tuple[np.ndarray, float]:
     growing, falling = scored
     slopes, total = np.zeros(len(growing)), 0.0
-    for one in range(len(weights)):
-        for i in range(offsets[one], offsets[one + 1]):
-            for j in range(offsets[one], offsets[one + 1]):
+    for index in range(len(weights)):
+        for i in range(offsets[index], offsets[index + 1]):
+            for j in range(offsets[index], offsets[index + 1]):
                 if grades[i] > grades[j]:
                     right = 1.0 / (1.0 + growing[j] * falling[i])
-                    slope = 0.5 * weights[one] * np.sqrt(right) * (1.0 - right)
-                    total += weights[one] * (1.0 - np.sqrt(right))
+                    slope = 0.5 * weights[index] * np.sqrt(right) * (1.0 - right)
+                    total += weights[index] * (1.0 - np.sqrt(right))
                     slopes[i] += slope
                     slopes[j] -= slope
     return slopes, total
@@ -153,12 +153,12 @@ def _agreement(lists: tuple, scored: tuple, weights: np.ndarray, above: np.ndarr
     offsets, grades = lists
     growing, falling = scored
     sums = np.zeros((2, above.shape[1]))
-    for one in range(len(weights)):
-        for i in range(offsets[one], offsets[one + 1]):
-            for j in range(offsets[one], offsets[one + 1]):
+    for index in range(len(weights)):
+        for i in range(offsets[index], offsets[index + 1]):
+            for j in range(offsets[index], offsets[index + 1]):
                 if grades[i] > grades[j]:
                     right = 1.0 / (1.0 + growing[j] * falling[i])
-                    slope = 0.5 * weights[one] * np.sqrt(right) * (1.0 - right)
+                    slope = 0.5 * weights[index] * np.sqrt(right) * (1.0 - right)
                     for candidate in range(above.shape[1]):
                         if above[i, candidate] != above[j, candidate]:
                             sums[0 if above[i, candidate] else 1, candidate] += slope
@@ -173,19 +173,19 @@ def _fidelity_after(
     offsets, grades = lists
     growing, falling = scored
     losses = np.zeros(above.shape[1])
-    for one in range(len(weights)):
-        for i in range(offsets[one], offsets[one + 1]):
-            for j in range(offsets[one], offsets[one + 1]):
+    for index in range(len(weights)):
+        for i in range(offsets[index], offsets[index + 1]):
+            for j in range(offsets[index], offsets[index + 1]):
                 if grades[i] > grades[j]:
                     odds = growing[j] * falling[i]
-                    same = 1.0 - np.sqrt(1.0 / (1.0 + odds))
+                    unchanged = 1.0 - np.sqrt(1.0 / (1.0 + odds))
                     for candidate in range(above.shape[1]):
-                        lost = same
+                        loss = unchanged
                         if above[i, candidate] and not above[j, candidate]:
-                            lost = 1.0 - np.sqrt(1.0 / (1.0 + odds * shrunk[candidate]))
+                            loss = 1.0 - np.sqrt(1.0 / (1.0 + odds * shrunk[candidate]))
                         elif above[j, candidate] and not above[i, candidate]:
-                            lost = 1.0 - np.sqrt(1.0 / (1.0 + odds / shrunk[candidate]))
-                        losses[candidate] += weights[one] * lost
+                            loss = 1.0 - np.sqrt(1.0 / (1.0 + odds / shrunk[candidate]))
+                        losses[candidate] += weights[index] * loss
     return losses
 
 
@@ -280,14 +280,18 @@ def fidelity_round(
     columns = columns[sums[columns] != 0.0]
     if not len(columns):
         return None
-    above = np.stack([documents.above(one, int(splits[one])) for one in columns.tolist()], axis=1)
+    above = np.stack(
+        [documents.above(column, int(splits[column])) for column in columns.tolist()], axis=1
+    )
     right, wrong = lists.agreement(scores, above)
     shares = (right - wrong) / np.maximum(right + wrong, np.finfo(np.float64).tiny)
     factors = np.arctanh(np.clip(shares, -CLIP, CLIP))
     best = int(np.argmin(lists.fidelity_after(scores, above, factors)))
     for halving in range(HALVINGS):
         factor = factors[best : best + 1] * 0.5**halving
-        left = float(lists.fidelity_after(scores, above[:, best : best + 1], factor)[0])
-        if left < loss:
-            return Chosen(int(columns[best]), int(splits[columns[best]]), float(factor[0]), left)
+        new_loss = float(lists.fidelity_after(scores, above[:, best : best + 1], factor)[0])
+        if new_loss < loss:
+            return Chosen(
+                int(columns[best]), int(splits[columns[best]]), float(factor[0]), new_loss
+            )
     return None

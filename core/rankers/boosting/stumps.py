@@ -44,13 +44,13 @@ class Stumps:
     @cached_property
     def tables(self) -> Mapping[int, tuple[Float32[np.ndarray, " _"], Float64[np.ndarray, " _"]]]:
         """By column: its thresholds, rising, and what a document above the first 0, 1, … gains."""
-        found = {}
+        gains_by_column = {}
         for column in np.unique(self.columns).tolist():
-            chosen = np.flatnonzero(self.columns == column)
-            chosen = chosen[np.argsort(self.thresholds[chosen], kind="stable")]
-            gains = np.concatenate([[0.0], np.cumsum(self.factors[chosen])])
-            found[column] = (self.thresholds[chosen], gains)
-        return found
+            indexes = np.flatnonzero(self.columns == column)
+            indexes = indexes[np.argsort(self.thresholds[indexes], kind="stable")]
+            gains = np.concatenate([[0.0], np.cumsum(self.factors[indexes])])
+            gains_by_column[column] = (self.thresholds[indexes], gains)
+        return gains_by_column
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,10 @@ class BoostedRanker:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
+            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
+            raise ShapeError(
+                "features", finding, f"the {len(self.feature_ids)} of the training set"
+            )
         scores = np.zeros(len(lists.rows))
         for column, (thresholds, gains) in self.stumps.tables.items():
             values = comparable(dataset.features[lists.rows, column])

@@ -124,10 +124,10 @@ class LambdaMARTSpec:
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         for part in (train, valid) if stopping else (train,):
             _check_queries(part)
-        with _explained(self):
+        with _explaining_errors(self):
             learning = _Learning.begun(self, train, valid if stopping else None)
-            for done, values in enumerate(learning.rounds(), start=1):
-                yield Progress(done, self.trees, "trees", values)
+            for grown, values in enumerate(learning.rounds(), start=1):
+                yield Progress(grown, self.trees, "trees", values)
             return LambdaMART(self, learning.text(), train.dataset.feature_ids)
 
 
@@ -166,8 +166,8 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> LambdaMARTSpec:
         changes: values by field name; text is read as the field's type demands.
     """
     kind = MARTSpec if name == MARTSpec.name else LambdaMARTSpec
-    made: LambdaMARTSpec = replaced(kind.preset(preset), changes)
-    return made
+    recipe: LambdaMARTSpec = replaced(kind.preset(preset), changes)
+    return recipe
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,10 @@ class LambdaMART:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
+            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
+            raise ShapeError(
+                "features", finding, f"the {len(self.feature_ids)} of the training set"
+            )
         if not len(lists.rows):
             return np.zeros(0, dtype=np.float32)
         features = dataset.features[lists.rows]
@@ -315,48 +317,56 @@ class _Learning:
         """
         from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
 
-        ours = CanonicalLists.of(train, spec.row_order)
-        theirs = None if valid is None else CanonicalLists.of(valid)
-        grades = Grades.of(ours.labels, *([] if theirs is None else [theirs.labels]))
-        settings = _settings(spec, grades) | {"num_threads": threads(ours.features)}
-        said = int(ours.features.size <= SINGLE_THREAD)
-        ranks = spec.objective == "lambdarank"
-        target = grades.grade(ours.labels) if ranks else ours.labels
-        learnt = Dataset(ours.features, target, group=ours.lengths, params=settings)
-        booster = Booster(settings, learnt)
-        if theirs is None:
-            return cls(booster, spec, None, said)
-        judged = grades.grade(theirs.labels) if ranks else theirs.labels
-        held = Dataset(
-            theirs.features, judged, group=theirs.lengths, reference=learnt, params=settings
+        train_lists = CanonicalLists.of(train, spec.row_order)
+        valid_lists = None if valid is None else CanonicalLists.of(valid)
+        grades = Grades.of(
+            train_lists.labels, *([] if valid_lists is None else [valid_lists.labels])
         )
-        booster.add_valid(held, "valid")
-        starts = np.cumsum(theirs.lengths) - theirs.lengths
-        best_labels = np.maximum.reduceat(theirs.labels, starts)
-        return cls(booster, spec, float(np.mean(best_labels <= 0)), said)
+        settings = _settings(spec, grades) | {"num_threads": threads(train_lists.features)}
+        written_threads = int(train_lists.features.size <= SINGLE_THREAD)
+        ranks = spec.objective == "lambdarank"
+        target = grades.grade(train_lists.labels) if ranks else train_lists.labels
+        train_data = Dataset(
+            train_lists.features, target, group=train_lists.lengths, params=settings
+        )
+        booster = Booster(settings, train_data)
+        if valid_lists is None:
+            return cls(booster, spec, None, written_threads)
+        valid_target = grades.grade(valid_lists.labels) if ranks else valid_lists.labels
+        valid_data = Dataset(
+            valid_lists.features,
+            valid_target,
+            group=valid_lists.lengths,
+            reference=train_data,
+            params=settings,
+        )
+        booster.add_valid(valid_data, "valid")
+        starts = np.cumsum(valid_lists.lengths) - valid_lists.lengths
+        best_labels = np.maximum.reduceat(valid_lists.labels, starts)
+        return cls(booster, spec, float(np.mean(best_labels <= 0)), written_threads)
 
     def rounds(self) -> Iterator[Mapping[str, float]]:
         """Grow tree after tree; yields what was measured after each."""
         highest = -np.inf
-        for done in range(1, self.spec.trees + 1):
+        for grown in range(1, self.spec.trees + 1):
             exhausted = self.booster.update()
             if self.unjudged is None:
                 yield {}
             else:
                 result = self.booster.eval_valid()[0]
                 value = result[2] - self.unjudged if result[3] else -result[2]
-                if value > highest and done >= self.spec.least_trees:
-                    highest, self.best = value, done
+                if value > highest and grown >= self.spec.least_trees:
+                    highest, self.best = value, grown
                 yield {"valid": value}
             patience = self.spec.patience
-            if exhausted or (patience and self.best and done - self.best >= patience):
+            if exhausted or (patience and self.best and grown - self.best >= patience):
                 return
 
     def text(self) -> str:
         """LightGBM's text of the trees that are kept."""
-        found = self.booster.model_to_string(num_iteration=self.best or -1)
+        whole_text = self.booster.model_to_string(num_iteration=self.best or -1)
         return re.sub(
-            r"(?m)^\[num_threads: \d+\]$", f"[num_threads: {self.written_threads}]", found
+            r"(?m)^\[num_threads: \d+\]$", f"[num_threads: {self.written_threads}]", whole_text
         )
 
 
@@ -373,7 +383,7 @@ NAMES: Mapping[str, str] = {
 
 
 @contextmanager
-def _explained(spec: LambdaMARTSpec) -> Iterator[None]:
+def _explaining_errors(spec: LambdaMARTSpec) -> Iterator[None]:
     """Say in our words what LightGBM refuses.
 
     Raises:
@@ -384,13 +394,15 @@ def _explained(spec: LambdaMARTSpec) -> Iterator[None]:
     try:
         yield
     except LightGBMError as error:
-        own = {field for name, field in NAMES.items() if re.search(rf"\b{name}\b", str(error))}
-        named = " ".join(f"{field}={getattr(spec, field):g}" for field in sorted(own))
-        found = f"LightGBM takes no {named}" if own else "LightGBM cannot learn from this"
-        remedy = "Choose another value (--set)." if own else "Look the data over (`doctor`)."
+        fields = {field for name, field in NAMES.items() if re.search(rf"\b{name}\b", str(error))}
+        settings = " ".join(f"{field}={getattr(spec, field):g}" for field in sorted(fields))
+        finding = f"LightGBM takes no {settings}" if fields else "LightGBM cannot learn from this"
+        remedy = "Choose another value (--set)." if fields else "Look the data over (`doctor`)."
         if "alloc" in str(error):
-            found, remedy = "LightGBM ran out of memory", "Lower bins or leaves (--set)."
-        raise DataError(spec.name, found, f"{remedy} {in_its_words('LightGBM', error)}.") from error
+            finding, remedy = "LightGBM ran out of memory", "Lower bins or leaves (--set)."
+        raise DataError(
+            spec.name, finding, f"{remedy} {in_its_words('LightGBM', error)}."
+        ) from error
 
 
 def _settings(spec: LambdaMARTSpec, grades: Grades) -> dict[str, Any]:

@@ -75,9 +75,9 @@ def combination(
     recipe = recipe_of(ranker, options)
     key = key_of("ranker", recipe, [member.artefact.key.digest for member in members])
     with store.lock(key):
-        found = store.find(key)
-        if found is not None:
-            return CachedRanker(found, cached=True)
+        stored = store.find(key)
+        if stored is not None:
+            return CachedRanker(stored, cached=True)
         facts = {
             "epochs": 0,
             "valid": quality(ranker, valid),
@@ -88,5 +88,5 @@ def combination(
             "members": [str(member.artefact.key) for member in members],
             "passes": getattr(ranker, "passes", len(members)),
         }
-        kept = store.add(key, recipe, ranker.save, facts)
-        return CachedRanker(kept, cached=False, fitted=ranker)
+        artefact = store.add(key, recipe, ranker.save, facts)
+        return CachedRanker(artefact, cached=False, fitted=ranker)

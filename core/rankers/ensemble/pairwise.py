@@ -49,8 +49,8 @@ class PairwiseRanker:
     @property
     def reads(self) -> frozenset[Input]:
         """What the member reads, the neighbours, and the order where the aggregator follows it."""
-        own: set[Input] = {"neighbours"} if self._is_equivariant else {"neighbours", "order"}
-        return self.member.reads | own
+        inputs: set[Input] = {"neighbours"} if self._is_equivariant else {"neighbours", "order"}
+        return self.member.reads | inputs
 
     @property
     def rankings(self) -> int:
@@ -77,8 +77,8 @@ class PairwiseRanker:
         matrices = preferences_of(self.member, dataset, lists.shown_as(order))
         for (start, end), matrix in zip(pairwise(lists.offsets.tolist()), matrices, strict=True):
             if end > start:
-                found = aggregate(self.options.aggregator, pairs_of_matrix(matrix), terms)
-                scores[order[start:end][found.order]] = np.arange(end - start)[::-1]
+                aggregated = aggregate(self.options.aggregator, pairs_of_matrix(matrix), terms)
+                scores[order[start:end][aggregated.order]] = np.arange(end - start)[::-1]
         return scores
 
     @property

@@ -35,8 +35,8 @@ def combined(members: Sequence[Ranker], options: Combining) -> Ranker:
         return ShuffledRanker(members[0], options)
     if isinstance(options, Pairwise) and len(members) == 1:
         return PairwiseRanker(members[0], options)
-    found = f"{options.kind} of {len(members)}"
-    raise ParameterError("combination", found, "a fusion of several, or one ranker")
+    finding = f"{options.kind} of {len(members)}"
+    raise ParameterError("combination", finding, "a fusion of several, or one ranker")
 
 
 @dataclass(frozen=True, eq=False)

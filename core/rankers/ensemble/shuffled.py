@@ -76,7 +76,7 @@ class ShuffledRanker:
         for vote, shuffle, answer in zip(votes, shuffles, answers, strict=True):
             vote[shuffle] = answer
         scores = np.empty(len(order), dtype=np.float32)
-        scores[order] = self._aggregated(lists.offsets, votes)
+        scores[order] = self._aggregated_scores(lists.offsets, votes)
         return scores
 
     def _shuffles(
@@ -88,9 +88,9 @@ class ShuffledRanker:
             content = digests[first:last].tobytes().hex()
             draws = generator(self.options.seed, "shuffled", content)
             keys[:, first:last] = draws.random((self.options.shuffles, last - first))
-        return [order_within(base.offsets, drawn) for drawn in keys]
+        return [order_within(base.offsets, shuffle_keys) for shuffle_keys in keys]
 
-    def _aggregated(
+    def _aggregated_scores(
         self, offsets: Int64[np.ndarray, " bounds"], votes: Float32[np.ndarray, "voters docs"]
     ) -> Float64[np.ndarray, " docs"]:
         if self.options.aggregate == "borda":
@@ -108,8 +108,8 @@ def _answers(
     member: Ranker, dataset: RankingDataset, variants: Sequence[CandidateLists]
 ) -> Sequence[Float32[np.ndarray, " candidates"]]:
     """The member's scores of several orders of the same lists, together where it knows how."""
-    together = getattr(member, "score_variants", None)
-    if together is not None:
-        answers: Sequence[Float32[np.ndarray, " candidates"]] = together(dataset, variants)
+    score_variants = getattr(member, "score_variants", None)
+    if score_variants is not None:
+        answers: Sequence[Float32[np.ndarray, " candidates"]] = score_variants(dataset, variants)
         return answers
     return [member.score(dataset, variant) for variant in variants]

@@ -122,18 +122,20 @@ class RankSVMSpec:
         del workspace
         if not len(train.lists.rows):
             raise DataError("train", "no documents to learn from", "Give a training part.")
-        ours = CanonicalLists.of(train, self.row_order)
-        normalisation, matrix = _normalised(ours, self.normalisation, train.dataset.feature_ids)
-        weights, best, highest, taken = np.zeros(matrix.shape[1]), None, -np.inf, 0
+        canonical = CanonicalLists.of(train, self.row_order)
+        normalisation, matrix = _normalised_matrix(
+            canonical, self.normalisation, train.dataset.feature_ids
+        )
+        weights, best, highest, steps_taken = np.zeros(matrix.shape[1]), None, -np.inf, 0
         for index in reversed(range(self.tried)):  # the smallest C first: it is the easiest
-            pairs = self.pairs(ours, self.cost / 10.0**index)
+            pairs = self.pairs(canonical, self.cost / 10.0**index)
             step = NewtonStep(weights, np.inf, np.inf, finished=False)
-            for done, step in enumerate(newton(matrix, pairs, weights, self.tolerance)):
-                last = step.finished or done == self.steps
-                taken += 1
+            for iteration, step in enumerate(newton(matrix, pairs, weights, self.tolerance)):
+                last = step.finished or iteration == self.steps
+                steps_taken += 1
                 values = {"loss": step.objective, "gradient": step.gradient}
                 unit = UNFINISHED if last and not step.finished else "steps"
-                yield Progress(taken, (self.steps + 1) * self.tried, unit, values)
+                yield Progress(steps_taken, (self.steps + 1) * self.tried, unit, values)
                 if last:
                     break
             weights = step.weights
@@ -183,8 +185,8 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankSVMSpec:
         preset: a key of PRESETS.
         changes: values by field name; text is read as the field's type demands.
     """
-    made: RankSVMSpec = replaced(_kind(name).preset(preset), changes)
-    return made
+    recipe: RankSVMSpec = replaced(_kind(name).preset(preset), changes)
+    return recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +236,15 @@ class LinearRanker:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
+            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
+            raise ShapeError(
+                "features", finding, f"the {len(self.feature_ids)} of the training set"
+            )
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for start in range(0, len(scores), BLOCK):
             rows = lists.rows[start : start + BLOCK]
-            seen = self.normalisation.of_documents(dataset, rows)
-            scores[start : start + BLOCK] = row_sums(seen, self.weights)
+            features = self.normalisation.of_documents(dataset, rows)
+            scores[start : start + BLOCK] = row_sums(features, self.weights)
         return scores
 
     def save(self, directory: Path) -> None:
@@ -263,19 +267,19 @@ def load(directory: Path) -> LinearRanker:
     """The ranker that `save` wrote."""
     saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
     fields = dict(saved["recipe"])
-    made = _kind(fields.pop("name"))(**fields)
+    ranker_spec = _kind(fields.pop("name"))(**fields)
     arrays = load_file(directory / WEIGHTS)
-    normalisation = Normalisation.from_arrays(made.normalisation, arrays)
+    normalisation = Normalisation.from_arrays(ranker_spec.normalisation, arrays)
     finished = saved.get("finished", True)
     ids = tuple(saved["feature_ids"])
-    return LinearRanker(made, arrays["weights"], normalisation, ids, finished)
+    return LinearRanker(ranker_spec, arrays["weights"], normalisation, ids, finished)
 
 
 def _kind(name: str) -> type[RankSVMSpec]:
     return IRSVMSpec if name == IRSVMSpec.name else RankSVMSpec
 
 
-def _normalised(
+def _normalised_matrix(
     lists: CanonicalLists, kind: str, feature_ids: tuple[int, ...]
 ) -> tuple[Normalisation, Float32[np.ndarray, "candidates features"]]:
     """The normalisation fitted on documents in canonical order, and what it makes of them."""
@@ -343,17 +347,19 @@ def newton(
             return
         yield NewtonStep(weights, objective, size, finished=False)
         accuracy = min(0.1, np.sqrt(least / size))
-        direction = _solved(partial(_curved, matrix, point), -gradient, accuracy)
+        direction = _conjugate_gradients(
+            partial(_hessian_product, matrix, point), -gradient, accuracy
+        )
         along = row_sums(matrix, direction)
-        found = _line_search(pairs, (weights, direction), (point, along), gradient)
-        if found is None:
+        accepted = _line_search(pairs, (weights, direction), (point, along), gradient)
+        if accepted is None:
             yield NewtonStep(weights, objective, size, finished=True)
             return
-        step, point = found
+        step, point = accepted
         weights = weights + step * direction
 
 
-def _curved(
+def _hessian_product(
     matrix: Float32[np.ndarray, "docs features"],
     point: HingePoint,
     direction: Float64[np.ndarray, " features"],
@@ -367,25 +373,25 @@ def _least_gradient(matrix: Float32[np.ndarray, "docs features"], pairs: PairedL
     return float(np.linalg.norm(column_sums(matrix, at_zero)))
 
 
-def _solved(
+def _conjugate_gradients(
     curved: Callable[[Float64[np.ndarray, " features"]], Float64[np.ndarray, " features"]],
     target: Float64[np.ndarray, " features"],
     accuracy: float,
 ) -> Float64[np.ndarray, " features"]:
     """Conjugate gradients for `curved(x) = target`, to a residual of so much of the target."""
-    found, residual = np.zeros(len(target)), target.copy()
+    solution, residual = np.zeros(len(target)), target.copy()
     direction, square = residual, float(residual @ residual)
     enough = accuracy**2 * square
     for _ in range(CONJUGATE_STEPS):
-        bent = curved(direction)
-        length = square / float(direction @ bent)
-        found += length * direction
-        residual = residual - length * bent
+        curvature = curved(direction)
+        length = square / float(direction @ curvature)
+        solution += length * direction
+        residual = residual - length * curvature
         before, square = square, float(residual @ residual)
         if square <= enough:
             break
         direction = residual + (square / before) * direction
-    return found
+    return solution
 
 
 def _line_search(
@@ -399,8 +405,11 @@ def _line_search(
     slope = float(gradient @ direction)
     objective, step = 0.5 * float(weights @ weights) + point.loss, 1.0
     while step >= SMALLEST_STEP:
-        there, moved = pairs.at(point.scores + step * along), weights + step * direction
-        if 0.5 * float(moved @ moved) + there.loss <= objective + SUFFICIENT * step * slope:
-            return step, there
+        new_point, new_weights = pairs.at(point.scores + step * along), weights + step * direction
+        if (
+            0.5 * float(new_weights @ new_weights) + new_point.loss
+            <= objective + SUFFICIENT * step * slope
+        ):
+            return step, new_point
         step *= 0.5
     return None

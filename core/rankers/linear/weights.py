@@ -49,11 +49,11 @@ def by_exchange(
     offsets = offsets_of(lengths)
     counts = grade_counts(grades, offsets, len(levels))
     pairs = pairs_of(counts)
-    most = pairs.max(initial=0.0)
-    of_list = np.divide(most, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
+    largest = pairs.max(initial=0.0)
+    of_list = np.divide(largest, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     weights = exchange_losses(counts, levels, cutoff)
-    together = np.tril(counts.T @ counts, -1)  # pairs of documents by (better, worse) grade
-    mean = float((weights * together).sum()) / max(float(together.sum()), 1.0)
+    pair_counts = np.tril(counts.T @ counts, -1)  # pairs of documents by (better, worse) grade
+    mean = float((weights * pair_counts).sum()) / max(float(pair_counts.sum()), 1.0)
     weights = weights / mean if mean > 0 else np.ones_like(weights)
     return PairedLists(offsets, grades, weights, float(cost) * of_list)
 
@@ -71,8 +71,10 @@ def graded(
     """
     levels, grades = np.unique(labels, return_inverse=True)
     if len(levels) > MOST_GRADES:
-        found = f"{len(levels)} different labels, at most {MOST_GRADES} can be told apart in pairs"
-        raise DataError("train", found, "Round the labels to grades.")
+        finding = (
+            f"{len(levels)} different labels, at most {MOST_GRADES} can be told apart in pairs"
+        )
+        raise DataError("train", finding, "Round the labels to grades.")
     return grades.astype(np.int64), levels.astype(np.float64)
 
 
@@ -124,8 +126,8 @@ def exchange_losses(
     losses = np.zeros((len(levels), len(levels)))
     for better in range(len(levels)):
         for worse in range(better):
-            held = (counts[:, better] > 0) & (counts[:, worse] > 0) & (ideal > 0)
-            if held.any():
-                lost = (means[held, better] - means[held, worse]) / ideal[held]
-                losses[better, worse] = (gains[better] - gains[worse]) * float(lost.mean())
+            has_both = (counts[:, better] > 0) & (counts[:, worse] > 0) & (ideal > 0)
+            if has_both.any():
+                drops = (means[has_both, better] - means[has_both, worse]) / ideal[has_both]
+                losses[better, worse] = (gains[better] - gains[worse]) * float(drops.mean())
     return losses

@@ -72,8 +72,8 @@ def geometry(table: Float32[np.ndarray, "ranks width"]) -> OrdinalGeometry:
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     variance = sizes**2 / max(float((sizes**2).sum()), np.finfo(np.float64).tiny)
     plane = np.zeros((len(wide), 2))
-    kept = min(2, len(sizes))
-    plane[:, :kept] = left[:, :kept] * sizes[:kept]
+    components = min(2, len(sizes))
+    plane[:, :components] = left[:, :components] * sizes[:components]
     shares = [*map(float, variance[:2]), 0.0, 0.0]
     return OrdinalGeometry(unit @ unit.T, lengths, plane, (shares[0], shares[1]))
 
@@ -87,7 +87,7 @@ and the last one of 0.71; lengths from 1.41 to 2.00; two components hold 100 % o
     """
     cosines, last = found.similarity, len(found.similarity)
     near = float(np.diagonal(cosines, 1).mean()) if last > 1 else 1.0
-    neighbours, ends = (number(one, ".2f") for one in (near, cosines[0, -1]))
+    neighbours, ends = (number(cosine, ".2f") for cosine in (near, cosines[0, -1]))
     return (
         f"Ordinal embeddings of ranks 1 to {last}: neighbouring ranks have a mean cosine of "
         f"{neighbours}, the first and the last one of {ends}; lengths from "

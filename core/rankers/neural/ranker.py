@@ -105,15 +105,15 @@ class NeuralRanker:
     @property
     def reads(self) -> frozenset[Input]:
         """What of the input can change a score."""
-        return self.spec.reads - (set() if self._present else {"ranks"})
+        return self.spec.reads - (set() if self._present_columns else {"ranks"})
 
     @property
     def rankings(self) -> int:
         """How many initial rankings the lists must carry at least."""
-        return max(self._present, default=-1) + 1
+        return max(self._present_columns, default=-1) + 1
 
     @property
-    def _present(self) -> list[int]:
+    def _present_columns(self) -> list[int]:
         return [column for column in self.columns if column is not None]
 
     def reading(self, columns: Sequence[int | None]) -> "NeuralRanker":
@@ -127,10 +127,10 @@ class NeuralRanker:
         Raises:
             ParameterError: more columns than rankings were trained, or a negative one.
         """
-        most = self.spec.rankings
-        if len(columns) > most or any(one is not None and one < 0 for one in columns):
-            raise ParameterError("columns", columns, f"up to {most} of 0, 1, … or none")
-        absent = (None,) * (most - len(columns))
+        trained = self.spec.rankings
+        if len(columns) > trained or any(column is not None and column < 0 for column in columns):
+            raise ParameterError("columns", columns, f"up to {trained} of 0, 1, … or none")
+        absent = (None,) * (trained - len(columns))
         return replace(self, columns=(*columns, *absent))
 
     @property
@@ -150,8 +150,10 @@ class NeuralRanker:
         """
         self.check(dataset, lists)
         scores = np.empty(len(lists.rows), dtype=np.float32)
-        for shown, places in self._shown(dataset, lists):
-            scores[places] = held_scores(self.network, self._held(dataset, shown, self.device))
+        for group, places in self._fed_groups(dataset, lists):
+            scores[places] = held_scores(
+                self.network, self._held_lists(dataset, group, self.device)
+            )
         return scores
 
     def exact_scores(
@@ -161,8 +163,8 @@ class NeuralRanker:
         self.check(dataset, lists)
         network = deepcopy(self.network).to("cpu", torch.float64)
         scores = np.empty(len(lists.rows), dtype=np.float64)
-        for shown, places in self._shown(dataset, lists):
-            narrow = self._held(dataset, shown, "cpu")
+        for group, places in self._fed_groups(dataset, lists):
+            narrow = self._held_lists(dataset, group, "cpu")
             wide = replace(narrow, features=narrow.features.double())
             scores[places] = held_scores(network, wide)
         return scores
@@ -215,7 +217,7 @@ class NeuralRanker:
             head["columns"] = self.columns
         (directory / "ranker.json").write_text(json.dumps(head, indent=1))
 
-    def _shown(
+    def _fed_groups(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Iterator[tuple[CandidateLists, slice | Int64[np.ndarray, " _candidates"]]]:
         """Groups of lists in the order in which they are fed, and where their scores belong."""
@@ -226,8 +228,8 @@ class NeuralRanker:
             else:
                 yield group.shown_as(order), inside.start + order
 
-    def _held(self, dataset: RankingDataset, lists: CandidateLists, place: str) -> HeldLists:
-        whole = _held(self.normalisation, JudgedLists(dataset, lists), place)
+    def _held_lists(self, dataset: RankingDataset, lists: CandidateLists, place: str) -> HeldLists:
+        whole = _held_lists(self.normalisation, JudgedLists(dataset, lists), place)
         return read_rankings(whole, self.columns)
 
     def check(self, dataset: RankingDataset, lists: CandidateLists) -> None:
@@ -239,8 +241,8 @@ class NeuralRanker:
             DataError: a list is longer than the table of ordinals.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{counted(len(dataset.feature_ids), 'feature')}, or others"
-            raise ShapeError(self.name, found, f"the {len(self.feature_ids)} it was trained on")
+            finding = f"{counted(len(dataset.feature_ids), 'feature')}, or others"
+            raise ShapeError(self.name, finding, f"the {len(self.feature_ids)} it was trained on")
         if lists.rankings < self.rankings:
             raise MissingRankingError(self.name, self.rankings, lists.rankings)
         check_lengths(self.name, self.spec.model, lists.lengths)
@@ -269,7 +271,7 @@ def fit(
     place, features = device(None), train_lists.dataset.feature_ids
     normalisation = fit_normalisation(spec.training.normalisation, train_lists.dataset)
     judged = [_as_fed(spec, part) for part in (train_lists, valid_lists)]
-    on_device = [_held(normalisation, part, place) for part in judged]
+    on_device = [_held_lists(normalisation, part, place) for part in judged]
     data = TrainingData(spec.name, on_device[0], on_device[1], judged[1])
     network = built(spec.model, len(features), spec.training.seed).to(place)
     run = train(network, data, spec.training, workspace)
@@ -336,7 +338,7 @@ def _as_fed(spec: NeuralSpec, part: JudgedLists) -> JudgedLists:
     return part if order is None else JudgedLists(part.dataset, part.lists.shown_as(order))
 
 
-def _held(normalisation: Normalisation, part: JudgedLists, place: str) -> HeldLists:
+def _held_lists(normalisation: Normalisation, part: JudgedLists, place: str) -> HeldLists:
     features = document_features(normalisation, part.dataset, part.lists.rows)
     return held(part.lists, features, part.dataset.labels[part.lists.rows], place)
 
@@ -377,7 +379,7 @@ def variant_scores(
             raise ShapeError("variants", f"{len(variant)} lists", f"{len(variants[0])}")
     results = [np.empty(len(variant.rows), dtype=np.float32) for variant in variants]
     for first, last in _groups(variants):
-        stack = _stacked([variant.select(np.arange(first, last)) for variant in variants])
+        stack = _stack([variant.select(np.arange(first, last)) for variant in variants])
         scores = _stack_scores(fitted, dataset, stack)
         start = 0
         for result, variant in zip(results, variants, strict=True):
@@ -393,15 +395,15 @@ def _groups(variants: Sequence[CandidateLists]) -> Iterator[tuple[int, int]]:
     if not variants:
         return
     offsets, first = variants[0].offsets, 0
-    most = min(GROUP, STACK // len(variants))
+    limit = min(GROUP, STACK // len(variants))
     while first < len(variants[0]):
-        fitting = int(np.searchsorted(offsets, offsets[first] + most, "right")) - 1
+        fitting = int(np.searchsorted(offsets, offsets[first] + limit, "right")) - 1
         last = min(max(fitting, first + 1), len(variants[0]))
         yield first, last
         first = last
 
 
-def _stacked(parts: Sequence[CandidateLists]) -> CandidateLists:
+def _stack(parts: Sequence[CandidateLists]) -> CandidateLists:
     return CandidateLists(
         offsets=ragged.offsets_of(np.concatenate([part.lengths for part in parts])),
         queries=np.concatenate([part.queries for part in parts]),
@@ -414,26 +416,26 @@ def _stacked(parts: Sequence[CandidateLists]) -> CandidateLists:
 def _stack_scores(
     fitted: FittedNetwork, dataset: RankingDataset, stack: CandidateLists
 ) -> Float32[np.ndarray, " candidates"]:
-    _, kept, same = np.unique(
+    _, representatives, inverse = np.unique(
         _digests(stack, fitted.columns), return_index=True, return_inverse=True
     )
-    lists = stack.select(kept)
+    lists = stack.select(representatives)
     order = fed(fitted.spec, dataset, lists)
-    shown = lists if order is None else lists.shown_as(order)
-    rows, source = np.unique(shown.rows, return_inverse=True)
+    fed_lists = lists if order is None else lists.shown_as(order)
+    rows, source = np.unique(fed_lists.rows, return_inverse=True)
     embedded = held_embeddings(fitted.network, fitted.features_of(rows), fitted.precision)
-    lists_of_embedded = read_rankings(reheld(shown, embedded, source), fitted.columns)
-    found = held_scores(fitted.network, lists_of_embedded, fitted.precision, embedded=True)
+    lists_of_embedded = read_rankings(reheld(fed_lists, embedded, source), fitted.columns)
+    scores = held_scores(fitted.network, lists_of_embedded, fitted.precision, embedded=True)
     if order is not None:
-        found[order] = found.copy()
-    return found[ragged.elements_of(lists.offsets, same)]
+        scores[order] = scores.copy()
+    return scores[ragged.elements_of(lists.offsets, inverse)]
 
 
 def _digests(lists: CandidateLists, columns: Sequence[int | None]) -> UInt64[np.ndarray, " lists"]:
     """64 bits that tell lists apart by rows, their order and the ranks read."""
     digests = mixed(lists.rows.view(np.uint64))
-    read = [lists.ranks[:, column] for column in columns if column is not None]
-    for column in (ragged.places_of(lists.offsets), *read):
+    ranks = [lists.ranks[:, column] for column in columns if column is not None]
+    for column in (ragged.places_of(lists.offsets), *ranks):
         digests = mixed(digests + column.astype(np.uint64))
     running = np.zeros(len(digests) + 1, dtype=np.uint64)
     np.cumsum(digests, out=running[1:])

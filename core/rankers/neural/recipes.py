@@ -79,8 +79,8 @@ _UNIVARIATE: _Presets = (UNIVARIATE_PRESETS, UNIVARIATE_TRAINING)
 def _presets(ranker: str) -> _Presets:
     """A ranker's architectures and trainings by preset."""
     kinds = {"block": _SETRANK, "feed": _DLCM}
-    usual = _GROUPS if ranker == "gsf" else _UNIVARIATE
-    return next((kinds[field] for field in FIXED[ranker] if field in kinds), usual)
+    default = _GROUPS if ranker == "gsf" else _UNIVARIATE
+    return next((kinds[field] for field in FIXED[ranker] if field in kinds), default)
 
 
 def rankings_of(ranker: str) -> int:
@@ -126,11 +126,11 @@ class NeuralSpec:
         """Check that the architecture and the loss are those that the name promises."""
         values = asdict(self.training) | asdict(self.model)
         for field, value in FIXED[self.name].items():
-            found = values[field]
-            more = field == "rankings" and 0 < value < found
-            if found != value and not more:
+            actual = values[field]
+            exceeds = field == "rankings" and 0 < value < actual
+            if actual != value and not exceeds:
                 least = " or more" if field == "rankings" and value else ""
-                raise ParameterError(field, found, f"{value}{least} for {self.name}")
+                raise ParameterError(field, actual, f"{value}{least} for {self.name}")
 
     @classmethod
     def preset(cls, ranker: str, preset: str = "paper", **changes: Any) -> "NeuralSpec":
@@ -150,10 +150,10 @@ class NeuralSpec:
         if preset not in PRESETS:
             raise UnknownNameError(f"preset of {ranker}", preset, PRESETS)
         models, trainings = _presets(ranker)
-        made = replaced_in(models[preset], trainings[preset], FIXED[ranker])
+        parts = replaced_in(models[preset], trainings[preset], FIXED[ranker])
         if preset == "released":
-            made = replaced_in(*made, RELEASED.get(ranker, {}))
-        return cls(ranker, *made).changed(changes)
+            parts = replaced_in(*parts, RELEASED.get(ranker, {}))
+        return cls(ranker, *parts).changed(changes)
 
     def changed(self, changes: Mapping[str, Any]) -> "NeuralSpec":
         """This recipe with fields replaced by their flat names, the others as they are.

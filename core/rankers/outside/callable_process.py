@@ -44,24 +44,24 @@ def main(arguments: Sequence[str]) -> int:
     faulthandler.register(signal.SIGUSR1, int(faults), all_threads=False)
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     os.dup2(2, 1)  # what a function prints is no answer
-    with Connection(int(connection)) as asked:
-        sys.path[:] = json.loads(asked.recv_bytes())
-        with _limited(*limit):
-            function, taken, head = _found(target)
-        asked.send_bytes(json.dumps(head).encode())
+    with Connection(int(connection)) as channel:
+        sys.path[:] = json.loads(channel.recv_bytes())
+        with _time_limit(*limit):
+            function, parameters, head = _look_up(target)
+        channel.send_bytes(json.dumps(head).encode())
         with suppress(EOFError):
             while function is not None:
-                _serve(asked, function, taken, limit)
+                _serve(channel, function, parameters, limit)
     return 0
 
 
-def _found(target: str) -> tuple[Callable[..., Any] | None, Takes, dict[str, Any]]:
+def _look_up(target: str) -> tuple[Callable[..., Any] | None, Takes, dict[str, Any]]:
     """The function of a name, what it takes and what is known of it; or none, and why."""
     module, _, name = target.partition(":")
     nothing = Takes(())
     try:
-        found = importlib.import_module(module)
-        function = getattr(found, name, None)
+        imported = importlib.import_module(module)
+        function = getattr(imported, name, None)
     except BaseException as error:  # noqa: BLE001 (whatever somebody's module does)
         lacking = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         absent = bool(lacking) and f"{module}.".startswith(f"{lacking}.")
@@ -69,11 +69,11 @@ def _found(target: str) -> tuple[Callable[..., Any] | None, Takes, dict[str, Any
     if not callable(function):
         return None, nothing, {ABSENT: ""}
     try:
-        taken = takes(function)
+        parameters = takes(function)
     except ValueError as error:
         return None, nothing, {REFUSED: str(error)}
-    head = {INPUTS: taken.inputs, OPTIONAL: sorted(taken.optional)}
-    return function, taken, head | {FILES: _files(found, function)}
+    head = {INPUTS: parameters.inputs, OPTIONAL: sorted(parameters.optional)}
+    return function, parameters, head | {FILES: _files(imported, function)}
 
 
 def _files(module: Any, function: Callable[..., Any]) -> list[str]:
@@ -85,7 +85,7 @@ def _files(module: Any, function: Callable[..., Any]) -> list[str]:
 
 
 @contextmanager
-def _limited(seconds: float, faults: int) -> Iterator[None]:
+def _time_limit(seconds: float, faults: int) -> Iterator[None]:
     """End the process when a block takes longer, whatever holds Python's lock."""
     faulthandler.dump_traceback_later(seconds, exit=True, file=faults)
     try:
@@ -95,32 +95,32 @@ def _limited(seconds: float, faults: int) -> Iterator[None]:
 
 
 def _serve(
-    asked: Connection, function: Callable[..., Any], taken: Takes, limit: tuple[float, int]
+    channel: Connection, function: Callable[..., Any], parameters: Takes, limit: tuple[float, int]
 ) -> None:
     """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON."""
-    message = io.BytesIO(asked.recv_bytes())
-    given: dict[str, Any] = json.loads(message.readline())
+    message = io.BytesIO(channel.recv_bytes())
+    arguments: dict[str, Any] = json.loads(message.readline())
     for name in ARRAYS:
         if message.tell() < message.getbuffer().nbytes:
-            given[name] = np.load(message, allow_pickle=False)
-    shape = given["features"].shape[:2]
-    given.setdefault("mask", np.ones(shape, dtype=bool))
-    if "mask" not in taken.inputs:  # one list
-        given = {name: value[0] for name, value in given.items()}
+            arguments[name] = np.load(message, allow_pickle=False)
+    shape = arguments["features"].shape[:2]
+    arguments.setdefault("mask", np.ones(shape, dtype=bool))
+    if "mask" not in parameters.inputs:  # one list
+        arguments = {name: value[0] for name, value in arguments.items()}
         shape = shape[1:]
     try:
-        with _limited(*limit):
-            scores = numbers(taken.call(function, given), shape)
+        with _time_limit(*limit):
+            scores = numbers(parameters.call(function, arguments), shape)
     except UnusableError as error:
         head = {RETURNED: error.found, REMEDY: error.remedy, EXPECTED: shape, SHAPE: error.shape}
-        asked.send_bytes(json.dumps(head).encode())
+        channel.send_bytes(json.dumps(head).encode())
         return
     except BaseException as error:  # noqa: BLE001 (whatever somebody's function does)
-        asked.send_bytes(json.dumps({FAILED: failure(error)}).encode())
+        channel.send_bytes(json.dumps({FAILED: failure(error)}).encode())
         return
     filled = io.BytesIO()
     np.save(filled, scores)
-    asked.send_bytes(SCORES + filled.getbuffer())
+    channel.send_bytes(SCORES + filled.getbuffer())
 
 
 def _end_with(parent: int) -> None:

@@ -87,8 +87,8 @@ class CallableRanker:
                 import failed.
         """
         if target.partition(":")[0] == "__main__":
-            found = "__main__ is the running program, which another process cannot import"
-            raise DataError(target, found, "Put the function into a file of its own.")
+            finding = "__main__ is the running program, which another process cannot import"
+            raise DataError(target, finding, "Put the function into a file of its own.")
         limit = seconds_allowed() if seconds is None else seconds
         processes = FunctionProcesses(target, limit, jobs_allowed())
         about = processes.processes[0].start()
@@ -114,9 +114,9 @@ class CallableRanker:
         Args:
             threads: numeric threads of those processes; by default as many as this one's.
         """
-        first, *others = self.processes.processes
+        first, *further = self.processes.processes
         processes = FunctionProcesses(
-            self.name, first.seconds, 1 + len(others), threads, own_folders=True
+            self.name, first.seconds, 1 + len(further), threads, own_folders=True
         )
         processes.processes[0].start()
         return replace(self, processes=processes)
@@ -139,67 +139,69 @@ class CallableRanker:
             DataError: the function failed, crashed, hung, or returned something other than one
                 finite score a document.
         """
-        scores, calls = np.empty(len(lists.rows), dtype=np.float64), list(self._called(lists))
+        scores, calls = np.empty(len(lists.rows), dtype=np.float64), list(self._calls(lists))
 
         def ask(process: FunctionProcess, at: int) -> None:
-            chosen = calls[at]
-            longest = int(lists.lengths[chosen].max()) + PADDED * self.padding
+            indexes = calls[at]
+            longest = int(lists.lengths[indexes].max()) + PADDED * self.padding
             places = np.arange(longest)
-            mask = places < lists.lengths[chosen][:, None]
-            slots = np.where(mask, lists.offsets[chosen][:, None] + places, 0)
-            found = self._answer(process, JudgedLists(dataset, lists), chosen, slots, mask)
-            scores[slots[mask]] = found[mask]
+            mask = places < lists.lengths[indexes][:, None]
+            slots = np.where(mask, lists.offsets[indexes][:, None] + places, 0)
+            answers = self._answer(process, JudgedLists(dataset, lists), indexes, slots, mask)
+            scores[slots[mask]] = answers[mask]
 
-        first = [dataset.query_ids[lists.queries[chosen[0]]] for chosen in calls]
-        self.processes.each(first, ask)
+        first_queries = [dataset.query_ids[lists.queries[indexes[0]]] for indexes in calls]
+        self.processes.each(first_queries, ask)
         return file_ranker.in_single_precision(lists.offsets, scores)
 
-    def _called(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
+    def _calls(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:
         """The lists of each call: one after the other, or as many as may be of one length."""
         if not self.masked:
             yield from np.arange(len(lists))[:, None]
             return
         if self.padding:
             yield from (
-                np.arange(first, min(first + TOGETHER, len(lists)))
-                for first in range(0, len(lists), TOGETHER)
+                np.arange(start, min(start + TOGETHER, len(lists)))
+                for start in range(0, len(lists), TOGETHER)
             )
             return
         for size in np.unique(lists.lengths):
             alike = np.flatnonzero(lists.lengths == size)
-            for first in range(0, len(alike), TOGETHER):
-                yield alike[first : first + TOGETHER]
+            for start in range(0, len(alike), TOGETHER):
+                yield alike[start : start + TOGETHER]
 
     def _answer(
         self,
         process: FunctionProcess,
         judged: JudgedLists,
-        chosen: Int64[np.ndarray, " chosen"],
+        indexes: Int64[np.ndarray, " chosen"],
         slots: Int64[np.ndarray, "chosen docs"],
         mask: Bool[np.ndarray, "chosen docs"],
     ) -> Any:
         """The function's scores of some lists, one where it takes no mask; checked."""
         dataset, lists = judged.dataset, judged.lists
-        names = [dataset.query_ids[lists.queries[one]] for one in chosen]
+        names = [dataset.query_ids[lists.queries[index]] for index in indexes]
         features, ranks = dataset.features[lists.rows[slots]], lists.ranks[slots].astype(np.int64)
-        given = {"features": features, "ranks": ranks, "query": names}
+        arguments = {"features": features, "ranks": ranks, "query": names}
         for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
             if name in self.inputs and (column is not None or name not in self.optional):
-                given[name] = self._texts(name, column, lists.rows[slots], mask)
+                arguments[name] = self._texts(name, column, lists.rows[slots], mask)
         if self.padding:
             real = mask[:, :, None]
             padded = np.where(real, features, 0), np.where(real, ranks, 0)
-            given |= {"features": padded[0], "ranks": padded[1], "mask": mask}
-        taken = {name: value for name, value in given.items() if name in {*self.inputs, *ARRAYS}}
-        answer = process.scores(taken, f"{self.name}, {_queries(names)}")
+            arguments |= {"features": padded[0], "ranks": padded[1], "mask": mask}
+        inputs = {
+            name: value for name, value in arguments.items() if name in {*self.inputs, *ARRAYS}
+        }
+        answer = process.scores(inputs, f"{self.name}, {_queries(names)}")
         answer = answer.reshape(slots.shape)
         wrong = np.argwhere(~(np.abs(answer.astype(np.float64)) <= LARGEST) & mask)
         if len(wrong):
-            (one, place), docs = wrong[0], slots.shape[1]
-            found = f"it returned {answer[one, place]} for document {place + 1} of {docs}"
+            (index, place), docs = wrong[0], slots.shape[1]
+            finding = f"it returned {answer[index, place]} for document {place + 1} of {docs}"
             remedy = "Expected finite numbers of single precision."
-            where = f"{self.name}, query {names[one]}"
-            raise AnswerError(where, found, remedy, "not-finite")
+            location = f"{self.name}, query {names[index]}"
+            raise AnswerError(location, finding, remedy, "not-finite")
         return answer
 
     def _texts(
@@ -215,11 +217,11 @@ class CallableRanker:
             DataError: the data set has none.
         """
         if column is None:
-            found = f"it takes {name}, and this data set has none"
-            raise DataError(self.name, found, LACKING[name])
+            finding = f"it takes {name}, and this data set has none"
+            raise DataError(self.name, finding, LACKING[name])
         return [
-            [column[row] if real else "" for row, real in zip(own, known, strict=True)]
-            for own, known in zip(rows.tolist(), mask.tolist(), strict=True)
+            [column[row] if real else "" for row, real in zip(list_rows, list_mask, strict=True)]
+            for list_rows, list_mask in zip(rows.tolist(), mask.tolist(), strict=True)
         ]
 
     def save(self, directory: Path) -> None:
@@ -262,5 +264,5 @@ def _queries(names: Sequence[str]) -> str:
     >>> _queries(["7"]), _queries(["7", "8"]), _queries(list("789ab"))
     ('query 7', 'queries 7, 8', 'queries 7, 8, 9 and 2 others')
     """
-    more = f" and {counted(len(names) - 3, 'other')}" if len(names) > 3 else ""
-    return f"{'query' if len(names) == 1 else 'queries'} {', '.join(names[:3])}{more}"
+    remainder = f" and {counted(len(names) - 3, 'other')}" if len(names) > 3 else ""
+    return f"{'query' if len(names) == 1 else 'queries'} {', '.join(names[:3])}{remainder}"

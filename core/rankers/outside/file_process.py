@@ -31,18 +31,18 @@ MOST_BYTES = 4 << 30
 
 def main(arguments: list[str]) -> int:
     """Score the given features, or open rankers; 0 done, 1 with the reason on stderr."""
-    kind, *given = arguments
+    kind, *paths = arguments
     try:
         if kind == "rankers":
-            open_rankers([Path(text) for text in given])
+            open_rankers([Path(text) for text in paths])
         else:
-            score(kind, *map(Path, given))
+            score(kind, *map(Path, paths))
     except ModelError as error:
         print(json.dumps([error.found, error.remedy]), file=sys.stderr)  # noqa: T201
         return 1
     except Exception as error:  # noqa: BLE001 (whatever a foreign file makes its library raise)
         words = " ".join(str(error).partition("Stack trace")[0].split())
-        for text in given:  # where a file lies for now is nobody's business
+        for text in paths:  # where a file lies for now is nobody's business
             words = words.replace(f"{Path(text).parent}/", "")
         print(f"{type(error).__name__}: {words[:200]}", file=sys.stderr)  # noqa: T201
         return 1
@@ -72,8 +72,8 @@ def score(kind: str, model: Path, given: Path, answer: Path) -> None:
     """Write the scores that a model file gives to features."""
     with np.load(given, allow_pickle=False) as arrays:
         features, ids = arrays[FEATURES], arrays[IDS]
-    known = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}
-    np.save(answer, np.asarray(known[kind](model, features, ids), dtype=np.float32))
+    readers = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}
+    np.save(answer, np.asarray(readers[kind](model, features, ids), dtype=np.float32))
 
 
 def lightgbm_scores(
@@ -89,14 +89,14 @@ def lightgbm_scores(
         booster = lightgbm.Booster(model_file=str(model), params={"verbosity": -1})
     except Exception as error:
         raise unreadable(LIGHTGBM, model, error, lightgbm.__version__) from error
-    given = columns(features, ids, booster.num_feature())
-    seen = booster.dump_model(num_iteration=1)["feature_infos"]
+    matrix = columns(features, ids, booster.num_feature())
+    infos = booster.dump_model(num_iteration=1)["feature_infos"]
     names = booster.feature_name()
     check_categories(
-        given, [at for at, name in enumerate(names) if seen.get(name, {}).get("values")]
+        matrix, [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
     )
     try:
-        scores = booster.predict(given, num_threads=1)
+        scores = booster.predict(matrix, num_threads=1)
     except Exception as error:
         raise unscored(LIGHTGBM, error) from error
     check_outputs(LIGHTGBM, scores)
@@ -114,19 +114,19 @@ def xgboost_scores(
     try:
         xgboost = import_module("xgboost")
     except ModuleNotFoundError as error:
-        found = "XGBoost, which reads it, is not installed"
-        raise ModelError(found, "pip install xgboost-cpu (or xgboost).") from error
+        finding = "XGBoost, which reads it, is not installed"
+        raise ModelError(finding, "pip install xgboost-cpu (or xgboost).") from error
     try:
         booster = xgboost.Booster(params={"nthread": 1})
         whole = model.read_bytes()  # JSON and UBJSON are told by their content, whatever the name
         booster.load_model(bytearray(whole) if whole.startswith(b"{") else str(model))
     except Exception as error:
         raise unreadable(XGBOOST, model, error, xgboost.__version__) from error
-    given = columns(features, ids, booster.num_features())
+    matrix = columns(features, ids, booster.num_features())
     kinds = booster.feature_types or []
-    check_categories(given, [at for at, kind in enumerate(kinds) if kind == "c"])
+    check_categories(matrix, [at for at, kind in enumerate(kinds) if kind == "c"])
     try:
-        scores = booster.predict(xgboost.DMatrix(given, nthread=1), output_margin=True)
+        scores = booster.predict(xgboost.DMatrix(matrix, nthread=1), output_margin=True)
     except Exception as error:
         raise unscored(XGBOOST, error) from error
     check_outputs(XGBOOST, scores)
@@ -168,10 +168,10 @@ def check_categories(
         values = features[:, column]
         wrong = values[(values < 0) | (values != np.floor(values))]
         if len(wrong):
-            found = (
+            finding = (
                 f"it splits column {column + 1} by category, and the data has {wrong[0]:g} there"
             )
-            raise ModelError(found, "Give the column the whole numbers that it was trained on.")
+            raise ModelError(finding, "Give the column the whole numbers that it was trained on.")
 
 
 if __name__ == "__main__":

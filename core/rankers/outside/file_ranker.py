@@ -93,10 +93,10 @@ class FileScores:
         scores = np.fromiter(map(ties.noted, _numbers(path)), dtype=np.float64)
         if len(scores) != dataset.documents:
             documents = counted(dataset.documents, "document")
-            found = f"{counted(len(scores), 'score')} where the part has {documents}"
+            finding = f"{counted(len(scores), 'score')} where the part has {documents}"
             remedy = "Give one score a line, in the order of the rows."
             sizes = ((len(scores),), (dataset.documents,))
-            raise AnswerError.of_shape(str(path), found, remedy, sizes)
+            raise AnswerError.of_shape(str(path), finding, remedy, sizes)
         single = in_single_precision(dataset.offsets, scores)
         return cls(name, single, dataset.fingerprint, _digest(path), ties.merged)
 
@@ -162,12 +162,12 @@ class OutsideModel:
         """
         if dataset.documents > AT_ONCE:
             rows, places = np.unique(lists.rows, return_inverse=True)
-            return self._scored(dataset, rows)[places]
+            return self._model_scores(dataset, rows)[places]
         if dataset.fingerprint not in self._known:
             while len(self._known) >= REMEMBERED:
                 del self._known[next(iter(self._known))]
             every = np.arange(dataset.documents)
-            self._known[dataset.fingerprint] = self._scored(dataset, every)
+            self._known[dataset.fingerprint] = self._model_scores(dataset, every)
         return self._known[dataset.fingerprint][lists.rows]
 
     def score_variants(
@@ -176,24 +176,26 @@ class OutsideModel:
         """The scores of lists in several orders: the model is really asked, in each order shown."""
         bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
         rows = np.concatenate([variant.rows for variant in variants])
-        found = [self._scored(dataset, some) for some in np.array_split(rows, _parts(len(rows)))]
-        return np.split(np.concatenate(found), bounds)
+        scores = [
+            self._model_scores(dataset, part) for part in np.array_split(rows, _parts(len(rows)))
+        ]
+        return np.split(np.concatenate(scores), bounds)
 
-    def _scored(
+    def _model_scores(
         self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
     ) -> Float32[np.ndarray, " rows"]:
         with TemporaryDirectory() as room:
-            given, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
+            request, answer = Path(room) / "given.npz", Path(room) / "answer.npy"
             ids = np.array(dataset.feature_ids, dtype=np.int64)
-            np.savez(given, features=dataset.features[rows], ids=ids)
-            self._asked(given, answer)
+            np.savez(request, features=dataset.features[rows], ids=ids)
+            self._run_model(request, answer)
             scores = np.load(answer, allow_pickle=False)
         if scores.shape != (len(rows),) or not np.isfinite(scores).all():
-            found = f"it answered {scores.shape}"
+            finding = f"it answered {scores.shape}"
             if scores.shape == (len(rows),):
-                found = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
+                finding = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
             raise AnswerError(
-                RankerName.of(self.name).display, found, "One finite score a document is due.",
+                RankerName.of(self.name).display, finding, "One finite score a document is due.",
                 "not-finite" if scores.shape == (len(rows),) else "no-scores",
             )  # fmt: skip
         return scores.astype(np.float32)
@@ -204,12 +206,12 @@ class OutsideModel:
         kind = RankerName.of(self.name).head
         _save_head(directory, {"kind": kind, "source": self.source})
 
-    def _asked(self, given: Path, answer: Path) -> None:
+    def _run_model(self, request: Path, answer: Path) -> None:
         kind = RankerName.of(self.name).head
-        found = _lacking([kind, str(self.path), str(given), str(answer)])
-        if found or not answer.is_file():
-            found, remedy = _told(found or "it ended without an answer")
-            raise DataError(RankerName.of(self.name).display, found, remedy)
+        finding = _run_process([kind, str(self.path), str(request), str(answer)])
+        if finding or not answer.is_file():
+            finding, remedy = _finding_and_remedy(finding or "it ended without an answer")
+            raise DataError(RankerName.of(self.name).display, finding, remedy)
 
 
 def opened(directories: Sequence[Path]) -> str:
@@ -218,10 +220,10 @@ def opened(directories: Sequence[Path]) -> str:
     Args:
         directories: what `save` of any ranker wrote, or somebody who pretends so.
     """
-    return _lacking(["rankers", *map(str, directories)])
+    return _run_process(["rankers", *map(str, directories)])
 
 
-def _lacking(arguments: Sequence[str]) -> str:
+def _run_process(arguments: Sequence[str]) -> str:
     """Run `core.rankers.outside.file_process`; why it did not end well, empty if it did."""
     program = [
         sys.executable,
@@ -241,20 +243,20 @@ def _lacking(arguments: Sequence[str]) -> str:
     return _last_words(ended.returncode, ended.stderr) if ended.returncode else ""
 
 
-def _told(words: str) -> tuple[str, str]:
+def _finding_and_remedy(words: str) -> tuple[str, str]:
     """What a process found in a model file and what to do, as it said it or as it ended."""
     with suppress(ValueError):
-        found, remedy = json.loads(words)
-        return found, remedy
+        finding, remedy = json.loads(words)
+        return finding, remedy
     return words, "It may be damaged: save it anew, by the version of the library that is here."
 
 
-def _last_words(code: int, said: bytes) -> str:
+def _last_words(code: int, output: bytes) -> str:
     r"""Why a process ended without an answer: what it said last, or how it ended.
 
     Args:
         code: its exit status.
-        said: on stderr; a library quotes the file there, whatever bytes that holds.
+        output: on stderr; a library quotes the file there, whatever bytes that holds.
 
     >>> print(ascii(_last_words(1, b"Booster\nLightGBMError: no tree \xc3 in it\n")))
     'LightGBMError: no tree \ufffd in it'
@@ -263,11 +265,15 @@ def _last_words(code: int, said: bytes) -> str:
     """
     if code < 0:
         name = signal.Signals(-code).name
-        more = ", as where memory runs out" if code == -signal.SIGKILL else ""
-        return f"it crashed the library that reads it ({name}{more})"
-    lines = said.decode(errors="replace").strip().splitlines()
-    shown = "".join(one if one.isprintable() else " " for one in lines[-1]) if lines else ""
-    return " ".join(shown.split())[-DETAIL:] or f"its process ended: {code}"
+        cause = ", as where memory runs out" if code == -signal.SIGKILL else ""
+        return f"it crashed the library that reads it ({name}{cause})"
+    lines = output.decode(errors="replace").strip().splitlines()
+    line = (
+        "".join(character if character.isprintable() else " " for character in lines[-1])
+        if lines
+        else ""
+    )
+    return " ".join(line.split())[-DETAIL:] or f"its process ended: {code}"
 
 
 def in_single_precision(
@@ -288,9 +294,9 @@ def in_single_precision(
     rises = np.diff(scores[order], prepend=0) > 0
     tied = follows & rises & (np.diff(rounded[order], prepend=0) <= 0)
     for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
-        below, own = rounded[order[place - 1]], order[place]
-        above = max(rounded[own], np.nextafter(below, np.float32(np.inf)))
-        rounded[own] = above if rises[place] else below
+        below, document = rounded[order[place - 1]], order[place]
+        above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
+        rounded[document] = above if rises[place] else below
     return rounded
 
 
@@ -337,8 +343,8 @@ class _Ties:
         value, text = score
         while self._query < len(self._offsets) and self._read >= self._offsets[self._query]:
             self._query, self._written = self._query + 1, {}
-        first = self._written.setdefault(value, text)
-        self.merged += first != text and Decimal(first) != Decimal(text)
+        first_text = self._written.setdefault(value, text)
+        self.merged += first_text != text and Decimal(first_text) != Decimal(text)
         self._read += 1
         return value
 

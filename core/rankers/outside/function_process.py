@@ -114,10 +114,10 @@ class FunctionProcess:
         """
         if self.own_folders:
             with suppress(DataError):
-                return self._opened()
+                return self._open()
             self._may_go_on()
             self.own_folders = False  # it needs what lies in the usual ones
-        return self._opened()
+        return self._open()
 
     def resume(self) -> None:
         """Let it be asked, and started anew, after it was ended."""
@@ -133,47 +133,47 @@ class FunctionProcess:
         if self._over:
             raise DataError(self.target, "it was stopped", "Ask it again.")
 
-    def _opened(self) -> dict[str, Any]:
+    def _open(self) -> dict[str, Any]:
         """Start it once, as it is."""
-        found, (module, _, function) = self._started(), self.target.partition(":")
-        if FAILED in found:
-            said = f"{module} cannot be imported: {found[FAILED]}"
-            raise DataError(self.target, said, "Mend it.")
-        if found.get(ABSENT):
-            said = f"cannot import {module}: {found[ABSENT]}"
-            raise DataError(self.target, said, "Run from the folder that holds it.")
-        if ABSENT in found:
-            said = f"{module} has no function {function}"
-            raise DataError(self.target, said, "Name module:function.")
-        if REFUSED in found:
-            said = "Name its parameters so, or give the others a default."
-            raise DataError(self.target, found[REFUSED], said)
-        return found
+        head, (module, _, function) = self._launch(), self.target.partition(":")
+        if FAILED in head:
+            finding = f"{module} cannot be imported: {head[FAILED]}"
+            raise DataError(self.target, finding, "Mend it.")
+        if head.get(ABSENT):
+            finding = f"cannot import {module}: {head[ABSENT]}"
+            raise DataError(self.target, finding, "Run from the folder that holds it.")
+        if ABSENT in head:
+            finding = f"{module} has no function {function}"
+            raise DataError(self.target, finding, "Name module:function.")
+        if REFUSED in head:
+            remedy = "Name its parameters so, or give the others a default."
+            raise DataError(self.target, head[REFUSED], remedy)
+        return head
 
-    def _started(self) -> dict[str, Any]:
+    def _launch(self) -> dict[str, Any]:
         if self._end is not None:
             self._end()
-        self._late, self._faults = False, TemporaryFile()  # noqa: SIM115 (closed by _ended_all)
-        ours, theirs = socketpair()
+        self._late, self._faults = False, TemporaryFile()  # noqa: SIM115 (closed by _end_all)
+        own_end, process_end = socketpair()
         for limit in (SO_SNDTIMEO, SO_RCVTIMEO):
-            ours.setsockopt(SOL_SOCKET, limit, _time_value(self.seconds))
-        self._connection = Connection(ours.detach())
+            own_end.setsockopt(SOL_SOCKET, limit, _time_value(self.seconds))
+        self._connection = Connection(own_end.detach())
         self._room = TemporaryDirectory(ignore_cleanup_errors=True) if self.own_folders else None
-        files = (theirs.fileno(), self._faults.fileno())
+        files = (process_end.fileno(), self._faults.fileno())
         limits = (self.seconds + LAST_BREATH, *files)
         program = ["-P", "-m", PROGRAM, self.target, *map(str, limits)]
-        with theirs:
+        with process_end:
             process = subprocess.Popen(
                 [sys.executable, *program], stdin=subprocess.DEVNULL, pass_fds=files,
                 env=_environment(self.threads, self._room), start_new_session=True,
             )  # fmt: skip
         self._process = process
         self._end = weakref.finalize(
-            self, _ended_all, process, self._connection, self._faults, self._room
+            self, _end_all, process, self._connection, self._faults, self._room
         )
-        path = json.dumps([one or str(Path.cwd()) for one in ("", *map(str, sys.path))])
-        found: dict[str, Any] = json.loads(self._asked(path.encode(), self.target))
-        return found
+        path = json.dumps([entry or str(Path.cwd()) for entry in ("", *map(str, sys.path))])
+        head: dict[str, Any] = json.loads(self._exchange(path.encode(), self.target))
+        return head
 
     def scores(self, given: Mapping[str, Any], where: str) -> Any:
         """What the function returned: real numbers in the shape that is due.
@@ -200,11 +200,11 @@ class FunctionProcess:
             if not self.own_folders or self._over:
                 raise
         self.own_folders = False  # it may need what lies in the usual ones
-        self._opened()
+        self._open()
         return self._scores(message, where)
 
     def _scores(self, message: io.BytesIO, where: str) -> Any:
-        answer = self._asked(message.getbuffer(), where)
+        answer = self._exchange(message.getbuffer(), where)
         if answer.startswith(SCORES):
             return np.load(io.BytesIO(answer.removeprefix(SCORES)), allow_pickle=False)
         head = json.loads(answer)
@@ -215,7 +215,7 @@ class FunctionProcess:
         shapes = tuple(head[SHAPE]), tuple(head[EXPECTED])
         raise AnswerError.of_shape(where, f"it returned {head[RETURNED]}", due, shapes)
 
-    def _asked(self, message: Any, where: str) -> bytes:
+    def _exchange(self, message: Any, where: str) -> bytes:
         """The answer to a message; the process is ended where it comes too late."""
         self._may_go_on()
         try:
@@ -223,9 +223,9 @@ class FunctionProcess:
             return self._connection.recv_bytes()
         except BlockingIOError as error:  # the socket's own time limit
             self._expire()
-            raise self._died(where) from error
+            raise self._death_error(where) from error
         except (EOFError, OSError) as error:
-            raise self._died(where) from error
+            raise self._death_error(where) from error
         except BaseException:  # Ctrl-C: what it answers now is no answer to the next call
             self.end()
             raise
@@ -239,24 +239,24 @@ class FunctionProcess:
                 time.sleep(WORDING)
             _kill(self._process)
 
-    def _died(self, where: str) -> DataError:
+    def _death_error(self, where: str) -> DataError:
         self._may_go_on()
-        code = _waited(self._process)
+        code = _exit_status(self._process)
         self._faults.seek(0)
         lines = LINE.findall(self._faults.read().decode(errors="replace"))
-        found = place([(file, int(line), name) for file, line, name in reversed(lines)])
-        line = f" ({found})" if found else ""
+        location = place([(file, int(line), name) for file, line, name in reversed(lines)])
+        line = f" ({location})" if location else ""
         if self._late:
-            said = f"it has not answered within {self.seconds:g} s{line}"
-            return DataError(where, said, f"Mend it, or allow it more seconds: {ALLOWED}=600.")
-        said = f"it ended its own process with exit status {code}"
+            finding = f"it has not answered within {self.seconds:g} s{line}"
+            return DataError(where, finding, f"Mend it, or allow it more seconds: {ALLOWED}=600.")
+        finding = f"it ended its own process with exit status {code}"
         if code < 0:
-            said = f"it crashed with {signal.Signals(-code).name}{line}"
-        more = " or give it more memory" if code == -signal.SIGKILL else ""
-        return DataError(where, said, f"Mend it{more}.")
+            finding = f"it crashed with {signal.Signals(-code).name}{line}"
+        advice = " or give it more memory" if code == -signal.SIGKILL else ""
+        return DataError(where, finding, f"Mend it{advice}.")
 
 
-def _waited(process: "subprocess.Popen[bytes] | None") -> int:
+def _exit_status(process: "subprocess.Popen[bytes] | None") -> int:
     """The exit status of a process that has closed its connection; 0 where none was started."""
     if process is None:
         return 0
@@ -275,17 +275,17 @@ def _environment(
     threads: int | None, room: "TemporaryDirectory[str] | None" = None
 ) -> dict[str, str]:
     limits = {} if threads is None else dict.fromkeys(THREADS, str(threads))
-    own = {} if room is None else _folders(Path(room.name))
-    return os.environ | {"OMP_WAIT_POLICY": "passive"} | limits | own
+    folders = {} if room is None else _folders(Path(room.name))
+    return os.environ | {"OMP_WAIT_POLICY": "passive"} | limits | folders
 
 
 def _folders(room: Path) -> dict[str, str]:
     """The variables that make a folder the place of temporary files, of home and of caches."""
-    own = {name: room / name.lower() for name in (*TEMPORARY, "HOME", *XDG)}
-    for path in own.values():
+    folders = {name: room / name.lower() for name in (*TEMPORARY, "HOME", *XDG)}
+    for path in folders.values():
         path.mkdir()
     base = {"PYTHONUSERBASE": site.getuserbase()}  # packages that lie at home stay in sight
-    return {name: str(path) for name, path in own.items()} | base
+    return {name: str(path) for name, path in folders.items()} | base
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
@@ -294,7 +294,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _ended_all(
+def _end_all(
     process: "subprocess.Popen[bytes]",
     connection: Connection,
     faults: IO[bytes],

@@ -90,5 +90,5 @@ class FunctionProcesses:
 
     def _home(self, query: str) -> int:
         """The process of a query: in turn, so that any regular share of them is spread too."""
-        known, count = len(self._homes), len(self.processes)
-        return self._homes.setdefault(query, (known + known // count) % count)
+        assigned, count = len(self._homes), len(self.processes)
+        return self._homes.setdefault(query, (assigned + assigned // count) % count)

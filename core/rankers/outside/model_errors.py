@@ -66,26 +66,29 @@ def unreadable(library: str, path: Path, error: Exception, version: str) -> Mode
         head = file.read(HEAD)
         file.seek(max(path.stat().st_size - HEAD, 0))
         tail = file.read()
-    found, remedy = _kind(library, head), SAVED[library]
-    if newer := _newer(library, head + tail, version):
-        found, remedy = newer, f"Install that version, or save it by {version}."
-    for other in SAVED.keys() - {library}:
-        if other in found and "'s" in found:
-            remedy = f"Name it {other.lower()}:{path.name}."
-    said = str(error).replace(
+    finding, remedy = _kind(library, head), SAVED[library]
+    if newer := _newer_version(library, head + tail, version):
+        finding, remedy = newer, f"Install that version, or save it by {version}."
+    for other_library in SAVED.keys() - {library}:
+        if other_library in finding and "'s" in finding:
+            remedy = f"Name it {other_library.lower()}:{path.name}."
+    message = str(error).replace(
         f"{path.parent}/", ""
     )  # where a file lies for now is nobody's business
-    return ModelError(found, f"{remedy} {in_its_words(library, said)}.")
+    return ModelError(finding, f"{remedy} {in_its_words(library, message)}.")
 
 
 def unscored(library: str, error: Exception) -> ModelError:
     """A model that was read, and did not score the features."""
     names = re.search(r"fields are expected: (.+)", str(error))
-    found, remedy = "it does not score these features", "Train it on the features of the data set."
+    finding, remedy = (
+        "it does not score these features",
+        "Train it on the features of the data set.",
+    )
     if names:
-        found = f"its columns have names ({names[1][:60]}), the data set's have none"
+        finding = f"its columns have names ({names[1][:60]}), the data set's have none"
         remedy = "Where they stand in the features' order: booster.feature_names = None, and save."
-    return ModelError(found, f"{remedy} {in_its_words(library, error)}.")
+    return ModelError(finding, f"{remedy} {in_its_words(library, error)}.")
 
 
 def check_outputs(library: str, scores: Any) -> None:
@@ -105,19 +108,19 @@ def _kind(library: str, head: bytes) -> str:
     """What a file is by its first bytes, where that tells; else that it is damaged, or no model."""
     for begins, words in BEGINNINGS:
         if re.match(begins, head.lstrip()):
-            own = words.startswith(library)
-            return "it is damaged, or cut short" if own else f"it is {words}"
+            is_own_format = words.startswith(library)
+            return "it is damaged, or cut short" if is_own_format else f"it is {words}"
     return f"it is no model of {library}"
 
 
-def _newer(library: str, text: bytes, version: str) -> str:
+def _newer_version(library: str, text: bytes, version: str) -> str:
     """That a file was written by a newer version than what is here; empty where it was not."""
     if library == LIGHTGBM:
-        told = re.search(rb"^version=v(\d+)", text, re.MULTILINE)
-        if told and int(told[1]) > FORMAT:
-            return f"its text is of version {int(told[1])}, {library} {version} reads {FORMAT}"
+        match = re.search(rb"^version=v(\d+)", text, re.MULTILINE)
+        if match and int(match[1]) > FORMAT:
+            return f"its text is of version {int(match[1])}, {library} {version} reads {FORMAT}"
         return ""
-    told = re.search(rb'"version"\s*:\s*\[(\d+),\s*(\d+)', text)
-    if told and (int(told[1]), int(told[2])) > tuple(map(int, version.split(".")[:2])):
-        return f"it was saved by {library} {int(told[1])}.{int(told[2])}, {version} is installed"
+    match = re.search(rb'"version"\s*:\s*\[(\d+),\s*(\d+)', text)
+    if match and (int(match[1]), int(match[2])) > tuple(map(int, version.split(".")[:2])):
+        return f"it was saved by {library} {int(match[1])}.{int(match[2])}, {version} is installed"
     return ""

@@ -70,8 +70,8 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     _check_order(answer)
     if np.ma.isMaskedArray(answer) and np.ma.getmaskarray(answer).any():
         masked = int(np.ma.getmaskarray(answer).sum())
-        found = f"a masked array, {masked} of {answer.size} scores masked"
-        raise UnusableError(found, "Give them a score: .filled(…).")
+        finding = f"a masked array, {masked} of {answer.size} scores masked"
+        raise UnusableError(finding, "Give them a score: .filled(…).")
     if hasattr(answer, "detach"):  # a tensor
         answer = answer.detach().cpu()
         answer = answer.float() if str(answer.dtype) == "torch.bfloat16" else answer
@@ -96,5 +96,5 @@ def _check_order(answer: Any) -> None:
     if labels.dtype.kind != "i" or np.array_equal(labels, places):
         return
     if np.array_equal(np.sort(labels), places):
-        found = "a Series whose index says another order than the documents'"
-        raise UnusableError(found, "Return it in their order: .sort_index(), or .to_numpy().")
+        finding = "a Series whose index says another order than the documents'"
+        raise UnusableError(finding, "Return it in their order: .sort_index(), or .to_numpy().")

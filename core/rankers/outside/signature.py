@@ -86,34 +86,37 @@ def takes(function: Callable[..., Any]) -> Takes:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # something compiled
         return Takes(BY_PLACE[0])
-    named = {
-        name: one
-        for name, one in signature.parameters.items()
-        if one.kind not in {one.VAR_POSITIONAL, one.VAR_KEYWORD}
+    parameters = {
+        name: parameter
+        for name, parameter in signature.parameters.items()
+        if parameter.kind not in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}
     }
-    needed = [name for name, one in named.items() if one.default is one.empty]
-    if not INPUTS.keys() & set(needed or named):
+    needed = [
+        name for name, parameter in parameters.items() if parameter.default is parameter.empty
+    ]
+    if not INPUTS.keys() & set(needed or parameters):
         for inputs in BY_PLACE:
-            if len(needed) <= len(inputs) and _binds(signature, len(inputs)):
+            if len(needed) <= len(inputs) and _can_bind(signature, len(inputs)):
                 return Takes(inputs)
     plain = [name.lstrip("_") for name in needed]
     if plain != needed and set(plain) <= INPUTS.keys():  # `_ranks` is not used, and given by place
         return Takes(tuple(plain))
     wrong = [name for name in needed if name not in INPUTS]
-    if wrong or not named.keys() & INPUTS.keys():
-        found = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"
-        raise ValueError(f"{found}, and a function is given {', '.join(INPUTS)}")
-    places = [name for name in needed if named[name].kind is inspect.Parameter.POSITIONAL_ONLY]
+    if wrong or not parameters.keys() & INPUTS.keys():
+        finding = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"
+        raise ValueError(f"{finding}, and a function is given {', '.join(INPUTS)}")
+    places = [name for name in needed if parameters[name].kind is inspect.Parameter.POSITIONAL_ONLY]
     optional = [
         name
-        for name, one in named.items()
-        if name in INPUTS.keys() - {*needed, "mask"} and one.kind is not one.POSITIONAL_ONLY
+        for name, parameter in parameters.items()
+        if name in INPUTS.keys() - {*needed, "mask"}
+        and parameter.kind is not parameter.POSITIONAL_ONLY
     ]
-    by_name = [name for name in named if name in {*needed, *optional} and name not in places]
+    by_name = [name for name in parameters if name in {*needed, *optional} and name not in places]
     return Takes(tuple(places), tuple(by_name), frozenset(optional))
 
 
-def _binds(signature: inspect.Signature, count: int) -> bool:
+def _can_bind(signature: inspect.Signature, count: int) -> bool:
     try:
         signature.bind(*range(count))
     except TypeError:

@@ -82,7 +82,9 @@ class Registered:
     @property
     def is_saved(self) -> bool:
         """Whether it can be stored: it is known, and has `save` and `load`."""
-        return bool(self.known_by) and all(hasattr(self.thing, one) for one in ("save", "load"))
+        return bool(self.known_by) and all(
+            hasattr(self.thing, method) for method in ("save", "load")
+        )
 
 
 def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
@@ -118,9 +120,9 @@ def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
     """
     if thing is None and isinstance(name, str | None):
 
-        def decorate(one: Any) -> Any:
-            ranker(name or one.__name__, one, **parameters)
-            return one
+        def decorate(target: Any) -> Any:
+            ranker(name or target.__name__, target, **parameters)
+            return target
 
         return decorate
     if not isinstance(name, str | None):
@@ -149,13 +151,13 @@ def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
             )
     known_by = user_code.digest_of(thing, dict(sorted(parameters.items())))
     if not name:
-        own = getattr(thing, "__name__", None) or type(thing).__name__
-        name = own.strip("<>").lstrip("_")
-        if own.startswith("<") or not hasattr(thing, "__name__"):
+        object_name = getattr(thing, "__name__", None) or type(thing).__name__
+        name = object_name.strip("<>").lstrip("_")
+        if object_name.startswith("<") or not hasattr(thing, "__name__"):
             name += f"-{(known_by or secrets.token_hex(8))[:6]}"
-    known = Registered(thing, dict(parameters), known_by, fitted)
+    registration = Registered(thing, dict(parameters), known_by, fitted)
     full = f"{name}{user_code.MARK}{(known_by or secrets.token_hex(8))[: user_code.DIGITS]}"
-    user_code.register("ranker", name, full, known, RANKERS)
+    user_code.register("ranker", name, full, registration, RANKERS)
     return f"{OBJECT}:{name}"
 
 
@@ -165,21 +167,21 @@ def found(name: str) -> Registered:
     Raises:
         UsageError: nothing of that name is registered in this process.
     """
-    known = _registered(name)
-    if known is None:
+    registration = _registration(name)
+    if registration is None:
         raise user_code.missing("ranker", name)
-    return known
+    return registration
 
 
 def is_fitted(name: str) -> bool:
     """Whether a name is of what is trained in studies; no where it is not registered."""
-    known = _registered(name)
-    return known is not None and known.fitted
+    registration = _registration(name)
+    return registration is not None and registration.fitted
 
 
-def _registered(name: str) -> Registered | None:
-    known = user_code.registered("ranker", RankerName.parse(name).called)
-    return known.thing if known else None
+def _registration(name: str) -> Registered | None:
+    registration = user_code.registered("ranker", RankerName.parse(name).called)
+    return registration.thing if registration else None
 
 
 @dataclass(frozen=True)
@@ -214,29 +216,29 @@ def scoring(thing: Any) -> Scoring | None:
     Raises:
         UsageError: it cannot be a ranker.
     """
-    own, kind = getattr(thing, "score", None), type(thing)
+    score, kind = getattr(thing, "score", None), type(thing)
     package = kind.__module__.partition(".")[0]
-    if isinstance(thing, type) or not (own or hasattr(thing, "predict") or callable(thing)):
+    if isinstance(thing, type) or not (score or hasattr(thing, "predict") or callable(thing)):
         name = thing.__name__ if isinstance(thing, type) else kind.__name__
         raise UsageError(f"{name} cannot be a ranker: give {CALLED}")
     if kind.__name__ == "Booster" and package in {LIGHTGBM, XGBOOST}:
         return Scoring(_of_booster(thing, package), FEATURES)
-    if own is not None and {"dataset", "lists"} <= set(inspect.signature(own).parameters):
+    if score is not None and {"dataset", "lists"} <= set(inspect.signature(score).parameters):
         return None
-    if hasattr(thing, "predict") and (own is None or _of_labels(own)):
-        return Scoring(lambda features: _predicted(thing, features), FEATURES)
-    if own is None and _is_network(thing):
+    if hasattr(thing, "predict") and (score is None or _of_labels(score)):
+        return Scoring(lambda features: _prediction(thing, features), FEATURES)
+    if score is None and _is_network(thing):
         return Scoring(_of_network(thing), Scoring.of(thing.forward).takes)
-    return Scoring.of(own or thing)
+    return Scoring.of(score or thing)
 
 
 def _of_booster(booster: Any, package: str) -> Callable[..., Any]:
     """What a model of LightGBM or XGBoost predicts with the threads that are allowed here."""
     if package == LIGHTGBM:
         return partial(booster.predict, num_threads=threads_allowed())
-    own = booster.copy()  # the user's own keeps its settings
-    own.set_param({"nthread": threads_allowed()})
-    answer: Callable[..., Any] = own.inplace_predict
+    copied = booster.copy()  # the user's own keeps its settings
+    copied.set_param({"nthread": threads_allowed()})
+    answer: Callable[..., Any] = copied.inplace_predict
     return answer
 
 
@@ -249,7 +251,7 @@ def _is_network(thing: Any) -> bool:
     return any(kind.__module__ == "torch.nn.modules.module" for kind in type(thing).__mro__)
 
 
-def _predicted(model: Any, features: np.ndarray) -> Any:
+def _prediction(model: Any, features: np.ndarray) -> Any:
     """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
     if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
         return model.predict_proba(features) @ np.asarray(model.classes_, dtype=np.float64)
@@ -260,17 +262,20 @@ def _of_network(network: Any) -> Callable[..., Any]:
     """A torch module's answer without gradients, in its mode for scoring, on its own device."""
     import torch  # noqa: PLC0415 (loaded already: the thing is torch's)
 
-    def answer(*given: Any, **named: Any) -> Any:
-        device = next((one.device for one in network.parameters()), torch.device("cpu"))
+    def answer(*arguments: Any, **options: Any) -> Any:
+        device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
 
-        def tensor(one: Any) -> Any:
-            return torch.tensor(one, device=device) if isinstance(one, np.ndarray) else one
+        def tensor(value: Any) -> Any:
+            return torch.tensor(value, device=device) if isinstance(value, np.ndarray) else value
 
         training = network.training
         network.eval()
         try:
             with torch.no_grad():
-                return network(*map(tensor, given), **{n: tensor(one) for n, one in named.items()})
+                return network(
+                    *map(tensor, arguments),
+                    **{name: tensor(value) for name, value in options.items()},
+                )
         finally:
             network.train(training)
 
@@ -296,8 +301,8 @@ class UserRanker:
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
         score = scoring(self.thing)
-        taken = getattr(self.thing, "reads", ()) if score is None else score.takes.inputs
-        return EVERYTHING | frozenset(name for name in EXTRA if name in taken)
+        inputs = getattr(self.thing, "reads", ()) if score is None else score.takes.inputs
+        return EVERYTHING | frozenset(name for name in EXTRA if name in inputs)
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -312,32 +317,32 @@ class UserRanker:
             answer = _numbers(self.thing.score(dataset, lists), (len(lists.rows),), self.name)
             return in_single_precision(lists.offsets, answer)
         parts = [np.zeros(0)]
-        for one, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
+        for index, (low, high) in enumerate(pairwise(lists.offsets.tolist())):
             if low < high:
-                parts.append(self._of_list(score, judged, one, slice(low, high)))
+                parts.append(self._of_list(score, judged, index, slice(low, high)))
         return in_single_precision(lists.offsets, np.concatenate(parts))
 
     def _of_list(
-        self, score: Scoring, judged: JudgedLists, one: int, own: slice
+        self, score: Scoring, judged: JudgedLists, index: int, span: slice
     ) -> Float64[np.ndarray, " docs"]:
         dataset, lists, inputs = judged.dataset, judged.lists, score.takes.inputs
-        rows, query = lists.rows[own], dataset.query_ids[lists.queries[one]]
-        given: dict[str, Any] = {"features": dataset.features[rows], "query": query}
-        given["ranks"] = lists.ranks[own].astype(np.int64)
+        rows, query = lists.rows[span], dataset.query_ids[lists.queries[index]]
+        arguments: dict[str, Any] = {"features": dataset.features[rows], "query": query}
+        arguments["ranks"] = lists.ranks[span].astype(np.int64)
         for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
             if name in inputs and column is not None:
-                given[name] = [column[row] for row in rows.tolist()]
+                arguments[name] = [column[row] for row in rows.tolist()]
             elif name in inputs and name not in score.takes.optional:
-                found = f"it takes {name}, and this data set has none"
-                raise DataError(self.name, found, LACKING[name])
+                finding = f"it takes {name}, and this data set has none"
+                raise DataError(self.name, finding, LACKING[name])
         shape: tuple[int, ...] = (len(rows),)
         if "mask" in inputs:
-            given, shape = {name: [value] for name, value in given.items()}, (1, *shape)
-            given |= {name: np.asarray(given[name]) for name in ("features", "ranks")}
-            given["mask"] = np.ones(shape, dtype=bool)
+            arguments, shape = {name: [value] for name, value in arguments.items()}, (1, *shape)
+            arguments |= {name: np.asarray(arguments[name]) for name in ("features", "ranks")}
+            arguments["mask"] = np.ones(shape, dtype=bool)
         place = f"{self.name}, query {query}"
         try:
-            answer = score.takes.call(score.function, given)
+            answer = score.takes.call(score.function, arguments)
         except Exception as error:  # whatever somebody's function does
             is_call = isinstance(error, TypeError) and not user_code.where(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
@@ -351,8 +356,8 @@ class UserRanker:
             DataError: it cannot be stored.
         """
         if not hasattr(self.thing, "save"):
-            found = f"{self.name} is an object of this process"
-            raise DataError(str(directory), found, "Name it anew each time: it is not stored.")
+            finding = f"{self.name} is an object of this process"
+            raise DataError(str(directory), finding, "Name it anew each time: it is not stored.")
         self.thing.save(directory)
         if (directory / FILE).exists():
             raise DataError(self.name, f"its `save` writes {FILE}", "Name that file otherwise.")
@@ -405,12 +410,13 @@ def opened(name: str) -> Ranker:
     Raises:
         UsageError: it is not registered in this process.
     """
-    known = found(name)
-    plain = UserRanker(name, known.thing, known.known_by)
-    if hasattr(known.thing, "__name__"):  # a function has no copy: what it keeps is elsewhere
+    registration = found(name)
+    plain = UserRanker(name, registration.thing, registration.known_by)
+    is_function = hasattr(registration.thing, "__name__")
+    if is_function:  # it has no copy: what it keeps is elsewhere
         return plain
     try:
-        return CopiedRanker(plain, copy.deepcopy(known.thing))
+        return CopiedRanker(plain, copy.deepcopy(registration.thing))
     except Exception:  # noqa: BLE001 (whatever somebody's object does; it is asked as it is)
         return plain
 
@@ -424,15 +430,15 @@ def _numbers(answer: Any, due: tuple[int, ...], place: str) -> Float64[np.ndarra
     try:
         scores = numbers(answer, due).astype(np.float64).ravel()
     except (UnusableError, TypeError, ValueError) as error:
-        found = getattr(error, "found", "") or "something that is no array of numbers"
+        finding = getattr(error, "found", "") or "something that is no array of numbers"
         remedy = getattr(error, "remedy", "") or f"Expected {due[-1]} numbers: {SIGNATURE}."
         shapes = getattr(error, "shape", ()), due[-1:]
-        raise AnswerError.of_shape(place, f"it returned {found}", remedy, shapes) from error
+        raise AnswerError.of_shape(place, f"it returned {finding}", remedy, shapes) from error
     wrong = np.flatnonzero(~(np.abs(scores) <= LARGEST))
     if len(wrong):
-        which = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1} of {len(scores)}"
+        wrong_score = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1} of {len(scores)}"
         remedy = "Expected finite numbers of single precision."
-        raise AnswerError(place, which, remedy, "not-finite")
+        raise AnswerError(place, wrong_score, remedy, "not-finite")
     return scores
 
 
@@ -513,23 +519,23 @@ class UserSpec:
             DataError: it failed.
         """
         del workspace
-        known = found(self.name)
+        registration = found(self.name)
         seed = {} if self.seed is None else {"seed": self.seed}
         yield Progress(0, 1, "fits")
         try:
-            made = known.made({} if known.seed_of_fit else seed)
-            answer = made.fit(
-                Lists.of(train), Lists.of(valid), **(seed if known.seed_of_fit else {})
+            model = registration.made({} if registration.seed_of_fit else seed)
+            answer = model.fit(
+                Lists.of(train), Lists.of(valid), **(seed if registration.seed_of_fit else {})
             )
         except Exception as error:  # whatever somebody's class does
             failed = f"its fit failed: {user_code.failure(error)}"
             remedy = "Mend it; it is called as fit(train, valid), each of them Lists."
             raise DataError(self.name, failed, remedy) from error
-        if answer is not None and answer is not made and hasattr(answer, "score"):
-            made = answer
-        scoring(made)
+        if answer is not None and answer is not model and hasattr(answer, "score"):
+            model = answer
+        scoring(model)
         yield Progress(1, 1, "fits")
-        return UserRanker(self.name, made, self.known_by)
+        return UserRanker(self.name, model, self.known_by)
 
 
 _UNTOLD: dict[int, str] = {}
@@ -543,18 +549,24 @@ def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
         UsageError: it is not registered here, or is not fitted.
         ParameterError: a field that it does not take.
     """
-    known = found(name)
-    if not known.fitted:
+    registration = found(name)
+    if not registration.fitted:
         raise UsageError(f"{name} has no `fit`: nothing to train; name it in certify or study")
     if changes:
         raise ParameterError(f"{name} field", ", ".join(changes), "left: register it with another")
-    takes = known.takes_seed
+    takes = registration.takes_seed
     if seed is not None and not takes:
         raise ParameterError(f"{name} seed", seed, "left: neither it nor its fit takes `seed`")
-    drawn = whole(str(seed)) if seed is not None else int(known.parameters.get("seed", 0))
-    known_by = known.known_by or _UNTOLD.setdefault(id(known), secrets.token_hex(32))
-    told = tuple((one, repr(value)) for one, value in sorted(known.parameters.items()))
-    return UserSpec(name, known_by, told, drawn if takes else None, known.is_saved)
+    drawn_seed = (
+        whole(str(seed)) if seed is not None else int(registration.parameters.get("seed", 0))
+    )
+    known_by = registration.known_by or _UNTOLD.setdefault(id(registration), secrets.token_hex(32))
+    parameters = tuple(
+        (field, repr(value)) for field, value in sorted(registration.parameters.items())
+    )
+    return UserSpec(
+        name, known_by, parameters, drawn_seed if takes else None, registration.is_saved
+    )
 
 
 def is_lasting(name: str) -> bool:
@@ -570,11 +582,11 @@ def load(directory: Path) -> UserRanker:
     """
     saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
     name = str(saved["name"])
-    known = _registered(name)
-    if known is None or not hasattr(known.thing, "load"):
+    registration = _registration(name)
+    if registration is None or not hasattr(registration.thing, "load"):
         raise ArtefactError(
             directory.name,
             f"it is {name}, of user code that is not registered in this process",
             "What is stored of its studies can be read; to score with it, run what registers it.",
         )
-    return UserRanker(name, known.thing.load(directory), str(saved["known_by"]))
+    return UserRanker(name, registration.thing.load(directory), str(saved["known_by"]))

@@ -95,8 +95,10 @@ class PairRanker:
             ShapeError: the data set's features are not those of the fit.
         """
         if dataset.feature_ids != self.feature_ids:
-            found = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError("features", found, f"the {len(self.feature_ids)} of the training set")
+            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
+            raise ShapeError(
+                "features", finding, f"the {len(self.feature_ids)} of the training set"
+            )
         features = self.normalisation.of_documents(dataset, lists.rows)
         for start, end in pairwise(lists.offsets.tolist()):
             matrix = self.function.probabilities(features[start:end])
@@ -123,7 +125,7 @@ class PairRanker:
             "family": FAMILY,
             "recipe": self.spec.recipe(),
             "feature_ids": list(self.feature_ids),
-            "calibration": [asdict(one) for one in self.calibration],
+            "calibration": [asdict(tenth) for tenth in self.calibration],
         }
         (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
         save_file(self.normalisation.arrays(), directory / NORMALISED)
@@ -163,21 +165,21 @@ def calibrated(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ...
         ranker: any; of one that scores documents, the preferences of its scores.
         judged: lists with labels; every pair counts in both directions.
     """
-    lists, told, right = judged.lists, [np.zeros(0)], [np.zeros(0, bool)]
+    lists, predictions, right = judged.lists, [np.zeros(0)], [np.zeros(0, bool)]
     labels = judged.dataset.labels[lists.rows]
     for place, matrix in enumerate(preferences_of(ranker, judged.dataset, lists)):
-        own = labels[lists.offsets[place] : lists.offsets[place + 1]]
-        unequal = own[:, None] != own[None, :]
-        told.append(matrix[unequal])
-        right.append((own[:, None] > own[None, :])[unequal])
-    values, better = np.concatenate(told), np.concatenate(right)
+        list_labels = labels[lists.offsets[place] : lists.offsets[place + 1]]
+        unequal = list_labels[:, None] != list_labels[None, :]
+        predictions.append(matrix[unequal])
+        right.append((list_labels[:, None] > list_labels[None, :])[unequal])
+    values, better = np.concatenate(predictions), np.concatenate(right)
     places = np.minimum((values * BINS).astype(int), BINS - 1)
     return tuple(
         CalibrationBin(
-            float(values[places == one].mean().round(6)),
-            float(better[places == one].mean().round(6)),
-            int((places == one).sum()),
+            float(values[places == tenth].mean().round(6)),
+            float(better[places == tenth].mean().round(6)),
+            int((places == tenth).sum()),
         )
-        for one in range(BINS)
-        if (places == one).any()
+        for tenth in range(BINS)
+        if (places == tenth).any()
     )

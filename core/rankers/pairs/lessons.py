@@ -44,7 +44,7 @@ class Lessons:
         >>> lessons.one.tolist(), lessons.other.tolist(), lessons.better.tolist()
         ([1, 0], [0, 1], [1.0, 0.0])
         """
-        offsets, found = offsets_of(lists.lengths), []
+        offsets, parts = offsets_of(lists.lengths), []
         for index, (start, end) in enumerate(pairwise(offsets.tolist())):
             labels = lists.labels[start:end]
             better, worse = np.nonzero(labels[:, None] > labels[None, :])
@@ -59,12 +59,12 @@ class Lessons:
                 weights = len(better) / (len(counts) * counts[kinds.reshape(-1)])
             if pairs is not None and len(better) > pairs:
                 draws = generator(seed, "pairs", index)
-                chosen = draws.choice(len(better), pairs, replace=False, p=weights / weights.sum())
-                better, worse, weights = better[chosen], worse[chosen], np.ones(pairs)
-            found.append((better + start, worse + start, weights))
+                indexes = draws.choice(len(better), pairs, replace=False, p=weights / weights.sum())
+                better, worse, weights = better[indexes], worse[indexes], np.ones(pairs)
+            parts.append((better + start, worse + start, weights))
         empty = np.zeros(0, np.int64)
         better, worse, weights = map(
-            np.concatenate, zip((empty, empty, np.zeros(0)), *found, strict=True)
+            np.concatenate, zip((empty, empty, np.zeros(0)), *parts, strict=True)
         )
         return cls(
             np.concatenate([better, worse]),

@@ -34,10 +34,14 @@ class PairNet:
 
     def probabilities(self, features: Float32[np.ndarray, "docs features"]) -> Matrix:
         """f(row, column); A x and B z are made once a document."""
-        own = self.arrays
-        first = (features @ own["A"])[:, None, :] + (features @ own["B"])[None, :, :] + own["b"]
-        hidden = np.maximum(np.maximum(first, 0.0) @ own["V"] + own["c"], 0.0)
-        logits = (hidden @ own["w"] + own["d"])[..., 0].astype(np.float64)
+        arrays = self.arrays
+        pair_inputs = (
+            (features @ arrays["A"])[:, None, :]
+            + (features @ arrays["B"])[None, :, :]
+            + arrays["b"]
+        )
+        hidden = np.maximum(np.maximum(pair_inputs, 0.0) @ arrays["V"] + arrays["c"], 0.0)
+        logits = (hidden @ arrays["w"] + arrays["d"])[..., 0].astype(np.float64)
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * logits)))
 
     def save(self, directory: Path) -> None:
@@ -105,18 +109,20 @@ class Fitting:
         workspace: Path | None,
     ) -> "Fitting":
         """Before the first epoch, or after the last one that a workspace holds."""
-        kept = None if workspace is None else workspace / UNDER_WAY
-        if kept is not None and kept.is_file():
-            state = load_file(kept)
-            return cls(spec, state, int(state.pop("done")[0]), kept)
+        path = None if workspace is None else workspace / UNDER_WAY
+        if path is not None and path.is_file():
+            state = load_file(path)
+            return cls(spec, state, int(state.pop("done")[0]), path)
         state = started(features.shape[1], spec)
-        moments = {f"{of}.{name}": np.zeros_like(own) for name, own in state.items() for of in "mv"}
-        return cls(spec, state | moments, 0, kept)
+        moments = {
+            f"{of}.{name}": np.zeros_like(array) for name, array in state.items() for of in "mv"
+        }
+        return cls(spec, state | moments, 0, path)
 
     @property
     def net(self) -> PairNet:
         """The net as it stands."""
-        return PairNet({name: own for name, own in self.state.items() if "." not in name})
+        return PairNet({name: array for name, array in self.state.items() if "." not in name})
 
     def epochs(
         self, features: Float32[np.ndarray, "docs features"], lessons: Lessons
@@ -130,26 +136,26 @@ class Fitting:
         import torch  # noqa: PLC0415 (recipes load without it)
 
         spec, names = self.spec, tuple(self.net.arrays)
-        tensors = {name: torch.from_numpy(own.copy()) for name, own in self.state.items()}
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in self.state.items()}
         inputs, better, weights = map(
             torch.from_numpy, (features.copy(), lessons.better, lessons.weights)
         )
-        one, other = torch.from_numpy(lessons.one), torch.from_numpy(lessons.other)
+        first_rows, second_rows = torch.from_numpy(lessons.one), torch.from_numpy(lessons.other)
         batches = -(-len(better) // spec.batch_pairs)
         for epoch in range(self.done, spec.epochs):
             drawn = generator(spec.seed, "pair-net", epoch).permutation(len(better))
             order, total = torch.from_numpy(drawn), 0.0
             for batch, rows in enumerate(torch.split(order, spec.batch_pairs), start=1):
-                sides = inputs[one[rows]], inputs[other[rows]]
+                sides = inputs[first_rows[rows]], inputs[second_rows[rows]]
                 step = epoch * batches + batch
                 loss = _step(tensors, names, sides, (better[rows], weights[rows]), spec, step)
                 total += loss * len(rows)
             self.state = {name: tensor.numpy().copy() for name, tensor in tensors.items()}
             self.done = epoch + 1
-            self._keep()
+            self._save_state()
             yield total / len(better)
 
-    def _keep(self) -> None:
+    def _save_state(self) -> None:
         """Write the state, by rename."""
         if self.kept is not None:
             self.kept.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +168,7 @@ def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)
     tensors: "dict[str, Tensor]",
     names: tuple[str, ...],
     sides: "tuple[Tensor, Tensor]",
-    judged: "tuple[Tensor, Tensor]",
+    targets: "tuple[Tensor, Tensor]",
     spec: "PairNetSpec",
     step: int,
 ) -> float:
@@ -170,13 +176,15 @@ def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)
     import torch  # noqa: PLC0415 (likewise)
     from torch.nn.functional import binary_cross_entropy_with_logits  # noqa: PLC0415 (likewise)
 
-    own = {name: tensors[name].requires_grad_(True) for name in names}  # noqa: FBT003
-    hidden = (sides[0] @ own["A"] + sides[1] @ own["B"] + own["b"]).relu()
-    logits = ((hidden @ own["V"] + own["c"]).relu() @ own["w"] + own["d"])[:, 0]
-    better, weights = judged
+    parameters = {name: tensors[name].requires_grad_(True) for name in names}  # noqa: FBT003
+    hidden = (sides[0] @ parameters["A"] + sides[1] @ parameters["B"] + parameters["b"]).relu()
+    logits = (
+        (hidden @ parameters["V"] + parameters["c"]).relu() @ parameters["w"] + parameters["d"]
+    )[:, 0]
+    better, weights = targets
     loss = binary_cross_entropy_with_logits(logits, better, weight=weights)
     torch.autograd.backward(loss)
-    for name, tensor in own.items():
+    for name, tensor in parameters.items():
         gradient = tensor.grad
         tensors[name] = value = tensor.detach()
         if gradient is None:

@@ -91,17 +91,17 @@ class PairSpec(ABC):
         Raises:
             DataError: no list has documents of different grades.
         """
-        ours = CanonicalLists.of(train, self.row_order)
-        lessons = Lessons.of(ours, self.pairs, self.balanced, self.seed)
+        canonical = CanonicalLists.of(train, self.row_order)
+        lessons = Lessons.of(canonical, self.pairs, self.balanced, self.seed)
         if not len(lessons.better):
-            found = "no two documents of a query have different labels"
-            raise DataError("train", found, "Give training queries with several grades.")
-        offsets = offsets_of(ours.lengths)
-        names = tuple(map(str, range(len(ours.lengths))))
+            finding = "no two documents of a query have different labels"
+            raise DataError("train", finding, "Give training queries with several grades.")
+        offsets = offsets_of(canonical.lengths)
+        names = tuple(map(str, range(len(canonical.lengths))))
         ids = train.dataset.feature_ids
-        dataset = RankingDataset(ours.features, ours.labels, offsets, names, ids)
+        dataset = RankingDataset(canonical.features, canonical.labels, offsets, names, ids)
         normalisation = features.fit(self.normalisation, dataset)
-        matrix = normalisation.apply(ours.features, offsets)
+        matrix = normalisation.apply(canonical.features, offsets)
         fitted = yield from self.learnt(matrix, lessons, workspace)
         ranker = PairRanker(self, fitted, normalisation, ids)
         return replace(ranker, calibration=calibrated(ranker, valid))
@@ -172,9 +172,9 @@ class PairTreesSpec(PairSpec):
         """The trees; a killed fit starts anew."""
         del workspace
         booster = trees.begun(self, matrix, lessons)
-        for done in range(1, self.trees + 1):
+        for grown in range(1, self.trees + 1):
             exhausted = booster.update()
-            yield Progress(done, self.trees, "trees", {})
+            yield Progress(grown, self.trees, "trees", {})
             if exhausted:
                 break
         return trees.PairTrees(trees.text_of(booster))
@@ -206,21 +206,23 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> PairSpec:
         preset: a key of its PRESETS.
         changes: values by field name; text is read as the field's type demands.
     """
-    made: PairSpec = replaced(KINDS[name].preset(preset), changes)
-    return made
+    recipe: PairSpec = replaced(KINDS[name].preset(preset), changes)
+    return recipe
 
 
 def load(directory: Path) -> PairRanker:
     """The ranker that `PairRanker.save` wrote."""
     saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
     fields = dict(saved["recipe"])
-    made = KINDS[fields.pop("name")](**fields)
-    normalisation = Normalisation.from_arrays(made.normalisation, load_file(directory / NORMALISED))
-    opened = net.PairNet if isinstance(made, PairNetSpec) else trees.PairTrees
+    ranker_spec = KINDS[fields.pop("name")](**fields)
+    normalisation = Normalisation.from_arrays(
+        ranker_spec.normalisation, load_file(directory / NORMALISED)
+    )
+    opened = net.PairNet if isinstance(ranker_spec, PairNetSpec) else trees.PairTrees
     return PairRanker(
-        made,
+        ranker_spec,
         opened.load(directory),
         normalisation,
         tuple(saved["feature_ids"]),
-        tuple(CalibrationBin(**one) for one in saved["calibration"]),
+        tuple(CalibrationBin(**tenth) for tenth in saved["calibration"]),
     )

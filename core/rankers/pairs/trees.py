@@ -35,14 +35,14 @@ class PairTrees:
     def probabilities(self, features: Float32[np.ndarray, "docs features"]) -> Matrix:
         """f(row, column)."""
         docs = len(features)
-        one, other = np.divmod(np.arange(docs * docs), max(1, docs))
-        found = np.empty(docs * docs)
-        for start in range(0, len(found), BLOCK):
+        first_rows, second_rows = np.divmod(np.arange(docs * docs), max(1, docs))
+        values = np.empty(docs * docs)
+        for start in range(0, len(values), BLOCK):
             rows = slice(start, start + BLOCK)
-            joined = side_by_side(features[one[rows]], features[other[rows]])
+            joined = side_by_side(features[first_rows[rows]], features[second_rows[rows]])
             answers = self._booster.predict(joined, num_threads=threads(joined))
-            found[rows] = np.asarray(answers)
-        return found.reshape(docs, docs)
+            values[rows] = np.asarray(answers)
+        return values.reshape(docs, docs)
 
     def save(self, directory: Path) -> None:
         """Write LightGBM's `model.txt`."""
@@ -93,8 +93,8 @@ def begun(
         "verbosity": -1,
         "num_threads": threads(joined),
     }
-    learnt = Dataset(joined, lessons.better, weight=lessons.weights, params=settings)
-    return Booster(settings, learnt)
+    train_data = Dataset(joined, lessons.better, weight=lessons.weights, params=settings)
+    return Booster(settings, train_data)
 
 
 def text_of(booster: "Booster") -> str:

@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.attention import kinds as attention_kinds
 from shuffleproof.core.rankers.attention import measures
 from shuffleproof.core.rankers.attention import order as attention_order
 from shuffleproof.core.rankers.attention.maps import by_document, gate_paths, recorded
-from shuffleproof.core.rankers.attention.summary import _heads
+from shuffleproof.core.rankers.attention.summary import _head_measures
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 
@@ -70,7 +70,7 @@ def test_the_output_follows_from_the_recorded_weights(name):
     """Every block again by hand: weights times values, residual, norm, feed-forward."""
     ranker, judged = ranker_of(name), one_list()
     record, network = recorded(ranker, judged), ranker.network
-    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    batch = ranker._held_lists(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
     with torch.inference_mode():
         x = network.embed(batch.features)
         ordinal = network.ordinals(batch.ranks, batch.tied)
@@ -102,7 +102,7 @@ def test_recorded_weights_are_those_of_torch():
     peer = torch.nn.MultiheadAttention(width, module.heads, bias=False, batch_first=True)
     peer.in_proj_weight.data.copy_(module.weight.data)
     peer.in_proj_weight.data[:width] *= module.scale * math.sqrt(width // module.heads)
-    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    batch = ranker._held_lists(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
     with torch.inference_mode():
         x = ranker.network.embed(batch.features)
         _, due = peer(x, x, x, average_attn_weights=False)
@@ -167,7 +167,7 @@ def test_paths_are_what_each_document_wrote_into_the_state(changes, reset):
     """h_i = Σ_j paths_ij n_j in every unit, with n from the gates and states themselves."""
     ranker = ranker_of("dlcm", reset=reset, **changes)
     judged, network = one_list(), ranker.network
-    batch = ranker._held(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
+    batch = ranker._held_lists(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
     record = recorded(ranker, judged)
     with torch.inference_mode():
         parts = network.embed(batch.features).chunk(len(network.recurrences), -1)
@@ -368,9 +368,9 @@ def test_kinds_say_which_axes_are_documents():
 def test_a_heads_numbers_mean_nothing_where_there_is_nothing_to_attend_to():
     """Rows that look at points, and lists without a relevant document, have no relevant mass."""
     weights = np.full((2, 3, 3), 1 / 3, np.float32)
-    found = _heads("documents", weights, np.float32([0, 2, 1]), 0.1)
+    found = _head_measures("documents", weights, np.float32([0, 2, 1]), 0.1)
     assert found[:, :4] == pytest.approx(np.tile([np.log(3), 3, 2 / 3, 2 / 3], (2, 1)), rel=1e-6)
-    assert np.isnan(_heads("documents", weights, np.float32([0, 0, 0]), 0.1)[:, 2:4]).all()
+    assert np.isnan(_head_measures("documents", weights, np.float32([0, 0, 0]), 0.1)[:, 2:4]).all()
     points = np.full((2, 3, 5), 1 / 5, np.float32)
-    assert np.isnan(_heads("spread", points, np.float32([0, 2, 1]), 0.1)[:, 2:4]).all()
-    assert _heads("spread", points, np.float32([0, 2, 1]), 0.1)[:, 6].tolist() == [0, 0]
+    assert np.isnan(_head_measures("spread", points, np.float32([0, 2, 1]), 0.1)[:, 2:4]).all()
+    assert _head_measures("spread", points, np.float32([0, 2, 1]), 0.1)[:, 6].tolist() == [0, 0]

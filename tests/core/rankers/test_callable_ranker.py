@@ -370,7 +370,7 @@ def test_a_module_that_is_not_there_is_told_from_one_that_fails(
     monkeypatch.syspath_prepend(tmp_path)
     if text is not None:
         (tmp_path / f"{target.partition(':')[0]}.py").write_text(text)
-    function, _, head = callable_process._found(target)
+    function, _, head = callable_process._look_up(target)
     assert function is None
     assert set(head) == {getattr(callable_process, key)}
 

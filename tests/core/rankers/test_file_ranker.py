@@ -214,9 +214,11 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
     folder, _ = files
     asked = []
     ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
-    real = file_ranker.OutsideModel._asked
+    real = file_ranker.OutsideModel._run_model
     monkeypatch.setattr(
-        file_ranker.OutsideModel, "_asked", lambda own, *files: asked.append(1) or real(own, *files)
+        file_ranker.OutsideModel,
+        "_run_model",
+        lambda own, *files: asked.append(1) or real(own, *files),
     )
     test = workbench.prepared.test
     whole = ranker.score(test.dataset, test.lists)
@@ -243,7 +245,7 @@ def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monk
     def by_place(self, dataset, rows):
         return np.arange(len(rows), dtype=np.float32)
 
-    monkeypatch.setattr(file_ranker.OutsideModel, "_scored", by_place)
+    monkeypatch.setattr(file_ranker.OutsideModel, "_model_scores", by_place)
     fresh = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
     assert finished(certified(fresh, few, 3, 0)).verdict == "not invariant"
 

@@ -36,7 +36,7 @@ from shuffleproof.core.rankers.linear.products import column_sums, row_sums
 from shuffleproof.core.seeds import generator
 from tests import places
 
-SOLVED = linear._solved
+SOLVED = linear._conjugate_gradients
 
 FOLD = planted((40, 15, 5), seed=3, documents=25)
 KINDS = (RankSVMSpec, IRSVMSpec)
@@ -313,7 +313,9 @@ def test_no_newton_step_is_computed_to_be_thrown_away_and_running_out_is_said(
     monkeypatch, tmp_path
 ):
     solved = []
-    monkeypatch.setattr(linear, "_solved", lambda *one: solved.append(0) or SOLVED(*one))
+    monkeypatch.setattr(
+        linear, "_conjugate_gradients", lambda *one: solved.append(0) or SOLVED(*one)
+    )
     few = RankSVMSpec(steps=2, tolerance=1e-9)
     reports = []
     ranker = finished(few.fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)
