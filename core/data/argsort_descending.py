@@ -144,13 +144,13 @@ def _put_places(
 
 @compiled()
 @no_type_check
-def _precedes(scores: np.ndarray, ties: np.ndarray, one: int, other: int) -> bool:
-    ours, theirs = scores[one], scores[other]
-    if ours > theirs:
+def _precedes(scores: np.ndarray, ties: np.ndarray, first: int, second: int) -> bool:
+    first_score, second_score = scores[first], scores[second]
+    if first_score > second_score:
         return True
-    if ours == theirs or (ours != ours and theirs != theirs):  # noqa: PLR0124 (NaN test)
-        return ties[one] < ties[other]
-    return ours == ours and theirs != theirs  # noqa: PLR0124 (NaN test)
+    if first_score == second_score or (first_score != first_score and second_score != second_score):  # noqa: PLR0124 (NaN test)
+        return ties[first] < ties[second]
+    return first_score == first_score and second_score != second_score  # noqa: PLR0124 (NaN test)
 
 
 @compiled()
@@ -194,18 +194,18 @@ def _merge(
 ) -> None:
     left, middle, right = bounds
     buffer[left:middle] = order[left:middle]
-    one, other, place = left, middle, left
-    while one < middle and other < right:
-        if _precedes(scores, ties, order[other], buffer[one]):
-            order[place] = order[other]
-            other += 1
+    first, second, place = left, middle, left
+    while first < middle and second < right:
+        if _precedes(scores, ties, order[second], buffer[first]):
+            order[place] = order[second]
+            second += 1
         else:
-            order[place] = buffer[one]
-            one += 1
+            order[place] = buffer[first]
+            first += 1
         place += 1
-    while one < middle:
-        order[place] = buffer[one]
-        one += 1
+    while first < middle:
+        order[place] = buffer[first]
+        first += 1
         place += 1
 
 

@@ -51,12 +51,12 @@ class Ray:
         task = ray.remote(max_retries=RETRIES, num_cpus=self.cpus, num_gpus=self.gpus)(answered)
         threads = dict.fromkeys(THREADS, str(self.cpus))
         every = int(ray.cluster_resources().get("CPU", 1))
-        most = self.workers or max(1, every // self.cpus)
+        limit = self.workers or max(1, every // self.cpus)
         waiting = list(enumerate(items))[::-1]
         running: dict[Any, int] = {}
         try:
             while (waiting or running) and not (stop and stop.is_set()):
-                while waiting and len(running) < most:
+                while waiting and len(running) < limit:
                     index, item = waiting.pop()
                     running[task.remote(function, json.dumps(item), threads)] = index
                 for reference in ray.wait(list(running), num_returns=1, timeout=LOOK)[0]:

@@ -41,11 +41,11 @@ def device(name: str | None) -> str:
     if not DEVICE.fullmatch(name):
         raise ParameterError("device", name, "cpu, cuda or cuda:N")
     if name.startswith("cuda"):
-        found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if found == 0:
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if count == 0:
             raise ParameterError("device", name, "cpu: PyTorch finds no CUDA device here")
-        if int(name.partition(":")[2] or 0) >= found:
-            raise ParameterError("device", name, f"cpu or below cuda:{found}, as many are here")
+        if int(name.partition(":")[2] or 0) >= count:
+            raise ParameterError("device", name, f"cpu or below cuda:{count}, as many are here")
     return name
 
 
@@ -104,11 +104,11 @@ def _share_of_float32(device: str) -> float:
 
     seconds: dict[bool, list[float]] = {False: [], True: []}
     for repeat in range(REPEATS + 1):
-        for lowered, taken in seconds.items():
+        for lowered, times in seconds.items():
             start = time.perf_counter()
             run(lowered=lowered)
             if repeat:  # the first round warms up
-                taken.append(time.perf_counter() - start)
+                times.append(time.perf_counter() - start)
     return median(seconds[True]) / median(seconds[False])
 
 

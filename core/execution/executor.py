@@ -76,23 +76,23 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
         ParameterError: a number of processes, cores or GPUs that is none.
     """
     place, *of_task = text.split(",")
-    name, colon, more = place.partition(":")
-    if name not in EXECUTORS or (colon and not more):
+    name, colon, argument = place.partition(":")
+    if name not in EXECUTORS or (colon and not argument):
         raise UnknownNameError("executor", text, EXECUTORS)
     if name in {"serial", "processes"} and of_task:
         raise ParameterError("--executor", text, "ray or slurm, whose tasks have cpus and gpus")
     if name == "serial":
         return Serial()
     if name == "processes":
-        if colon and not (is_count(more) and int(more)):
+        if colon and not (is_count(argument) and int(argument)):
             raise ParameterError("--executor", text, "processes:N with a whole number from 1 on")
-        return _made("processes", "Processes")(int(more) if colon else workers)
+        return _made("processes", "Processes")(int(argument) if colon else workers)
     cores, gpus = _of_task(text, of_task)
     if name == "slurm":
         if gpus != int(gpus):
             raise ParameterError("--executor", text, "slurm with whole GPUs; ray shares them")
-        return _made("slurm", "Slurm")(folder, more or None, cpus=cores, gpus=int(gpus))
-    return _made("cluster", "Ray")(workers, more or None, cpus=cores or 1, gpus=gpus)
+        return _made("slurm", "Slurm")(folder, argument or None, cpus=cores, gpus=int(gpus))
+    return _made("cluster", "Ray")(workers, argument or None, cpus=cores or 1, gpus=gpus)
 
 
 def _of_task(text: str, given: Sequence[str]) -> tuple[int | None, float]:

@@ -56,13 +56,13 @@ class Processes:
             left = len(items)
             while left and not (stop and stop.is_set()):
                 try:
-                    done = finished.get(timeout=LOOK)
+                    answer = finished.get(timeout=LOOK)
                 except queue.Empty:
                     continue
-                if isinstance(done, BaseException):
-                    raise done
+                if isinstance(answer, BaseException):
+                    raise answer
                 left -= 1
-                yield done
+                yield answer
         finally:
             for lane in lanes:
                 lane.stop()

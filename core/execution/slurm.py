@@ -70,10 +70,10 @@ class Slurm:
                         del running[index]
                         yield index, outcome(job.result())
                     elif attempts < ATTEMPTS:
-                        again = _handed_in(
+                        retry = _handed_in(
                             executor.submit, answered, function, texts[index], threads
                         )
-                        running[index] = (again, attempts + 1)
+                        running[index] = (retry, attempts + 1)
                     else:
                         del running[index]
                         yield index, Failure(f"its job died, {ATTEMPTS} times", str(error))

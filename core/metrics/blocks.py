@@ -68,9 +68,9 @@ def sort_keys(
         The keys, how many scores are NaN, and how many rows are not of their list's query.
     """
     keys, unknown, outside = np.empty(len(bits), dtype=np.uint64), 0, 0
-    for one in range(len(starts)):
-        start, size = starts[one], np.uint64(stops[one] - starts[one])
-        inside = slice(offsets[one], offsets[one + 1])
+    for index in range(len(starts)):
+        start, size = starts[index], np.uint64(stops[index] - starts[index])
+        inside = slice(offsets[index], offsets[index + 1])
         given, shown, found = bits[inside], rows[inside], keys[inside]
         for i in range(len(found)):
             score, place = np.uint64(given[i]), np.uint64(shown[i] - start)
@@ -102,15 +102,15 @@ def _dcg(
 ) -> float:
     total = 0.0
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= cutoff:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= cutoff:
             break
         gains = 0.0
-        for i in range(first, end):
+        for i in range(start, end):
             gains += _gain(labels[i], exp2)
-        if end - first > 1:
-            gains /= end - first
-        total += gains * (discounts[min(end, cutoff)] - discounts[first])
+        if end - start > 1:
+            gains /= end - start
+        total += gains * (discounts[min(end, cutoff)] - discounts[start])
     return total
 
 
@@ -120,13 +120,13 @@ def _found(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float)
     """The expected number of relevant documents above the cut-off."""
     total = 0.0
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= cutoff:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= cutoff:
             break
         count = 0
-        for i in range(first, end):
+        for i in range(start, end):
             count += labels[i] >= relevant
-        total += count * (min(end, cutoff) - first) / (end - first)
+        total += count * (min(end, cutoff) - start) / (end - start)
     return total
 
 
@@ -136,16 +136,16 @@ def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
     """The expected sum of the precisions at the relevant documents (AP before its division)."""
     total, before = 0.0, 0
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= cutoff:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= cutoff:
             break
-        size, count = end - first, 0
-        for i in range(first, end):
+        size, count = end - start, 0
+        for i in range(start, end):
             count += labels[i] >= relevant
         if count:
             slope = (count - 1) / (size - 1) if size > 1 else 0.0
-            for j in range(min(end, cutoff) - first):
-                total += count / size * (before + 1 + j * slope) / (first + j + 1)
+            for j in range(min(end, cutoff) - start):
+                total += count / size * (before + 1 + j * slope) / (start + j + 1)
         before += count
     return total
 
@@ -154,16 +154,16 @@ def _precisions(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: f
 @compiled()
 def _reciprocal(labels: np.ndarray, bounds: np.ndarray, cutoff: int, relevant: float) -> float:
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= cutoff:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= cutoff:
             break
-        size, count = end - first, 0
-        for i in range(first, end):
+        size, count = end - start, 0
+        for i in range(start, end):
             count += labels[i] >= relevant
         if count:
             total, none_yet = 0.0, 1.0
-            for j in range(min(end, cutoff, end - count + 1) - first):
-                total += none_yet * count / (size - j) / (first + j + 1)
+            for j in range(min(end, cutoff, end - count + 1) - start):
+                total += none_yet * count / (size - j) / (start + j + 1)
                 none_yet *= (size - count - j) / (size - j)
             return total
     return 0.0
@@ -177,18 +177,18 @@ def _cascade(
     """Expected ERR; `means` is room for one more number than the longest list has documents."""
     total, unsatisfied, scale = 0.0, 1.0, 2.0**-top
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= cutoff:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= cutoff:
             break
-        size, places = end - first, min(end, cutoff) - first
+        size, places = end - start, min(end, cutoff) - start
         means[0] = 1.0
         means[1 : places + 1] = 0.0
         for t in range(1, size + 1):
-            missed = 1.0 - _gain(labels[first + t - 1], 1) * scale
+            missed = 1.0 - _gain(labels[start + t - 1], 1) * scale
             for j in range(min(t, places), 0, -1):
                 means[j] = ((t - j) * means[j] + j * missed * means[j - 1]) / t
         for j in range(places):
-            total += unsatisfied * (means[j] - means[j + 1]) / (first + j + 1)
+            total += unsatisfied * (means[j] - means[j + 1]) / (start + j + 1)
         unsatisfied *= means[places]
     return total
 
@@ -199,18 +199,18 @@ def _mean_ndcg(
     labels: np.ndarray, bounds: np.ndarray, code: np.ndarray, ideal: np.ndarray, sums: np.ndarray
 ) -> float:
     """The mean of NDCG@1, NDCG@2, … over the ranked positions, `ideal` being falling labels."""
-    total, found, best = 0.0, 0.0, 0.0
+    total, gained, best = 0.0, 0.0, 0.0
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
+        start, end = bounds[block], bounds[block + 1]
         gains = 0.0
-        for i in range(first, end):
+        for i in range(start, end):
             gains += _gain(labels[i], code[EXP2])
-        for i in range(first, min(end, code[CUTOFF])):
+        for i in range(start, min(end, code[CUTOFF])):
             discount = sums[i + 1] - sums[i]
-            found += gains / (end - first) * discount
+            gained += gains / (end - start) * discount
             if i < len(ideal):
                 best += _gain(ideal[i], code[EXP2]) * discount
-            total += found / best
+            total += gained / best
     return total / max(min(bounds[-1], code[CUTOFF]), 1)
 
 
@@ -222,13 +222,13 @@ def _persistent(
     """The expected sum of the discounts of the relevant documents above the cut-off."""
     total = 0.0
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= cutoff:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= cutoff:
             break
         count = 0
-        for i in range(first, end):
+        for i in range(start, end):
             count += labels[i] >= relevant
-        total += count / (end - first) * (sums[min(end, cutoff)] - sums[first])
+        total += count / (end - start) * (sums[min(end, cutoff)] - sums[start])
     return total
 
 
@@ -241,40 +241,40 @@ def _preferred(
 
     `counts` says how many documents are relevant, and how many judged ones are not.
     """
-    most, total, before, least = counts[0], 0.0, 0, max(min(counts[0], counts[1]), 1)
+    relevant_count, total, before, least = counts[0], 0.0, 0, max(min(counts[0], counts[1]), 1)
     for block in range(len(bounds) - 1):
-        first, end = bounds[block], bounds[block + 1]
-        if first >= code[CUTOFF]:
+        start, end = bounds[block], bounds[block + 1]
+        if start >= code[CUTOFF]:
             break
         count, wrong = 0, 0
-        for i in range(first, end):
+        for i in range(start, end):
             count += labels[i] >= code[RELEVANT]
             wrong += 0 <= labels[i] < code[RELEVANT]
-        size = end - first
+        size = end - start
         if count and end <= code[CUTOFF]:
             for above in range(wrong + 1):
-                total += count / (wrong + 1) * (1.0 - min(before + above, most) / least)
+                total += count / (wrong + 1) * (1.0 - min(before + above, relevant_count) / least)
         elif count:  # room[h]: the chance that h of those before offset j are wrong
             room[0] = 1.0
             room[1 : wrong + 1] = 0.0
-            for j in range(code[CUTOFF] - first):
-                left = size - 1 - j
+            for j in range(code[CUTOFF] - start):
+                remaining = size - 1 - j
                 for above in range(min(j, wrong) + 1):
-                    kept = 1.0 - min(before + above, most) / least
-                    total += count / size * room[above] * kept
+                    preference = 1.0 - min(before + above, relevant_count) / least
+                    total += count / size * room[above] * preference
                 for above in range(min(j + 1, wrong), -1, -1):
-                    drawn = room[above - 1] * (wrong - above + 1) / left if above else 0.0
-                    room[above] = room[above] * (left - wrong + above) / left + drawn
+                    from_wrong = room[above - 1] * (wrong - above + 1) / remaining if above else 0.0
+                    room[above] = room[above] * (remaining - wrong + above) / remaining + from_wrong
         before += wrong
-    return total / most
+    return total / relevant_count
 
 
 @no_type_check
 @compiled()
-def _not_relevant(judged: np.ndarray, keys: np.ndarray, shown: int, relevant: float) -> int:
+def _not_relevant(judged: np.ndarray, keys: np.ndarray, over_shown: int, relevant: float) -> int:
     """How many judged documents are not relevant: of the query, or of those shown."""
     count = 0
-    if not shown:
+    if not over_shown:
         for label in judged:
             count += 0 <= label < relevant
         return count
@@ -289,10 +289,10 @@ def _falling(judged: np.ndarray, keys: np.ndarray, shown: int) -> np.ndarray:
     """The labels of the ideal ranking: of all judged documents, or of those shown."""
     if not shown:
         return -np.sort(-judged.astype(np.float64))
-    found = np.empty(len(keys))
+    labels = np.empty(len(keys))
     for i in range(len(keys)):
-        found[i] = judged[np.int64(keys[i] & _ROW_MASK)]
-    return -np.sort(-found)
+        labels[i] = judged[np.int64(keys[i] & _ROW_MASK)]
+    return -np.sort(-labels)
 
 
 @no_type_check
@@ -308,12 +308,12 @@ def _prefix(
     blocks, i = 0, 0
     bounds[0] = 0
     while i < min(len(keys), depth):
-        first, score = i, keys[i] >> _ROW_BITS
+        start, score = i, keys[i] >> _ROW_BITS
         while i < len(keys) and keys[i] >> _ROW_BITS == score:
             labels[0, i] = labels[1, i] = judged[np.int64(keys[i] & _ROW_MASK)]
             i += 1
-        if i - first > 1:
-            labels[1, first:i].sort()
+        if i - start > 1:
+            labels[1, start:i].sort()
         blocks += 1
         bounds[blocks] = i
     return blocks
@@ -371,38 +371,38 @@ def measured(
     """
     (offsets, keys), (labels, starts, stops) = lists, judged
     longest, depth = 0, codes[:, CUTOFF].max()
-    for one in range(len(starts)):
-        longest = max(longest, offsets[one + 1] - offsets[one])
+    for index in range(len(starts)):
+        longest = max(longest, offsets[index + 1] - offsets[index])
     ranked, bounds = np.empty((2, longest)), np.empty(longest + 1, dtype=np.int64)
     single, room = np.arange(longest + 1), np.empty(longest + 1)
     values, counts = np.zeros((len(codes), len(starts)), dtype=np.float32), np.empty(2, np.int64)
-    for one in range(len(starts)):
-        inside = keys[offsets[one] : offsets[one + 1]]
-        blocks = _prefix(inside, labels[starts[one] : stops[one]], depth, ranked, bounds)
+    for index in range(len(starts)):
+        inside = keys[offsets[index] : offsets[index + 1]]
+        blocks = _prefix(inside, labels[starts[index] : stops[index]], depth, ranked, bounds)
         for m in range(len(codes)):
-            code, most = codes[m], normalisers[m, one]
-            if most == 0.0 or (code[SHORT] and len(inside) < code[CUTOFF] < WHOLE):
+            code, normaliser = codes[m], normalisers[m, index]
+            if normaliser == 0.0 or (code[SHORT] and len(inside) < code[CUTOFF] < WHOLE):
                 continue
             ends = bounds[: blocks + 1] if code[AVERAGED] else single[: bounds[blocks] + 1]
             if code[KIND] == MEAN:
-                ideal = _falling(labels[starts[one] : stops[one]], inside, code[SHOWN])
+                ideal = _falling(labels[starts[index] : stops[index]], inside, code[SHOWN])
                 sums = discounts[code[DISCOUNT]]
-                values[m, one] = _mean_ndcg(ranked[code[AVERAGED]], ends, code, ideal, sums)
+                values[m, index] = _mean_ndcg(ranked[code[AVERAGED]], ends, code, ideal, sums)
                 continue
             if code[KIND] == BPREF:
-                own = labels[starts[one] : stops[one]]
-                counts[0] = most
-                counts[1] = _not_relevant(own, inside, code[SHOWN], code[RELEVANT])
-                values[m, one] = _preferred(ranked[code[AVERAGED]], ends, code, counts, room)
+                query_labels = labels[starts[index] : stops[index]]
+                counts[0] = normaliser
+                counts[1] = _not_relevant(query_labels, inside, code[SHOWN], code[RELEVANT])
+                values[m, index] = _preferred(ranked[code[AVERAGED]], ends, code, counts, room)
                 continue
             value = _value(code, ranked[code[AVERAGED]], ends, discounts, room)
             if code[KIND] in (NDCG, AP, R):
-                value /= most
+                value /= normaliser
             elif code[KIND] == JUDGED:
                 value /= max(min(code[CUTOFF], len(inside)), 1)
             elif code[KIND] == P:
                 value /= code[CUTOFF] if code[CUTOFF] < WHOLE else max(len(inside), 1)
-            values[m, one] = value
+            values[m, index] = value
     return values
 
 
@@ -460,24 +460,24 @@ def normalised_by(
     Returns:
         f64[measures, lists]; 0 exactly where a list has no relevant document; 1 for Judged.
     """
-    found = np.empty((len(codes), len(starts)))
+    normalisers = np.empty((len(codes), len(starts)))
     counts = np.empty((4, GRADES), dtype=np.int32)
-    for one in range(len(starts)):
-        inside = labels[starts[one] : stops[one]]
+    for index in range(len(starts)):
+        inside = labels[starts[index] : stops[index]]
         highest = _counted(inside, counts)
         for m in range(len(codes)):
             code = codes[m]
             kind, sums = code[KIND], discounts[code[DISCOUNT]]
             if kind in (NDCG, DCG, MEAN) and highest >= 0:
-                found[m, one] = _ideal(code, counts[0], highest, sums)
+                normalisers[m, index] = _ideal(code, counts[0], highest, sums)
             elif kind in (NDCG, DCG, MEAN):
                 falling = -np.sort(-inside.astype(np.float64))
                 single = np.arange(len(falling) + 1)
-                found[m, one] = _dcg(falling, single, code[CUTOFF], code[EXP2], sums)
+                normalisers[m, index] = _dcg(falling, single, code[CUTOFF], code[EXP2], sums)
             elif kind in (ERR, GRADED):
-                found[m, one] = (inside > 0).sum()
+                normalisers[m, index] = (inside > 0).sum()
             elif kind == JUDGED:
-                found[m, one] = 1.0
+                normalisers[m, index] = 1.0
             else:
-                found[m, one] = (inside >= code[RELEVANT]).sum()
-    return found
+                normalisers[m, index] = (inside >= code[RELEVANT]).sum()
+    return normalisers

@@ -52,14 +52,16 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
     >>> document_order(dataset).rows.tolist()
     [1, 0]
     """
-    known = _KNOWN.get(dataset)
-    if known is not None:
-        return known
+    cached = _KNOWN.get(dataset)
+    if cached is not None:
+        return cached
     ids = dataset.doc_ids
     nameless = dataset.documents if ids is None else int((ids.starts == ids.ends).sum())
     if ids is None or nameless:
-        found = f"{nameless:,} of {dataset.documents:,} have no id, by which ties=trec orders them"
-        raise DataError("documents", found, "Take ties=averaged or ties=row.")
+        finding = (
+            f"{nameless:,} of {dataset.documents:,} have no id, by which ties=trec orders them"
+        )
+        raise DataError("documents", finding, "Take ties=averaged or ties=row.")
     blob = ids.blob.tobytes()
     names = [blob[start:end] for start, end in zip(ids.starts, ids.ends, strict=True)]
     rows = np.empty(dataset.documents, dtype=np.int64)
@@ -67,8 +69,8 @@ def document_order(dataset: RankingDataset) -> DocumentOrder:
         rows[start:stop] = sorted(range(start, stop), key=names.__getitem__, reverse=True)
     places = np.empty_like(rows)
     places[rows] = np.arange(len(rows))
-    found_order = _KNOWN[dataset] = DocumentOrder(rows, places)
-    return found_order
+    order = _KNOWN[dataset] = DocumentOrder(rows, places)
+    return order
 
 
 BLANKS = {"zero": 0.0, "one": 1.0, "skip": np.nan, "nan": np.nan}
@@ -127,8 +129,8 @@ def evaluate_many(
         return values
     of_users = np.array([measure.is_user_code for measure in measures])
     if of_users.any():
-        ours = [measure for measure in measures if not measure.is_user_code]
-        values[:, ~of_users] = evaluate_many(ours, dataset, runs)
+        built_in = [measure for measure in measures if not measure.is_user_code]
+        values[:, ~of_users] = evaluate_many(built_in, dataset, runs)
         values[:, of_users] = _of_users(measures, dataset, runs)
         return values
     _check_grades(measures, dataset)
@@ -142,15 +144,15 @@ def evaluate_many(
         if not np.array_equal(lists.queries, queries):
             raise ShapeError("runs", f"run {run} answers other queries", "the same in every run")
         normalisers = _with_shown(judged, measures, dataset, lists, discounts)
-        found = np.empty_like(values[run])
-        for chosen in (~by_name, by_name):
-            if chosen.any():
-                order = document_order(dataset) if chosen is by_name else None
+        measured = np.empty_like(values[run])
+        for selected in (~by_name, by_name):
+            if selected.any():
+                order = document_order(dataset) if selected is by_name else None
                 ranked = _ranked(dataset, lists, scores, (starts, stops), order)
-                found[chosen] = blocks.measured(
-                    codes[chosen], *ranked, normalisers[chosen], discounts
+                measured[selected] = blocks.measured(
+                    codes[selected], *ranked, normalisers[selected], discounts
                 )
-        values[run] = np.where(normalisers == 0.0, blanks[:, None], found)
+        values[run] = np.where(normalisers == 0.0, blanks[:, None], measured)
     return values
 
 
@@ -160,9 +162,11 @@ def _of_users(
     runs: Sequence[tuple[CandidateLists, Float32[np.ndarray, " _"]]],
 ) -> Float32[np.ndarray, "runs chosen lists"]:
     """The values of those measures that are functions of user code."""
-    chosen = [user_measures.Evaluated(one) for one in measures if one.is_user_code]
+    evaluators = [
+        user_measures.Evaluated(evaluator) for evaluator in measures if evaluator.is_user_code
+    ]
     queries = runs[0][0].queries
-    spans, found = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
+    spans, values = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
     names = [dataset.query_ids[query] for query in queries]
     for lists, scores in runs:
         if not np.array_equal(lists.queries, queries):
@@ -174,8 +178,13 @@ def _of_users(
             )
             for by_name in orders
         }
-        found.append([one.values(*ranked[one.measure.ties == "trec"], names) for one in chosen])
-    return np.array(found, dtype=np.float32).reshape(len(runs), len(chosen), len(queries))
+        values.append(
+            [
+                evaluator.values(*ranked[evaluator.measure.ties == "trec"], names)
+                for evaluator in evaluators
+            ]
+        )
+    return np.array(values, dtype=np.float32).reshape(len(runs), len(evaluators), len(queries))
 
 
 def converted(
@@ -237,7 +246,7 @@ def _discounts(
 
     Of log2, LETOR 3.0's (1, 1, 1/log2 3, …) and the measures' persistences: (1 − p) p^i.
     """
-    lengths = [np.diff(dataset.offsets), *(one.lengths for one in lists)]
+    lengths = [np.diff(dataset.offsets), *(run.lengths for run in lists)]
     longest = max(int(length.max(initial=0)) for length in lengths)
     log2 = 1.0 / np.log2(np.arange(2, longest + 2))
     letor = np.concatenate([[1.0], log2])[:longest]
@@ -252,13 +261,13 @@ def _over_judged(
     discounts: Float64[np.ndarray, "kinds bounds"],
 ) -> Float64[np.ndarray, "measures lists"]:
     """The normalisers of measures over judged documents; NaN rows for those over shown ones."""
-    found = np.full((len(measures), len(queries)), np.nan)
+    normalisers = np.full((len(measures), len(queries)), np.nan)
     over = np.array([measure.ideal == "judged" for measure in measures])
     if over.any():
         starts, stops = dataset.offsets[queries], dataset.offsets[queries + 1]
         codes = _codes(measures)[over]
-        found[over] = blocks.normalised_by(codes, dataset.labels, starts, stops, discounts)
-    return found
+        normalisers[over] = blocks.normalised_by(codes, dataset.labels, starts, stops, discounts)
+    return normalisers
 
 
 def _with_shown(
@@ -273,11 +282,11 @@ def _with_shown(
     if not over.any():
         return judged
     labels, bounds = dataset.labels[lists.rows], lists.offsets
-    found = judged.copy()
-    found[over] = blocks.normalised_by(
+    normalisers = judged.copy()
+    normalisers[over] = blocks.normalised_by(
         _codes(measures)[over], labels, bounds[:-1], bounds[1:], discounts
     )
-    return found
+    return normalisers
 
 
 _Spans: TypeAlias = tuple[Int64[np.ndarray, " lists"], Int64[np.ndarray, " lists"]]
@@ -309,8 +318,8 @@ def _sorted_keys(
     bits = np.ascontiguousarray(scores).view(np.uint32)
     keys, unknown, outside = blocks.sort_keys(bits, rows, offsets, *spans)
     if unknown:
-        found = f"{unknown} of {len(scores)} are NaN"
-        raise DataError("scores", found, "A ranking needs numbers: mend or replace the ranker.")
+        finding = f"{unknown} of {len(scores)} are NaN"
+        raise DataError("scores", finding, "A ranking needs numbers: mend or replace the ranker.")
     if outside:
         raise ShapeError("lists", "candidates of another query", "rows of each list's own query")
     sort_within(offsets, keys)

@@ -113,9 +113,9 @@ class DLCM(nn.Module):
         mask = needed(mask)
         parts = embedded.chunk(len(self.recurrences), -1)
         ways = zip(self.recurrences, parts, strict=True)
-        read = [walk(part, mask, lengths) for walk, part in ways]
-        outputs = torch.cat([states for states, _ in read], -1)
-        scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in read], -1))
+        walks = [walk(part, mask, lengths) for walk, part in ways]
+        outputs = torch.cat([states for states, _ in walks], -1)
+        scores: Tensor = self.ranking(outputs, torch.cat([state for _, state in walks], -1))
         return scores if mask is None else torch.where(mask, scores, 0)
 
     def forward(

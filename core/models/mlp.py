@@ -46,8 +46,8 @@ def unit(width: int, norm: str, activation: str) -> nn.Module:
         activation: a key of ACTIVATIONS.
     """
     norms: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "batch": RowNorm}
-    chosen = [norms[norm](width)] if norm in norms else []
-    return nn.Sequential(*chosen, ACTIVATIONS[activation]())
+    norm_layers = [norms[norm](width)] if norm in norms else []
+    return nn.Sequential(*norm_layers, ACTIVATIONS[activation]())
 
 
 class UnivariateNet(nn.Module):
@@ -111,6 +111,6 @@ class UnivariateNet(nn.Module):
             return self.score(self.embed(features))
         count = int(mask.sum()) if real is None else real
         flat = mask.flatten().nonzero_static(size=count)[:, 0]
-        found = self.embed(features.flatten(0, 1).index_select(0, flat)).squeeze(-1)
-        scores = torch.zeros(mask.numel(), dtype=found.dtype, device=found.device)
-        return scores.index_copy(0, flat, found).view(mask.shape)
+        real_scores = self.embed(features.flatten(0, 1).index_select(0, flat)).squeeze(-1)
+        scores = torch.zeros(mask.numel(), dtype=real_scores.dtype, device=real_scores.device)
+        return scores.index_copy(0, flat, real_scores).view(mask.shape)

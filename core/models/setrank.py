@@ -380,34 +380,34 @@ class OrdinalEmbedding(nn.Module):
             ranks, tied = ranks + _place_in_block(ranks), torch.ones_like(tied)
         if start is not None:
             ranks = ranks + start[:, None, None]
-        first = self.size - ranks - tied if self.worst_first else ranks
+        ordinals = self.size - ranks - tied if self.worst_first else ranks
         if asked:
-            self._check(first, tied)
+            self._check(ordinals, tied)
         shares_ranks = not self.by_position and any(known.ties[at] for at in columns)
-        total = self._column(first[..., 0], tied[..., 0], columns[0], shares_ranks)
+        total = self._column(ordinals[..., 0], tied[..., 0], columns[0], shares_ranks)
         for at, column in enumerate(columns[1:], start=1):
-            total = total + self._column(first[..., at], tied[..., at], column, shares_ranks)
+            total = total + self._column(ordinals[..., at], tied[..., at], column, shares_ranks)
         return total
 
     def _column(
         self,
-        first: Tensor,
+        ordinals: Tensor,
         tied: Tensor,
         column: int,
         shares_ranks: bool,  # noqa: FBT001
     ) -> Tensor:
         table = self.tables[column % len(self.tables)]
-        single = F.embedding(first, table)
+        single = F.embedding(ordinals, table)
         if not shares_ranks:
             return single
         sums = F.pad(table.double().cumsum(0), (0, 0, 1, 0))
-        block = (F.embedding(first + tied, sums) - F.embedding(first, sums)) / tied[..., None]
+        block = (F.embedding(ordinals + tied, sums) - F.embedding(ordinals, sums)) / tied[..., None]
         return torch.where(tied[..., None] > 1, block.to(single.dtype), single)
 
-    def _check(self, first: Tensor, tied: Tensor) -> None:
-        if first.numel() == 0:
+    def _check(self, ordinals: Tensor, tied: Tensor) -> None:
+        if ordinals.numel() == 0:
             return
-        beyond = max(int((first + tied).max()) - self.size, -int(first.min()))
+        beyond = max(int((ordinals + tied).max()) - self.size, -int(ordinals.min()))
         if beyond > 0:
             raise DataError(
                 "initial ranking",
@@ -421,6 +421,6 @@ def _place_in_block(
 ) -> Int64[Tensor, "lists docs rankings"]:
     """How many documents shown before share the rank."""
     docs = ranks.shape[1]
-    same = ranks[:, :, None, :] == ranks[:, None, :, :]
+    shares_rank = ranks[:, :, None, :] == ranks[:, None, :, :]
     before = torch.ones(docs, docs, dtype=torch.bool, device=ranks.device).tril(-1)
-    return (same & before[:, :, None]).sum(2)
+    return (shares_rank & before[:, :, None]).sum(2)

@@ -163,7 +163,7 @@ class RankerName:
         if self.kind is Kind.FILE:
             return f"{self.head}:{self.path}"
         marks = (("@", self.preset), ("~", self.revision), ("#", self.digits))
-        return self.head + "".join(mark + said for mark, said in marks if said)
+        return self.head + "".join(mark + value for mark, value in marks if value)
 
     @property
     def base(self) -> str:
@@ -180,17 +180,18 @@ class RankerName:
         ['a.txt', 'rank.py:score']
         """
         if isinstance(self.options, Pairwise):
-            drawn = f", {self.options.seed}" if self.options.seed else ""
-            return f"Pairwise({self.parts[0].display}, {self.options.aggregator}{drawn})"
+            seed = f", {self.options.seed}" if self.options.seed else ""
+            return f"Pairwise({self.parts[0].display}, {self.options.aggregator}{seed})"
         if self.options is not None:
-            made = self.options.prefix.replace("rrf", "RRF")
-            return f"{made[:1].upper()}{made[1:]}({', '.join(part.display for part in self.parts)})"
+            method = self.options.prefix.replace("rrf", "RRF")
+            members = ", ".join(part.display for part in self.parts)
+            return f"{method[:1].upper()}{method[1:]}({members})"
         if self.parts:
             return self._whole(attrgetter("display"))
         if self.kind in {Kind.FILE, Kind.FUNCTION}:
             return PurePath(self.path or self.head).name
-        told = (SPOKEN.get(self.head, self.called), self.preset, self.revision)
-        return " ".join(filter(None, told))
+        words = (SPOKEN.get(self.head, self.called), self.preset, self.revision)
+        return " ".join(filter(None, words))
 
     @property
     def called(self) -> str:
@@ -201,9 +202,9 @@ class RankerName:
         """
         return self.head.removeprefix(f"{OBJECT}:")
 
-    def _whole(self, said: Callable[["RankerName"], str]) -> str:
+    def _whole(self, text_of: Callable[["RankerName"], str]) -> str:
         lead = _ALONE if self.options is None else f"{self.options.prefix}:"
-        return lead + "+".join(map(said, self.parts))
+        return lead + "+".join(map(text_of, self.parts))
 
     @property
     def leaves(self) -> tuple["RankerName", ...]:
@@ -219,8 +220,8 @@ class RankerName:
         >>> RankerName.parse("rrf:dlcm+mart#3f2a91").last_digits
         '3f2a91'
         """
-        *others, last = self.leaves
-        return "" if any(leaf.digits for leaf in others) else last.digits
+        *earlier, last = self.leaves
+        return "" if any(leaf.digits for leaf in earlier) else last.digits
 
     @property
     def is_initial(self) -> bool:
@@ -263,8 +264,10 @@ def display_names(labels: Iterable[str]) -> dict[str, str]:
     >>> list(display_names(["dlcm", "dlcm@small", "dlcm#3f2a91", "dlcm#77b0c2"]).values())
     ['DLCM', 'DLCM small', 'DLCM (2)', 'DLCM (3)']
     """
-    known = list(dict.fromkeys(labels))
-    return dict(zip(known, numbered(RankerName.of(label).display for label in known), strict=True))
+    distinct = list(dict.fromkeys(labels))
+    return dict(
+        zip(distinct, numbered(RankerName.of(label).display for label in distinct), strict=True)
+    )
 
 
 def numbered(names: Iterable[str]) -> list[str]:
@@ -273,14 +276,14 @@ def numbered(names: Iterable[str]) -> list[str]:
     >>> numbered(["DLCM", "GSF", "DLCM"])
     ['DLCM', 'GSF', 'DLCM (2)']
     """
-    taken: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
         text, number = name, 1
-        while text in taken:
+        while text in unique:
             number += 1
             text = f"{name} ({number})"
-        taken[text] = None
-    return list(taken)
+        unique[text] = None
+    return list(unique)
 
 
 def named(sentence: str, among: Iterable[str] = ()) -> str:
@@ -330,19 +333,19 @@ def forgiven(text: str) -> str:
     text = text.strip()
     if _PAIRWISE_CALL.fullmatch(text):
         return _pairwise_call(text)
-    prefix, colon, rest = text.partition(":")
+    prefix, colon, remainder = text.partition(":")
     small = prefix.strip().casefold()
     combined = _SHOWN_COMBINED.fullmatch(text)
     if combined or (colon and small.startswith(BEGINNINGS)):
         single = small.startswith((Shuffling.kind, Pairwise.kind))
-        single = single and not rest.strip().casefold().startswith("rrf")
-        parts = [rest] if single else _PLUS.split(rest)
+        single = single and not remainder.strip().casefold().startswith("rrf")
+        parts = [remainder] if single else _PLUS.split(remainder)
         if combined:
             small, parts = combined["prefix"].casefold(), _COMMA.split(combined["parts"])
         return f"{small}:{'+'.join(forgiven(part) for part in parts)}"
     if colon:
-        known = small == _FEATURE or small in FILES
-        return f"{small}:{rest.strip()}" if known else text
+        is_known = small == _FEATURE or small in FILES
+        return f"{small}:{remainder.strip()}" if is_known else text
     return INITIAL if small == INITIAL else _forgiven_single(text)
 
 
@@ -357,18 +360,18 @@ def _pairwise_call(text: str) -> str:
 
 def _forgiven_single(text: str) -> str:
     """The name of one ranker, without what others are made of."""
-    found = _SAID.fullmatch(text)
-    if found is None:
+    match = _SAID.fullmatch(text)
+    if match is None:
         return text
-    words, preset = found["words"].strip(), found["preset"] or ""
+    words, preset = match["words"].strip(), match["preset"] or ""
     if _letters(words) not in _BY_LETTERS and not preset:
         first, _, last = words.rpartition(" ")
         if _letters(first) in _BY_LETTERS:
             words, preset = first, last
     head = _BY_LETTERS.get(_letters(words), words)
-    if digits := found["digits"] or found["shown"]:
+    if digits := match["digits"] or match["shown"]:
         return f"{head}#{digits.casefold()}"
-    revision = f"~{found['revision']}" if found["revision"] else ""
+    revision = f"~{match['revision']}" if match["revision"] else ""
     return head + (f"@{preset.strip().casefold()}" if preset else "") + revision
 
 
@@ -392,22 +395,22 @@ _COMMA = re.compile(r",(?![^(]*\))")
 _SHOWN_COMBINED = re.compile(
     r"(?P<prefix>(?:rrf|mean-rank|shuffled)[\w-]*)\s*\((?P<parts>.+)\)", re.IGNORECASE
 )
-_BY_LETTERS = {_letters(said): name for name in SPOKEN for said in (name, SPOKEN[name])} | {
+_BY_LETTERS = {_letters(spelling): name for name in SPOKEN for spelling in (name, SPOKEN[name])} | {
     _letters(name): name for name in ("file-order", "random", "ideal")
 }
 
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> RankerName:
-    prefix, colon, rest = text.partition(":")
-    if colon and not rest and not prefix.startswith(BEGINNINGS):
+    prefix, colon, remainder = text.partition(":")
+    if colon and not remainder and not prefix.startswith(BEGINNINGS):
         meant = f"{prefix}:FILE" if prefix in FILES else f"{prefix}:FUNCTION"
         raise UsageError(f"{quoted(text)} names nothing behind the colon: write {meant}")
     if text == INITIAL or text.startswith(_ALONE):
         whose = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
         return RankerName(Kind.INITIAL, INITIAL, parts=whose)
     if colon and prefix in FILES:
-        return RankerName(Kind.FILE, prefix, path=rest)
+        return RankerName(Kind.FILE, prefix, path=remainder)
     if colon and prefix.startswith(BEGINNINGS):
         return _combined(text)
     if colon and prefix == OBJECT and not _STORED.fullmatch(text):
@@ -418,47 +421,48 @@ def _parsed(text: str) -> RankerName:
 
 
 def _single(text: str) -> RankerName:
-    if found := _STORED.fullmatch(text):
-        return RankerName(Kind.STORED, found["base"], digits=found["digits"] or found["shown"])
-    found = _REGISTERED.fullmatch(text)
-    if found is None or "#" in text:
+    if match := _STORED.fullmatch(text):
+        return RankerName(Kind.STORED, match["base"], digits=match["digits"] or match["shown"])
+    match = _REGISTERED.fullmatch(text)
+    if match is None or "#" in text:
         raise UsageError(
             f"{quoted(text)} names no ranker: write dlcm, dlcm@tuned (a preset) or "
             "dlcm#3f2a91 (digits of a stored ranker's key)"
         )
     return RankerName(
-        Kind.REGISTERED, found["base"], found["preset"] or "", found["revision"] or ""
+        Kind.REGISTERED, match["base"], match["preset"] or "", match["revision"] or ""
     )
 
 
 def _pairwise(text: str) -> RankerName:
-    found = _PAIRWISE.fullmatch(text)
-    if found is None:
-        known = ", ".join(ORDERS)
+    match = _PAIRWISE.fullmatch(text)
+    if match is None:
+        aggregators = ", ".join(ORDERS)
         raise UsageError(
-            f"{text}: write pairwise-goa:pair-net or pairwise(pair-net, goa); aggregators: {known}"
+            f"{text}: write pairwise-goa:pair-net or pairwise(pair-net, goa); "
+            f"aggregators: {aggregators}"
         )
-    options = Pairwise(found["way"], int(found["number"] or 0))
-    return RankerName.made_of([found["parts"]], options)
+    options = Pairwise(match["way"], int(match["number"] or 0))
+    return RankerName.made_of([match["parts"]], options)
 
 
 def _combined(text: str) -> RankerName:
     if text.startswith(Pairwise.kind):
         return _pairwise(text)
-    found = _COMBINED.fullmatch(text)
-    if found is None:
+    match = _COMBINED.fullmatch(text)
+    if match is None:
         raise UsageError(f"{text}: name what it is made of, as in rrf:dlcm+mart, shuffled:dlcm")
-    method, way, number = found["method"], found["way"], found["number"]
+    method, way, number = match["method"], match["way"], match["number"]
     if method == "shuffled":
         options = Shuffling(int(number or Shuffling.shuffles), way or Shuffling.aggregate)
-        return RankerName.made_of([found["parts"]], options)
+        return RankerName.made_of([match["parts"]], options)
     if way or (method == "mean-rank" and number):
         raise UsageError(f"{text}: {method} takes no such option; write {method}:a+b")
-    texts = found["parts"].split("+")
+    texts = match["parts"].split("+")
     if len(set(texts)) < len(texts):
         raise UsageError(f"{text}: name each ranker once; one twice is no fusion")
-    made = RankerName.made_of(filter(None, texts), Fusion(method, int(number or Fusion.k)))
-    nested = [part for part in made.parts if isinstance(part.options, Fusion)]
+    combination = RankerName.made_of(filter(None, texts), Fusion(method, int(number or Fusion.k)))
+    nested = [part for part in combination.parts if isinstance(part.options, Fusion)]
     if len(texts) < 2 or not all(texts) or nested:
         raise UsageError(f"{text}: name two or more rankers with + between them, no fusion inside")
-    return made
+    return combination

@@ -314,12 +314,14 @@ lambdamart?); known: ...
         UnknownNameError: no such ranker or preset.
     """
     if name.kind is Kind.REGISTERED and not name.is_initial and not name.digits:
-        found, preset = entry(name.base), name.preset or preset
-        if not found.fitted or preset in found.presets:
+        ranker_entry, preset = entry(name.base), name.preset or preset
+        if not ranker_entry.fitted or preset in ranker_entry.presets:
             return
         stored = named_presets.of(name.base)
         if preset not in stored:
-            raise UnknownNameError(f"preset of {name.base}", preset, [*found.presets, *stored])
+            raise UnknownNameError(
+                f"preset of {name.base}", preset, [*ranker_entry.presets, *stored]
+            )
 
 
 def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "RankerSpec":
@@ -340,23 +342,23 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
         UsageError: an initial ranking, which no study is asked for.
         ParameterError: an unknown field, or a value that it does not take.
     """
-    named = RankerName.parse(str(name))
-    if named.is_initial:
-        raise UsageError(f"{named}: an initial ranking is there by itself: leave it out")
-    if named.kind is Kind.OBJECT:
-        own: "RankerSpec" = import_module(_USER).spec(str(named), **changes)
-        return own
-    if named.kind is not Kind.REGISTERED:
-        raise UnknownNameError("ranker", str(named), RANKERS)
-    refuse_unknown(named, preset)
-    found, preset = entry(named.base), named.preset or preset
-    if found.fitted and preset not in found.presets:
-        stored = named_presets.of(named.base)[preset]
+    parsed = RankerName.parse(str(name))
+    if parsed.is_initial:
+        raise UsageError(f"{parsed}: an initial ranking is there by itself: leave it out")
+    if parsed.kind is Kind.OBJECT:
+        user_recipe: "RankerSpec" = import_module(_USER).spec(str(parsed), **changes)
+        return user_recipe
+    if parsed.kind is not Kind.REGISTERED:
+        raise UnknownNameError("ranker", str(parsed), RANKERS)
+    refuse_unknown(parsed, preset)
+    ranker_entry, preset = entry(parsed.base), parsed.preset or preset
+    if ranker_entry.fitted and preset not in ranker_entry.presets:
+        stored = named_presets.of(parsed.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
-    if changes and not found.fitted:
-        raise UsageError(f"{named} is not trained: it has no fields to set; leave out --set")
-    made: "RankerSpec" = import_module(found.module).spec(named.base, preset, **changes)
-    return made
+    if changes and not ranker_entry.fitted:
+        raise UsageError(f"{parsed} is not trained: it has no fields to set; leave out --set")
+    recipe: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
+    return recipe
 
 
 def at(name: RankerName, preset: str) -> RankerName:
@@ -383,7 +385,7 @@ def load(directory: Path) -> "Ranker":
         raise ArtefactError(str(directory), "no ranker.json", "Train the ranker again.")
     family = json.loads(head.read_text(encoding="utf-8")).get("family")
     if family not in FAMILIES:
-        known = ", ".join(FAMILIES)
-        raise ArtefactError(str(directory), f"a ranker of family {family!r}", f"Known: {known}.")
+        families = ", ".join(FAMILIES)
+        raise ArtefactError(str(directory), f"a ranker of family {family!r}", f"Known: {families}.")
     ranker: "Ranker" = import_module(FAMILIES[family]).load(directory)
     return ranker

@@ -96,9 +96,9 @@ class ParsedLetor:
         """What a person should know, in sentences."""
         notes = []
         if self.gathered:
-            some = ", ".join(self.gathered[:5])
+            examples = ", ".join(self.gathered[:5])
             queries = counted(len(self.gathered), "query")
-            notes.append(f"The rows of {queries} were scattered ({some} …).")
+            notes.append(f"The rows of {queries} were scattered ({examples} …).")
         if self.clipped_cells:
             notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
         if self.missing_cells:
@@ -241,11 +241,11 @@ class LetorTable:
     def _take(self, block: Block, name: str, *, with_query: bool) -> None:
         table = self._table
         self._decoded += block.end
-        most, _ = self._room.bound(self._decoded)
+        most_bytes, _ = self._room.bound(self._decoded)
         before = table.rows
         self._check_matrix((before, table.width), block, 0, name)
-        table.put_in_order(most)
-        table.reserve(block, most)
+        table.put_in_order(most_bytes)
+        table.reserve(block, most_bytes)
         start = place = block.buffer.ctypes.data
         end = start + block.end
         while place < end:
@@ -309,10 +309,10 @@ class LetorTable:
         """
         before, width = table
         self._table.expect(before, block, width)
-        most, reason = self._room.bound(self._decoded)
-        if self._table.needed * width * 4 > most:
+        most_bytes, reason = self._room.bound(self._decoded)
+        if self._table.needed * width * 4 > most_bytes:
             size = self._table.needed, width
-            raise letor_errors.too_large(size, (most, reason), block, line, name)
+            raise letor_errors.too_large(size, (most_bytes, reason), block, line, name)
 
     def _name_runs(self) -> None:
         """Give the runs of rows of the block just read their queries."""
@@ -375,21 +375,23 @@ class LetorTable:
         if state[NULLS]:
             fill_missing(table.matrix(), fillers)
         parts = split(self._runs.queries)
-        chosen = np.concatenate(parts)
-        rest = np.setdiff1d(np.arange(self._runs.queries), chosen)
-        arranged = self._runs.arranged(table.rows, np.concatenate([chosen, rest]).astype(np.int64))
+        split_queries = np.concatenate(parts)
+        unused = np.setdiff1d(np.arange(self._runs.queries), split_queries)
+        arranged = self._runs.arranged(
+            table.rows, np.concatenate([split_queries, unused]).astype(np.int64)
+        )
         comments, documents = table.finish(arranged.order)
         names, offsets = self._runs.names, arranged.offsets
         matrix, labels = table.matrix(), table.sink.labels
         datasets, end = [], 0
         for part in parts:
-            first, end = end, end + len(part)
-            rows = slice(int(offsets[first]), int(offsets[end]))
+            start, end = end, end + len(part)
+            rows = slice(int(offsets[start]), int(offsets[end]))
             datasets.append(
                 RankingDataset(
                     features=matrix[rows],
                     labels=labels[rows],
-                    offsets=offsets[first : end + 1] - offsets[first],
+                    offsets=offsets[start : end + 1] - offsets[start],
                     query_ids=tuple(names[query] for query in part.tolist()),
                     feature_ids=tuple(self.feature_ids.tolist()),
                     doc_ids=None if documents is None else documents.between(rows),

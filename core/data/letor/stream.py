@@ -121,13 +121,13 @@ def blocks(
         while True:
             if held + limits.block_bytes // 2 > len(buffer) - SLACK:
                 buffer = np.concatenate([buffer[:held], np.empty_like(buffer)])
-            got = _filled(decoded.stream, buffer, held, name)
+            count = _filled(decoded.stream, buffer, held, name)
             if total == 0:
-                held, got = _without_mark(buffer, got, name)
-            total += got
+                held, count = _without_mark(buffer, count, name)
+            total += count
             _check_size(decoded, total, name, limits)
-            end = held + got
-            if got == 0 and held:
+            end = held + count
+            if count == 0 and held:
                 buffer[end] = NEWLINE
                 end += 1
             whole = _last_newline(buffer, held, end)
@@ -136,7 +136,7 @@ def blocks(
                 share = total / decoded.size if decoded.size else 0.0
                 yield Block(buffer, whole, lines, line, share, decoded.consumed())
                 line += lines
-            if got == 0:
+            if count == 0:
                 return
             held = end - whole
             buffer[:held] = buffer[whole:end].copy()
@@ -161,10 +161,10 @@ def _filled(stream: BinaryFile, buffer: UInt8[np.ndarray, " bytes"], held: int, 
     filled = 0
     try:
         while filled < len(room):
-            got = stream.readinto(room[filled:])
-            if not got:
+            count = stream.readinto(room[filled:])
+            if not count:
                 break
-            filled += got
+            filled += count
     except BROKEN as error:
         raise _damaged(name, error) from error
     return filled
@@ -178,9 +178,9 @@ def _damaged(name: str, error: BaseException) -> DataError:
     )
 
 
-def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> tuple[int, int]:
+def _without_mark(buffer: UInt8[np.ndarray, " bytes"], count: int, name: str) -> tuple[int, int]:
     """(bytes held, bytes got) of a first block, without a byte order mark."""
-    head = buffer[: min(got, 4096)].tobytes()
+    head = buffer[: min(count, 4096)].tobytes()
     if head[:2] in BYTE_ORDER_MARKS:
         encoding = BYTE_ORDER_MARKS[head[:2]]
         raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
@@ -192,9 +192,9 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], got: int, name: str) -> t
             "JSON lines. A file named .gz or .zip must really be one.",
         )
     if head.startswith(UTF8_MARK):
-        buffer[: got - 3] = buffer[3:got].copy()
-        return 0, got - 3
-    return 0, got
+        buffer[: count - 3] = buffer[3:count].copy()
+        return 0, count - 3
+    return 0, count
 
 
 def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> None:
@@ -217,9 +217,9 @@ def _last_newline(buffer: UInt8[np.ndarray, " bytes"], held: int, end: int) -> i
     step = 1 << 16
     for high in range(end, held, -step):
         low = max(held, high - step)
-        found = buffer[low:high].tobytes().rfind(b"\n")
-        if found >= 0:
-            return low + found + 1
+        place = buffer[low:high].tobytes().rfind(b"\n")
+        if place >= 0:
+            return low + place + 1
     return 0
 
 
@@ -282,9 +282,9 @@ def line_end(block: Block, start: int) -> int:
     """Where the line ends that a place of a block is in, behind its newline."""
     step = 1 << 12
     for low in range(start, block.end, step):
-        found = block.buffer[low : min(low + step, block.end)].tobytes().find(b"\n")
-        if found >= 0:
-            return low + found + 1
+        place = block.buffer[low : min(low + step, block.end)].tobytes().find(b"\n")
+        if place >= 0:
+            return low + place + 1
     return block.end
 
 

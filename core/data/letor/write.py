@@ -93,15 +93,15 @@ def _comment(dataset: RankingDataset, row: int) -> bytes:
     if documents is not None:
         document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
         if len(document.split()) > 1 or document.strip() != document:
-            found = f"the document id {document!r}"
-            raise DataError(f"document {row}", found, "An id in LETOR text holds no blanks.")
+            finding = f"the document id {document!r}"
+            raise DataError(f"document {row}", finding, "An id in LETOR text holds no blanks.")
         if document and document_of(np.frombuffer(text, dtype=np.uint8)) != document:
             text = b"docid = " + document + (b" " + text if text else b"")
     elif comments is None:
         return b""
     if bytes([NEWLINE]) in text or text.endswith(bytes([RETURN])):
-        found = "a comment or document id with a line break"
-        raise DataError(f"document {row}", found, "LETOR text is one line a document.")
+        finding = "a comment or document id with a line break"
+        raise DataError(f"document {row}", finding, "LETOR text is one line a document.")
     return b"#" + text
 
 
@@ -109,14 +109,14 @@ def _check(dataset: RankingDataset, place: str) -> None:
     if not dataset.documents:
         raise DataError(place, "no documents", "There is nothing to write.")
     if not (np.isfinite(dataset.labels).all() and np.isfinite(dataset.features).all()):
-        found = "a value that is not finite"
-        raise DataError(place, found, "LETOR text holds finite numbers.")
+        finding = "a value that is not finite"
+        raise DataError(place, finding, "LETOR text holds finite numbers.")
     for name in dataset.query_ids:
         size = len(name.encode(errors="replace"))
         half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text
         if half or not 0 < size <= 255 or "#" in name or min(name) <= " ":
-            found = f"the query id {name!r}"
-            raise DataError(place, found, "A qid is 1 to 255 bytes without blanks or #.")
+            finding = f"the query id {name!r}"
+            raise DataError(place, finding, "A qid is 1 to 255 bytes without blanks or #.")
 
 
 @no_type_check
@@ -152,8 +152,8 @@ def _fixed(line: np.ndarray, end: int, value: np.float32) -> int:
             end = _integer(line, end, whole)
             if decimals:
                 line[end] = 46  # a dot
-                rest = np.int64(scaled) - whole * np.int64(_POWERS[decimals])
-                end = _padded(line, end + 1, rest, decimals)
+                fraction = np.int64(scaled) - whole * np.int64(_POWERS[decimals])
+                end = _padded(line, end + 1, fraction, decimals)
             return end
     return -1
 
@@ -161,9 +161,9 @@ def _fixed(line: np.ndarray, end: int, value: np.float32) -> int:
 @no_type_check
 @numba.njit(cache=True)
 def _integer(line: np.ndarray, end: int, number: int) -> int:
-    digits, left = 1, number
-    while left >= 10:
-        left //= 10
+    digits, remaining = 1, number
+    while remaining >= 10:
+        remaining //= 10
         digits += 1
     return _padded(line, end, number, digits)
 

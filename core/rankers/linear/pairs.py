@@ -48,9 +48,11 @@ class PairedLists:
             scores, order, np.stack([np.ones(len(scores)), scores])
         )
         degrees, slope = better + worse, better - worse
-        bent = degrees * scores - of_worse - of_better
-        loss = float((better + scores * (bent - 2.0 * slope)).sum())  # no BLAS: it wakes threads
-        return HingePoint(self, scores, order, degrees, loss, 2.0 * (bent - slope))
+        curvature = degrees * scores - of_worse - of_better
+        loss = float(
+            (better + scores * (curvature - 2.0 * slope)).sum()
+        )  # no BLAS: it wakes threads
+        return HingePoint(self, scores, order, degrees, loss, 2.0 * (curvature - slope))
 
     def _partners(
         self,
@@ -94,24 +96,24 @@ class HingePoint:
 @compiled()
 @no_type_check  # the test run wraps every function that lacks it, and numba cannot take those
 def _active_sums(
-    shown: tuple,
+    lists: tuple,
     scored: tuple,
     grades: np.ndarray,
     grade_weights: np.ndarray,
     list_weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values over active partners below and above in grade; see `PairedLists`."""
-    offsets, order = shown
+    offsets, order = lists
     scores, values = scored
     worse, better = np.empty(values.shape), np.empty(values.shape)
-    for one in range(len(list_weights)):
-        places = order[offsets[one] : offsets[one + 1]]
+    for index in range(len(list_weights)):
+        places = order[offsets[index] : offsets[index + 1]]
         score, grade = scores[places], grades[places]  # side by side
         value = np.empty((len(places), len(values)))
         for i in range(len(places)):
             for kind in range(len(values)):
                 value[i, kind] = values[kind, places[i]]
-        weights = list_weights[one], grade_weights
+        weights = list_weights[index], grade_weights
         _swept(worse, places, (score, value, grade), weights, above=False)
         turned = -score[::-1], value[::-1], grade[::-1]
         _swept(better, places[::-1], turned, weights, above=True)

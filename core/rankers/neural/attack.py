@@ -36,13 +36,13 @@ def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs
             f"{ranker.name} is no network: it has no gradient to follow; name one, such as dlcm"
         )
     ranker.check(judged.dataset, judged.lists)
-    found = np.zeros(judged.dataset.features.shape, dtype=np.float32)
+    gradients = np.zeros(judged.dataset.features.shape, dtype=np.float32)
     for group, _ in groups_of(judged.lists):
         order = fed(ranker.spec, judged.dataset, group)
-        shown = group if order is None else group.shown_as(order)
-        gradient = _gradient(ranker, JudgedLists(judged.dataset, shown))
-        np.add.at(found, shown.rows, gradient)
-    return np.sign(found)
+        fed_lists = group if order is None else group.shown_as(order)
+        gradient = _gradient(ranker, JudgedLists(judged.dataset, fed_lists))
+        np.add.at(gradients, fed_lists.rows, gradient)
+    return np.sign(gradients)
 
 
 def _gradient(
@@ -55,14 +55,14 @@ def _gradient(
     slots = read_rankings(whole, ranker.columns)
 
     def directions_of(budget: int) -> Tensor:
-        found = torch.zeros_like(slots.features)
-        with torch.enable_grad(), arithmetic("fp32", found.device.type):
+        gradient = torch.zeros_like(slots.features)
+        with torch.enable_grad(), arithmetic("fp32", gradient.device.type):
             for batch in slots.batches(list(scoring_plan(slots.lengths, budget))):
                 batch.features.requires_grad_()
                 scores = scores_of(ranker.network, batch)
                 loss = softmax_ce(scores, batch.labels, batch.mask).sum()
-                (found[batch.rows],) = torch.autograd.grad(loss, batch.features)
-        return found
+                (gradient[batch.rows],) = torch.autograd.grad(loss, batch.features)
+        return gradient
 
     longest = int(slots.lengths.max(initial=0))
     return budgeted(directions_of, longest, slots.features.device)[:-1].cpu().numpy()
