@@ -121,12 +121,12 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
 def _dashes(
     pairs: Sequence[tuple[str, str]], places: tuple[Mapping[str, int], list[str]]
 ) -> go.Scatter:
-    """A dash where a family means nothing, in a colour that light and dark pages show."""
+    """A dash where a family means nothing."""
     at, rankers = places
     return go.Scatter(
         x=[rankers.index(ranker) for ranker, _ in pairs],
         y=[at[family] for _, family in pairs],
-        mode="text", text=["–"] * len(pairs), textfont={"color": "rgb(127,127,127)"},
+        mode="text", text=["–"] * len(pairs),
         customdata=pairs,
         hovertemplate="<b>%{customdata[0]}</b>: %{customdata[1]} means nothing<extra></extra>",
     )  # fmt: skip

@@ -46,14 +46,16 @@ PALE = """() => {
         return .2126 * r + .7152 * g + .0722 * b;
     };
     const ground = light(getComputedStyle(document.querySelector(".stApp")).backgroundColor);
-    const texts = ".js-plotly-plot [class*=tick] text, .js-plotly-plot [class*=title] text";
+    const kinds = "[class*=tick], [class*=title], .annotation, .textpoint";
+    const texts = `.js-plotly-plot :is(${kinds}) text`;
     return [...document.querySelectorAll(texts)].map(text => {
         const own = light(getComputedStyle(text).fill);
         const [low, high] = [own, ground].sort((one, other) => one - other);
         return [(high + .05) / (low + .05), text.textContent];
     }).filter(([contrast]) => contrast < 4.5);
 }"""
-"""Ticks and titles of axes that stand out less than 4.5 : 1 from the page (axe reads no SVG)."""
+"""Ticks, titles and names in pictures that stand out less than 4.5 : 1 from the page (axe reads no
+SVG)."""
 
 
 def test_every_page_can_be_read_by_all(chromium, server):

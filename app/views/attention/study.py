@@ -90,7 +90,7 @@ def _stored(artefact: Artefact, digest: str) -> None:
         told(
             f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
             "share that documents with a label above 0 get; chance: the share that they are · "
-            f"{key}"
+            f"study of {opened.day(artefact)}"
         )
     )
     place = parts.folded("Every head and every induced point", "every point")
