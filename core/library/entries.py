@@ -32,9 +32,11 @@ from shuffleproof.core.words import counted
 KINDS = {
     "data": "data set", "ranker": "ranker", "study": "study", "scores": "scores",
     "preferences": "preferences", "collection": "text collection",
+    "snrm": "learnt retriever", "fnrm": "learnt retriever", "cnrm": "learnt retriever",
 }  # fmt: skip
 """The kinds of artefacts that a person has to do with, in words."""
 
+LEARNERS = tuple(kind for kind, words in KINDS.items() if words == "learnt retriever")
 COUNTED = {
     "data": {"queries": "query", "documents": "document", "features": "feature"},
     "preferences": {
@@ -209,10 +211,22 @@ def summary_of(artefact: Artefact) -> str:
         said += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
         return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+    if artefact.key.kind in LEARNERS:
+        return _of_retriever(facts)
     if artefact.key.kind == "study":
         compared = ", ".join(_compared(recipe))
         return f"on {facts.get('data', '?')}{f': {compared}' if compared else ''}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
+
+
+def _of_retriever(facts: Mapping[str, Any]) -> str:
+    """A learnt retriever: of which collection, how long it learnt, and what its gates say."""
+    said = counted(facts["steps"], "step")
+    said = f"on {facts['data']}: {said}" if "data" in facts else said
+    if "gates" not in facts:
+        return said
+    failed = "; ".join(facts["failed"])
+    return f"{said}; " + (f"dense in disguise: {failed}" if failed else "sparse by all gates")
 
 
 def _compared(recipe: Mapping[str, Any]) -> list[str]:
