@@ -32,9 +32,11 @@ from shuffleproof.core.words import counted
 KINDS = {
     "data": "data set", "ranker": "ranker", "study": "study", "scores": "scores",
     "preferences": "preferences", "collection": "text collection",
+    "snrm": "learnt retriever", "fnrm": "learnt retriever", "cnrm": "learnt retriever",
 }  # fmt: skip
 """The kinds of artefacts that a person has to do with, in words."""
 
+LEARNERS = tuple(kind for kind, words in KINDS.items() if words == "learnt retriever")
 COUNTED = {
     "data": {"queries": "query", "documents": "document", "features": "feature"},
     "preferences": {
@@ -223,14 +225,26 @@ def summary_of(artefact: Artefact) -> str:
         text = kind + (f", {in_words(changed)}" if changed else "")
         text += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
-        return text + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+        return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+    if artefact.key.kind in LEARNERS:
+        return _of_retriever(facts)
     if artefact.key.kind == "study":
         compared = ", ".join(_compared_names(recipe))
         return f"on {facts.get('data', '?')}{f': {compared}' if compared else ''}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
 
 
-def _compared_names(recipe: Mapping[str, Any]) -> list[str]:
+def _of_retriever(facts: Mapping[str, Any]) -> str:
+    """A learnt retriever: of which collection, how long it learnt, and what its gates say."""
+    said = counted(facts["steps"], "step")
+    said = f"on {facts['data']}: {said}" if "data" in facts else said
+    if "gates" not in facts:
+        return said
+    failed = "; ".join(facts["failed"])
+    return f"{said}; " + (f"dense in disguise: {failed}" if failed else "sparse by all gates")
+
+
+def _compared(recipe: Mapping[str, Any]) -> list[str]:
     """What a study compares: rankers, else retrievers, else ways of aggregation."""
     if recipe["kind"] == Sparsity.kind:
         return [retriever(f"snrm@{recipe['preset']}")]

@@ -301,7 +301,8 @@ class Learner(Generic[R, M]):
                     trainer.save(workspace)
                 yield Progress(trainer.step, recipe.training.steps, "steps", values)
             save, more = yield from trainer.product(indexed)
-            facts = {"name": self.kind, "steps": trainer.step, "last": values, **more}
+            facts = {"name": self.kind, "data": trainer.name, "steps": trainer.step}
+            facts |= {"last": values, **more}
             return store.add(key, _plain(indexed, recipe), save, facts)
 
     def trained(self, indexed: Indexed, recipe: R, flags: str = "") -> M:

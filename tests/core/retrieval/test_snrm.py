@@ -10,6 +10,7 @@ from torch.testing import assert_close
 
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError
+from shuffleproof.core.library.entries import entries, summary_of
 from shuffleproof.core.models.snrm import (
     SNRMConfig,
     flops,
@@ -21,6 +22,7 @@ from shuffleproof.core.models.snrm import (
 )
 from shuffleproof.core.progress import finished
 from shuffleproof.core.retrieval.collection import Collection
+from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import Indexed, Inverted, named
@@ -194,6 +196,17 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(index
     assert steps == [6, 7, 8, 9, 10, 11, 12]
     again = elsewhere.store.find(key_of_training(elsewhere, recipe)).path / FILE
     assert whole.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize("failed", [[], ["a query reads 3.0 postings a document"]])
+def test_the_library_says_of_what_it_is_and_what_its_gates_say(indexed, failed):
+    artefact = finished(training(indexed, QUICK))
+    gates = {key: one for key, one in artefact.facts["gates"].items() if key != "dense_in_disguise"}
+    assert artefact.facts["failed"] == list(Gates(**gates).failed)
+    told = replace(artefact, facts={**artefact.facts, "failed": failed})
+    verdict = f"dense in disguise: {failed[0]}" if failed else "sparse by all gates"
+    assert summary_of(told) == f"on generated: 12 steps; {verdict}"
+    assert [one.name for one in entries(indexed.store) if one.key == artefact.key] == ["snrm"]
 
 
 def test_progress_shows_loss_nonzeros_dead_and_stop_dimensions(indexed):
