@@ -5,8 +5,8 @@
 Cells that a row leaves out are zero; columns are the feature ids that occur anywhere. Values
 that float32 rounds to infinity (Istella's 1.797e308) are cut to its largest number and counted;
 infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an error unless a
-policy is chosen. Rows of a query that are scattered over the file are gathered, in file order, and
-counted.
+policy is chosen, by which values that were cut are missing too: they stand for that. Rows of a
+query that are scattered over the file are gathered, in file order, and counted.
 
 Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not. What
 is counted is everything beyond the program itself: matrix, labels, comments and document ids,
@@ -51,6 +51,7 @@ from shuffleproof.core.data.letor.stream import Block, Limits, Source, blocks, l
 from shuffleproof.core.data.letor.table import (
     GrowingTable,
     column_totals,
+    cut_to_missing,
     fill_missing,
     mark_features,
 )
@@ -100,9 +101,12 @@ class ParsedLetor:
             queries = counted(len(self.gathered), "query")
             notes.append(f"The rows of {queries} were scattered ({examples} …).")
         if self.clipped_cells:
-            notes.append(f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38.")
+            notes.append(
+                f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38; where "
+                "they stand for missing ones, --missing says what else they become."
+            )
         if self.missing_cells:
-            notes.append(f"{self.missing_cells:,} NULL or NaN cells were filled.")
+            notes.append(f"{self.missing_cells:,} missing cells were filled.")
         if self.lacking:
             notes.append(
                 f"{self.lacking:,} of the {len(self.dataset.feature_ids):,} feature ids of all "
@@ -334,6 +338,11 @@ class LetorTable:
         """Put the columns in the order of their ids; no file can be added any more."""
         self.feature_ids = self._table.feature_ids
         self._table.close()
+        state = self._table.sink.state
+        if self.missing is not Missing.ERROR and state[CLIPPINGS]:
+            count = cut_to_missing(self._table.matrix(), np.float32(LARGEST))
+            state[NULLS] += count
+            state[CLIPPINGS] = max(0, state[CLIPPINGS] - count)
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
         """Add zero columns, so that the columns are these ids, a rising superset of its own.

@@ -316,6 +316,19 @@ def column_totals(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 @no_type_check
 @numba.njit(cache=True)
+def cut_to_missing(matrix: np.ndarray, largest: np.float32) -> int:
+    """Make cells of this size NaN, in place; how many."""
+    count = 0
+    for row in range(len(matrix)):
+        for column in range(matrix.shape[1]):
+            if abs(matrix[row, column]) == largest:
+                matrix[row, column] = np.nan
+                count += 1
+    return count
+
+
+@no_type_check
+@numba.njit(cache=True)
 def fill_missing(matrix: np.ndarray, values: np.ndarray) -> None:
     """Put `values[column]` where a cell is NaN, in place."""
     for row in range(len(matrix)):

@@ -165,6 +165,18 @@ def test_sentinels_beyond_float32_are_cut_and_counted():
     assert "4 values were cut" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("policy", "filled"), [("zero", [0, 0]), ("mean", [2, 0]), ("largest", [3, 0])]
+)
+def test_sentinels_are_missing_where_a_policy_says_what_missing_cells_become(policy, filled):
+    """Istella writes 1.797e308 for what it does not know."""
+    sentinel = "1.79769313486e+308"
+    text = f"0 qid:1 1:1 2:{sentinel}\n0 qid:1 1:{sentinel} 2:NULL\n1 qid:1 1:3 2:nan\n"
+    found = parsed(text, missing=policy)
+    assert found.dataset.features[1].tolist() == filled
+    assert (found.missing_cells, found.clipped_cells) == (4, 0)
+
+
 def value_of(text: str) -> np.float32:
     return parsed(f"0 qid:1 1:{text}\n").dataset.features[0, 0]
 
