@@ -1,6 +1,6 @@
 """Epochs of the training loop itself, on generated lists of one length: what some jobs time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,23 +10,42 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.training.loop import TrainingData, train
+from shuffleproof.core.training.loop import EpochReport, TrainingData, train
 from shuffleproof.core.training.network import built
 
 
-def epoch(spec: NeuralSpec, data: TrainingData) -> Callable[[], object]:
-    """One epoch at a constant rate, again and again on the same network; its end is waited for."""
-    recipe = replace(
-        spec.training, epochs=1, least_steps=1, steps_per_epoch=None, schedule="constant"
-    )
+def timed(
+    specs: Sequence[NeuralSpec],
+    data: TrainingData,
+    between: Callable[[], object] = lambda: None,
+    repeats: int = 5,
+) -> list[float]:
+    """Least seconds of an epoch of each training, without its validation.
+
+    Args:
+        specs: the trainings, which take turns, an epoch at a time; their first epochs warm up.
+        data: that all are trained on.
+        between: done once a turn.
+        repeats: turns that are timed.
+    """
     features = data.train.features
-    network = built(spec.model, features.shape[1], 0).to(features.device)
-
-    def run() -> None:
-        for _ in train(network, data, recipe):
-            pass
-
-    return run
+    runs = []
+    for spec in specs:
+        recipe = replace(
+            spec.training, epochs=repeats + 1, patience=None, least_steps=1, steps_per_epoch=None,
+            schedule="constant",
+        )  # fmt: skip
+        network = built(spec.model, features.shape[1], 0).to(features.device)
+        runs.append(train(network, data, recipe))
+    seconds = [float("inf")] * len(runs)
+    for turn in range(repeats + 1):
+        for index, run in enumerate(runs):
+            report = next(one for one in run if isinstance(one, EpochReport))
+            if turn:
+                taken = len(data.train.lengths) / report.lists_per_second
+                seconds[index] = min(seconds[index], taken)
+        between()
+    return seconds
 
 
 def data_of(lists: int, docs: int, features: int, device: str) -> TrainingData:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from shuffleproof.core.bench.epochs import data_of, epoch, judged
+from shuffleproof.core.bench.epochs import data_of, judged, timed
 from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
 from shuffleproof.core.bench.result import BenchRow, interleaved
 from shuffleproof.core.experiment.ranker_sets import expanded
@@ -93,9 +93,12 @@ class Place:
         """The architecture of the preset with this block."""
         return replace(SETRANK_PRESETS[self.preset], block=block)
 
-    def floor(self, least: float) -> float | None:
-        """A goal counts on a GPU alone."""
-        return least if self.device == "cuda" else None
+    def row(self, row: BenchRow) -> BenchRow:
+        """The row of a GPU; of a rehearsal one without figures, which stand in its note."""
+        if self.device == "cuda" or row.ratio is None:
+            return row
+        note = f"{row.note}; {row.ours:.3g} s, {row.ratio:.3g} of {row.floor:g} × {row.peer_name}"
+        return BenchRow(row.job, None, None, row.peer_name, None, None, note=note)
 
     @property
     def name(self) -> str:
@@ -121,14 +124,16 @@ def training(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it
     """Epochs of MSAB and IMSAB in bf16: seconds, share of the matrix peak, one beside the other."""
     place = Place.here(quick=quick)
     wrong = _wrong("gpu-train", place)
-    return wrong or [row for size in place.sizes for row in _training_rows(size, place)]
+    found = wrong or [row for size in place.sizes for row in _training_rows(size, place)]
+    return [place.row(row) for row in found]
 
 
 def scoring(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """Scores of the whole set in bf16."""
     place = Place.here(quick=quick)
     by_length = {size.docs: size for size in place.sizes}.values()
-    return _wrong("gpu-score", place) or [_scoring_row(size, place) for size in by_length]
+    found = _wrong("gpu-score", place) or [_scoring_row(size, place) for size in by_length]
+    return [place.row(row) for row in found]
 
 
 def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
@@ -150,7 +155,7 @@ def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
         for name, taken, value in zip(names, seconds, values, strict=True)
     ]
     note = f"{place.name}; {parts[0]} training queries, seeds {seeds}: {', '.join(each)}"
-    return [_within("gpu-table2, neural rows", sum(seconds), TABLE_SECONDS, place, note)]
+    return [place.row(_within("gpu-table2, neural rows", sum(seconds), TABLE_SECONDS, note))]
 
 
 def difference_from_cpu(device: str, docs: int) -> float:
@@ -199,17 +204,16 @@ def _training_rows(size: Size, place: Place) -> Iterator[BenchRow]:
         )
         for block in BLOCKS
     ]  # fmt: skip
-    msab, imsab, _ = interleaved(*(epoch(spec, data) for spec in specs), product)
+    msab, imsab = timed(specs, data, product)
     due, due_imsab = (
         3 * scoring_operations(place.config(block), size.lists, size.docs) / product.rate
         for block in BLOCKS
     )
     said = f"N={size.docs}, batches of {size.batch}"
     note = f"{place.name}; {size.lists} lists"
-    least = place.floor(size.share)
-    yield _share(f"gpu-train msab {said}", msab, due, least, note)
+    yield _share(f"gpu-train msab {said}", msab, due, size.share, note)
     if size.seconds is not None:
-        yield _within(f"gpu-train msab epoch {said}", msab, size.seconds, place, note)
+        yield _within(f"gpu-train msab epoch {said}", msab, size.seconds, note)
     flops = due_imsab / due
     allowed = IMSAB_TIMES * flops * msab
     note = f"{note}; {flops:.2f} × MSAB's operations, {imsab / msab:.2f} × its time"
@@ -220,7 +224,7 @@ def _training_rows(size: Size, place: Place) -> Iterator[BenchRow]:
         allowed,
         peer,
         allowed / imsab,
-        place.floor(1.0),
+        1.0,
         note=note,
     )
 
@@ -233,17 +237,17 @@ def _scoring_row(size: Size, place: Place) -> BenchRow:
     seconds, _ = interleaved(lambda: held_scores(network, data.train, "bf16"), product)
     due = scoring_operations(place.config("msab"), size.lists, size.docs) / product.rate
     note = f"{place.name}; {size.lists} lists"
-    return _share(f"gpu-score msab N={size.docs}", seconds, due, place.floor(SCORING_SHARE), note)
+    return _share(f"gpu-score msab N={size.docs}", seconds, due, SCORING_SHARE, note)
 
 
-def _share(job: str, seconds: float, limit: float, least: float | None, note: str) -> BenchRow:
+def _share(job: str, seconds: float, limit: float, least: float, note: str) -> BenchRow:
     share = limit / seconds
     return BenchRow(job, seconds, limit, PEAK, share, least, limit, share, note)
 
 
-def _within(job: str, seconds: float, most: float, place: Place, note: str) -> BenchRow:
+def _within(job: str, seconds: float, most: float, note: str) -> BenchRow:
     goal = f"the goal, {most:g} s"
-    return BenchRow(job, seconds, most, goal, most / seconds, place.floor(1.0), note=note)
+    return BenchRow(job, seconds, most, goal, most / seconds, 1.0, note=note)
 
 
 JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {

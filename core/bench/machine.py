@@ -14,6 +14,8 @@ import torch
 
 from shuffleproof.core.bench.peak import MatrixProduct
 from shuffleproof.core.bench.result import interleaved
+from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.machine import processor
 
 COPIED, WRITTEN = 1 << 28, 1 << 28
 """Bytes of the arrays that are copied, and of the file that is written and read."""
@@ -45,7 +47,7 @@ class Machine:
         pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
         device = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
         return cls(
-            _processor(), len(os.sched_getaffinity(0)), round(pages * size / 2**30), device,
+            processor(), cores(), round(pages * size / 2**30), device,
             platform.python_version(), version("torch"),
         )  # fmt: skip
 
@@ -53,15 +55,6 @@ class Machine:
     def digest(self) -> str:
         """What its lines of a history are known by: figures compare on the same machine alone."""
         return hashlib.sha256(json.dumps(asdict(self)).encode()).hexdigest()[:12]
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
 
 
 def limits() -> dict[str, float]:
@@ -75,6 +68,10 @@ def limits() -> dict[str, float]:
         "product, bfloat16 (Gflop/s)": half.rate / 1e9,
         "memory, copy (GB/s)": 2 * COPIED / copied / 1e9,
     }
+    if torch.cuda.is_available():
+        graphics = MatrixProduct(torch.bfloat16, "cuda")
+        interleaved(graphics)
+        found["product on the GPU, bfloat16 (Gflop/s)"] = graphics.rate / 1e9
     return found | _disk()
 
 

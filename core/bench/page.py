@@ -135,8 +135,9 @@ def told(run: Run, slower: Sequence[Slower] = ()) -> str:
             for row in missed]  # fmt: skip
     sizes = "small sizes" if run.quick else "full sizes"
     head = (
-        f"Version {VERSION}, {run.at[:10]}, {sizes}. Every job ran in turns with its peer; "
-        "seconds unless the job says otherwise. Written by `make bench`."
+        f"Version {VERSION}, {run.at[:10]}, {sizes}. Every job ran in turns with its peer and "
+        "its limit; seconds, the least of the turns, unless the job says otherwise. Written by "
+        "`make bench`."
     )
     parts = [
         "# Benchmarks",

@@ -52,7 +52,7 @@ def parse(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (every
 
 
 def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
-    written(path, megabytes)
+    cells = written(path, megabytes).features.size
     size = path.stat().st_size / 1e6
     ours, sklearn, polars, limit = interleaved(
         lambda: letor.read(path),
@@ -61,7 +61,10 @@ def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
         lambda: _lines_counted(path),
         repeats=repeats,
     )
-    note = f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s; limit: counting newlines"
+    note = (
+        f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s, {ours / cells * 1e9:.1f} ns "
+        f"a cell, polars {polars / cells * 1e9:.1f}; limit: counting newlines"
+    )
     floors = {LARGE: (20.0, 4.0), SMALL: (10.0, None)}.get(megabytes, (None, None))
     peers = (("sklearn load_svmlight_file", sklearn), ("polars read_csv, colons replaced", polars))
     return [

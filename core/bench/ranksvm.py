@@ -28,7 +28,7 @@ SPEC = RankSVMSpec(normalisation="z-score")
 def ranksvm(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
     """A fit at equal objective, its memory, and one evaluation beside its two matrix products."""
     few, many = (10, 200) if quick else (40, 1000)
-    return [_fit_row(few, many), _memory_row(many), _evaluation_row(many)]
+    return [_fit_row(few, many), _memory_row(many), *_evaluation_rows(many)]
 
 
 def judged(queries: int) -> JudgedLists:
@@ -143,7 +143,10 @@ def _memory_row(queries: int) -> BenchRow:
     )
 
 
-def _evaluation_row(queries: int) -> BenchRow:
+def _evaluation_rows(queries: int) -> list[BenchRow]:
+    """One evaluation beside its products by all threads of BLAS, and by one as ours has."""
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 (of scikit-learn, used here alone)
+
     lists = judged(queries)
     ranker = fitted(lists)
     canonical = CanonicalLists.of(lists)
@@ -151,19 +154,24 @@ def _evaluation_row(queries: int) -> BenchRow:
     pairs = SPEC.pairs(canonical, SPEC.cost)
     narrow = ranker.weights.astype(np.float32)
     by_document = np.ones(len(matrix), dtype=np.float32)
-    seconds = interleaved(
-        lambda: evaluated(matrix, pairs, ranker.weights),
-        lambda: (matrix @ narrow, by_document @ matrix),
+
+    def products() -> tuple[np.ndarray, np.ndarray]:
+        return matrix @ narrow, by_document @ matrix
+
+    def products_of_one_thread() -> None:
+        with threadpool_limits(1):
+            products()
+
+    ours, *peers = interleaved(
+        lambda: evaluated(matrix, pairs, ranker.weights), products, products_of_one_thread,
         repeats=15,
-    )
+    )  # fmt: skip
     note = f"{queries} queries × {DOCUMENTS} × {FEATURES}, loss and gradient over all pairs"
-    return compared(
-        "ranksvm evaluation",
-        (seconds[0], seconds[1]),
-        "the two matrix products, BLAS float32",
-        EVALUATION_FLOOR,
-        note,
-    )
+    names = ("the two matrix products, BLAS float32", "the same products by one thread, as ours")
+    return [
+        compared("ranksvm evaluation", (ours, peer), name, EVALUATION_FLOOR, note)
+        for peer, name in zip(peers, names, strict=True)
+    ]
 
 
 def evaluated(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
-from shuffleproof.core.bench.epochs import data_of, epoch
-from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.bench.epochs import data_of, timed
+from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 
 FEATURES = 46
@@ -53,10 +53,8 @@ def _row(case: Case, repeats: int) -> BenchRow:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     data = data_of(case.lists, case.docs, FEATURES, device)
     spec = NeuralSpec.preset(case.ranker, case.preset)
-    ours, peer = interleaved(
-        *(epoch(spec.changed({"loss": loss}), data) for loss in ("softrank", "attention-rank")),
-        repeats=repeats,
-    )
+    specs = [spec.changed({"loss": loss}) for loss in ("softrank", "attention-rank")]
+    ours, peer = timed(specs, data, repeats=repeats)
     return BenchRow(
         job=f"softrank epoch {case.ranker} N={case.docs}",
         ours=ours,

@@ -48,23 +48,30 @@ def bench(arguments: argparse.Namespace) -> Answer:
     unknown = [name for name in chosen if name not in BENCH_JOBS]
     if unknown:
         raise UnknownNameError("bench job", unknown[0], BENCH_JOBS)
-    jobs = _jobs()
+    jobs, found = _jobs(), _limits() if arguments.page else {}
     rows: list[BenchRow] = []
     for name in chosen:
         start = time.perf_counter()
         rows += jobs[name](arguments.quick)
         warn(f"{name}: {time.perf_counter() - start:.0f} s")
     missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
-    slower = _on_page(rows, arguments) if arguments.page else []
+    slower = _on_page(rows, found, arguments) if arguments.page else []
     return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
 
 
-def _on_page(rows: list[BenchRow], arguments: argparse.Namespace) -> "list[Slower]":
-    """The rows on a page, beside the machine's limits; what has become slower."""
+def _limits() -> dict[str, float]:
     from shuffleproof.core.bench.machine import limits  # noqa: PLC0415 (loads torch)
-    from shuffleproof.core.bench.page import Run, recorded, summary  # noqa: PLC0415 (likewise)
 
-    run = Run.of(rows, limits(), quick=arguments.quick)
+    return limits()
+
+
+def _on_page(
+    rows: list[BenchRow], limits: dict[str, float], arguments: argparse.Namespace
+) -> "list[Slower]":
+    """The rows on a page, beside the machine's limits; what has become slower."""
+    from shuffleproof.core.bench.page import Run, recorded, summary  # noqa: PLC0415 (loads torch)
+
+    run = Run.of(rows, limits, quick=arguments.quick)
     slower = recorded(run, arguments.page)
     warn(f"{arguments.page}: {summary(run, slower)}")
     for one in slower:

@@ -3,7 +3,6 @@
 import functools
 import json
 import os
-import platform
 import re
 import tempfile
 import time
@@ -14,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from shuffleproof.core.errors import ParameterError
+from shuffleproof.core.execution.machine import processor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,7 +75,8 @@ def pays(what: str, device: str, cache: Path | None, share_on: Callable[[str], f
     """
     import torch  # noqa: PLC0415 (see device)
 
-    name = f"{_processor(device)} · {torch.get_num_threads()} threads · torch {torch.__version__}"
+    computes = processor() if device == "cpu" else torch.cuda.get_device_name(device)
+    name = f"{computes} · {torch.get_num_threads()} threads · torch {torch.__version__}"
     known = _read(cache, what) if cache else {}
     if name not in known:
         known[name] = share_on(device)
@@ -119,18 +120,6 @@ def _block(documents: "Tensor", weights: "list[Tensor]") -> "Tensor":
     attention = (queries @ keys.transpose(-1, -2) / (width // HEADS) ** 0.5).softmax(-1)
     mixed = (attention @ values).transpose(1, 2).reshape(lists, count, width)
     return (mixed @ weights[1]).relu() @ weights[2]
-
-
-def _processor(device: str) -> str:
-    if device != "cpu":
-        import torch  # noqa: PLC0415 (see device)
-
-        return torch.cuda.get_device_name(device)
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _read(cache: Path, what: str) -> dict[str, float]:

@@ -13,10 +13,11 @@ PROCESSORS = Path("/proc/cpuinfo")
 def machine() -> str:
     """The processor's name, how many cores may be used, and whether there is a GPU; no torch."""
     computes = " · GPU" if gpus() else ""
-    return f"{_processor()} · {cores()} cores{computes}"
+    return f"{processor()} · {cores()} cores{computes}"
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The processor's model as the system names it, else its kind."""
     try:
         lines = PROCESSORS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

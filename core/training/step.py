@@ -175,20 +175,28 @@ class Steps:
         shape = self._shape(step)
         if shape not in self._recordings:
             self._seen[shape] = self._seen.get(shape, 0) + 1
-            full = len(self._recordings) >= RECORDINGS
+            if self._seen[shape] <= SEEN_BEFORE or len(self._recordings) >= RECORDINGS:
+                return self._warmed(step, recorder)
+            twin = step.twin()
             try:
-                if full or self._seen[shape] <= SEEN_BEFORE:
-                    return recorder.warmed(lambda: self._whole(step))
-                twin = step.twin()
                 self._recordings[shape] = twin, recorder.recorded(lambda: self._whole(twin))
-            except torch.OutOfMemoryError:
-                self.recorder = None
-            if self.recorder is None:
-                self._recordings.clear()
+            except RuntimeError:  # no memory for it, or something that cannot be recorded
+                self._without_recorder()
                 return None
         twin, replay = self._recordings[shape]
         twin.copied(step)
         return replay()
+
+    def _warmed(self, step: Step, recorder: Recorder) -> Tensor | None:
+        try:
+            return recorder.warmed(lambda: self._whole(step))
+        except torch.OutOfMemoryError:
+            self._without_recorder()
+        return None
+
+    def _without_recorder(self) -> None:
+        self.recorder = None
+        self._recordings.clear()
 
     def _shape(self, step: Step) -> tuple[Any, ...]:
         """All that the host decides a step by: steps of equal shape launch the same work."""

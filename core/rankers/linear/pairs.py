@@ -61,10 +61,10 @@ class PairedLists:
         values: Float64[np.ndarray, "kinds docs"],
     ) -> tuple[Float64[np.ndarray, "kinds docs"], Float64[np.ndarray, "kinds docs"]]:
         """Weighted sums of `values` over each document's active worse, and active better ones."""
+        weights = np.tril(self.grade_weights, -1), np.triu(self.grade_weights.T, 1)
         return _active_sums(
-            (self.offsets, order), (scores, values), self.grades, self.grade_weights,
-            self.list_weights,
-        )  # fmt: skip
+            (self.offsets, order), (scores, values), self.grades, weights, self.list_weights
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def _active_sums(
     lists: tuple,
     scored: tuple,
     grades: np.ndarray,
-    grade_weights: np.ndarray,
+    weights: tuple,
     list_weights: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values over active partners below and above in grade; see `PairedLists`."""
@@ -113,21 +113,17 @@ def _active_sums(
         for i in range(len(places)):
             for kind in range(len(values)):
                 value[i, kind] = values[kind, places[i]]
-        weights = list_weights[index], grade_weights
-        _swept(worse, places, (score, value, grade), weights, above=False)
+        lower, higher = weights
+        _swept(worse, places, (score, value, grade), lower, list_weights[one])
         turned = -score[::-1], value[::-1], grade[::-1]
-        _swept(better, places[::-1], turned, weights, above=True)
+        _swept(better, places[::-1], turned, higher, list_weights[one])
     return worse, better
 
 
 @compiled()
 @no_type_check
 def _swept(
-    found: np.ndarray,
-    places: np.ndarray,
-    seen: tuple,
-    weights: tuple,
-    above: bool,  # noqa: FBT001 (compiled functions take no keywords alone)
+    found: np.ndarray, places: np.ndarray, seen: tuple, weights: np.ndarray, factor: float
 ) -> None:
     """Sums of one list's values over partners that are met on the way down, less than 1 below.
 
@@ -135,22 +131,18 @@ def _swept(
         found: the sums, by kind of value and document.
         places: documents by falling score.
         seen: score, values and grade of each.
-        weights: of the list, and of pairs of grades.
-        above: partners have higher grades, else lower ones.
+        weights: of a document's grade and its partner's; 0 where they make no pair.
+        factor: of the list.
     """
-    (score, value, grade), (factor, grade_weights) = seen, weights
-    sums, met = np.zeros((len(grade_weights), value.shape[1])), 0
+    score, value, grade = seen
+    sums, met = np.zeros((value.shape[1], len(weights))), 0
     for i in range(len(places)):
         while met < len(places) and score[met] - score[i] > -1.0:
             for kind in range(value.shape[1]):
-                sums[grade[met], kind] += value[met, kind]
+                sums[kind, grade[met]] += value[met, kind]
             met += 1
-        first, last = (grade[i] + 1, len(sums)) if above else (0, grade[i])
         for kind in range(value.shape[1]):
             total = 0.0
-            for other in range(first, last):
-                if above:
-                    total += grade_weights[other, grade[i]] * sums[other, kind]
-                else:
-                    total += grade_weights[grade[i], other] * sums[other, kind]
+            for other in range(len(weights)):  # all of them: to choose costs more than to add 0
+                total += weights[grade[i], other] * sums[kind, other]
             found[kind, places[i]] = factor * total

@@ -166,14 +166,23 @@ def test_only_so_many_shapes_are_recorded(monkeypatch):
     assert recorder.records == 1
 
 
-def test_what_has_no_memory_to_be_recorded_is_taken_as_it_comes():
+@pytest.mark.parametrize("method", ["warmed", "recorded"])
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError("not permitted")])
+def test_what_cannot_be_recorded_is_taken_as_it_comes(method, error):
     class Full(Replayed):
-        def recorded(self, _work):
-            raise torch.OutOfMemoryError
+        pass
 
+    def fail(_self, _work):
+        raise error
+
+    setattr(Full, method, fail)
     lists = lists_of([6] * 48)
     steps = steps_of("setrank-msab", lists)
     steps = recording.recording(steps.network, lists, steps.recipe, Full())
+    if method == "warmed" and isinstance(error, RuntimeError):
+        with pytest.raises(RuntimeError, match="not permitted"):
+            list(epoch_of(steps))
+        return
     plain = steps_of("setrank-msab", lists)
     plain.optimiser = optimiser_of(plain.network, plain.recipe, recorded=True)
     for one in (steps, plain):
