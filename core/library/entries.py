@@ -225,11 +225,11 @@ def summary_of(artefact: Artefact) -> str:
         text = kind + (f", {in_words(changed)}" if changed else "")
         text += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")
-        return said + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
+        return text + (f"; validation NDCG@10 {quality:.3f}" if quality is not None else "")
     if artefact.key.kind in LEARNERS:
         return _of_retriever(facts)
     if artefact.key.kind == "study":
-        compared = ", ".join(_compared_names(recipe))
+        compared = ", ".join(_compared(recipe))
         return f"on {facts.get('data', '?')}{f': {compared}' if compared else ''}"
     return f"of {recipe.get('ranker', {}).get('name', '?')} on all documents"
 

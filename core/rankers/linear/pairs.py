@@ -114,9 +114,9 @@ def _active_sums(
             for kind in range(len(values)):
                 value[i, kind] = values[kind, places[i]]
         lower, higher = weights
-        _swept(worse, places, (score, value, grade), lower, list_weights[one])
+        _swept(worse, places, (score, value, grade), lower, list_weights[index])
         turned = -score[::-1], value[::-1], grade[::-1]
-        _swept(better, places[::-1], turned, higher, list_weights[one])
+        _swept(better, places[::-1], turned, higher, list_weights[index])
     return worse, better
 
 
