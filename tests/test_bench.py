@@ -232,6 +232,16 @@ def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_p
     assert begun == ["limits", "job"] * 3, "limits are measured first"
 
 
+def test_a_name_before_a_dash_means_all_its_jobs(monkeypatch, capsys):
+    done = []
+    jobs = {name: lambda _quick, name=name: done.append(name) or [] for name in BENCH_JOBS}
+    monkeypatch.setattr(work, "_jobs", lambda: jobs)
+    assert main(["bench", "gpu", "ndcg"]) == 0
+    assert done == ["gpu-train", "gpu-score", "gpu-table2", "ndcg"]
+    assert main(["bench", "gp"]) == 2
+    assert "no bench job is called 'gp'" in capsys.readouterr().err
+
+
 def test_every_step_of_scaling_is_timed_on_both_sizes(monkeypatch):
     monkeypatch.setattr(scaling, "QUICK_QUERIES", 10)
     monkeypatch.setattr(scaling, "TIMES", 2)
