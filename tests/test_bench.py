@@ -100,7 +100,7 @@ def test_without_a_gpu_every_goal_is_rehearsed_and_none_is_said_to_be_met(monkey
     for row in rows:
         assert "GPU not measured: a rehearsal on the CPU" in row.note
         assert page.verdict(row) == "not measured"
-        assert re.search(r"; \S+ s, \S+ of (0.25|0.35|0.4|1) × (its|the|1.3)", row.note), row.note
+        assert re.search(r"; \S+ s, \S+ × .* where a GPU's goal is (0.25|0.35|0.4|1)$", row.note)
     neural = [name for name in expanded(["table2"]) if name in FIXED]
     assert len(neural) == 8
     assert all(f"{name} " in rows[-1].note for name in neural)
@@ -130,7 +130,7 @@ def test_a_step_in_bf16_is_held_against_the_peak_and_its_profile_says_where_time
     ]  # fmt: skip
     for row in rows:
         assert (row.floor, row.ratio) == (0.6, pytest.approx(row.limit / row.ours))
-        assert re.match(r"of a profiled step products take [\d.]+ %, at [\d.]+ % of", row.note)
+        assert re.match(r"of 5 profiled steps products take [\d.]+ %, at [\d.]+ % of", row.note)
 
 
 def test_no_network_can_multiply_faster_than_its_limit(monkeypatch):
@@ -230,6 +230,16 @@ def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_p
     assert [main(asked) for _ in range(3)] == [0, 0, 1]
     assert "a beside b: 2.9 → 2" in at.read_text()
     assert begun == ["limits", "job"] * 3, "limits are measured first"
+
+
+def test_a_name_before_a_dash_means_all_its_jobs(monkeypatch, capsys):
+    done = []
+    jobs = {name: lambda _quick, name=name: done.append(name) or [] for name in BENCH_JOBS}
+    monkeypatch.setattr(work, "_jobs", lambda: jobs)
+    assert main(["bench", "gpu", "ndcg"]) == 0
+    assert done == ["gpu-train", "gpu-score", "gpu-table2", "ndcg"]
+    assert main(["bench", "gp"]) == 2
+    assert "no bench job is called 'gp'" in capsys.readouterr().err
 
 
 def test_every_step_of_scaling_is_timed_on_both_sizes(monkeypatch):

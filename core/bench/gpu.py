@@ -97,7 +97,8 @@ class Place:
         """The row of a GPU; of a rehearsal one without figures, which stand in its note."""
         if self.device == "cuda" or row.ratio is None:
             return row
-        note = f"{row.note}; {row.ours:.3g} s, {row.ratio:.3g} of {row.floor:g} × {row.peer_name}"
+        found = f"{row.ours:.3g} s, {row.ratio:.3g} × {row.peer_name} where a GPU's goal is"
+        note = f"{row.note}; {found} {row.floor:g}"
         return BenchRow(row.job, None, None, row.peer_name, None, None, note=note)
 
     @property

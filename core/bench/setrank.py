@@ -26,6 +26,9 @@ LOW = torch.bfloat16
 PEAK_SHARE = 0.6
 """Least share of the matrix peak of a step in bf16."""
 
+PROFILED = 5
+"""Steps that a profile looks at."""
+
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "mkldnn_linear", "_linear_pointwise")
 """Operations that the peak bounds, as the profiler names them."""
 
@@ -142,15 +145,18 @@ def told_by_profile(run: Callable[[], object], limit: float | None) -> str:
     """
     run()
     with profile(activities=[ProfilerActivity.CPU]) as measured:
-        run()
+        for _ in range(PROFILED):
+            run()
     events = [one for one in measured.key_averages() if one.self_cpu_time_total > 0]
-    seconds = {one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6 for one in events}
+    seconds = {
+        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6 / PROFILED for one in events
+    }
     whole = sum(seconds.values())
     products = sum(seconds.pop(name, 0.0) for name in PRODUCTS)
     rest = sorted(seconds.items(), key=lambda one: -one[1])[:5]
     parts = ", ".join(f"{name} {percent(taken / whole)}" for name, taken in rest)
     rate = "" if not limit else f", at {percent(limit / products)} of the peak"
-    return f"of a profiled step products take {percent(products / whole)}{rate}; {parts}"
+    return f"of {PROFILED} profiled steps products take {percent(products / whole)}{rate}; {parts}"
 
 
 def _models(*, training: bool = False) -> Iterator[tuple[SetRankConfig, torch.dtype, SetRank]]:

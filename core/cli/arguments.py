@@ -676,7 +676,9 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )
     _workbench(export)
     bench = _command(commands, "bench", "work:bench", "our speed beside a peer's, one run")
-    bench.add_argument("jobs", nargs="*", help=f"all by default: {', '.join(BENCH_JOBS)}")
+    bench.add_argument(
+        "jobs", nargs="*", help=f"all by default, gpu is all of gpu-…: {', '.join(BENCH_JOBS)}"
+    )
     bench.add_argument("--quick", action="store_true", help="small sizes")
     bench.add_argument(
         "--page", type=Path, metavar="FILE.md",

@@ -44,10 +44,7 @@ PERMUTATIONS = 20
 
 def bench(arguments: argparse.Namespace) -> Answer:
     """`bench`: every job's rows; a ratio below its floor, or a slower job, makes the status 1."""
-    chosen = arguments.jobs or list(BENCH_JOBS)
-    unknown = [name for name in chosen if name not in BENCH_JOBS]
-    if unknown:
-        raise UnknownNameError("bench job", unknown[0], BENCH_JOBS)
+    chosen = [job for name in arguments.jobs or BENCH_JOBS for job in _named(name)]
     jobs, found = _jobs(), _limits() if arguments.page else {}
     rows: list[BenchRow] = []
     for name in chosen:
@@ -57,6 +54,14 @@ def bench(arguments: argparse.Namespace) -> Answer:
     missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
     slower = _on_page(rows, found, arguments) if arguments.page else []
     return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
+
+
+def _named(name: str) -> list[str]:
+    """The job of a name, or all whose names begin with it: gpu means gpu-train and the others."""
+    found = [job for job in BENCH_JOBS if job == name or job.startswith(f"{name}-")]
+    if not found:
+        raise UnknownNameError("bench job", name, BENCH_JOBS)
+    return found
 
 
 def _limits() -> dict[str, float]:

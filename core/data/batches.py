@@ -161,7 +161,9 @@ def _held(
 ) -> HeldLists:
     device, tied = features.device, tied_blocks(lists)
     shared = np.zeros((len(lists), lists.rankings), dtype=np.bool_)
-    np.logical_or.at(shared, np.repeat(np.arange(len(lists)), lists.lengths), tied > 1)
+    filled = np.flatnonzero(lists.lengths)
+    if len(filled):
+        shared[filled] = np.maximum.reduceat(tied, lists.offsets[filled], axis=0) > 1
     return HeldLists(
         features=features,
         source=source,

@@ -124,6 +124,20 @@ def test_held_arrays_are_copies_so_read_only_data_stays_untouched():
     assert features.all()
 
 
+@pytest.mark.parametrize("lengths", [[5], [7, 0, 1, 12], [0, 0, 9], []])
+@pytest.mark.parametrize("grades", [1, 3, 1000])
+def test_the_host_knows_of_every_batch_what_decides_its_shape(lengths, grades):
+    lists = lists_of(lengths, rankings=2, grades=grades)
+    rows = len(lists.rows)
+    whole = held(lists, np.zeros((rows, 1), np.float32), np.zeros(rows, np.float32))
+    assert whole.ties.shape == (len(lengths), 2)
+    plan = [np.array([index]) for index in np.flatnonzero(lengths)]
+    for chosen, batch in zip(plan, whole.batches(plan), strict=True):
+        assert batch.lengths.tolist() == [lengths[chosen[0]]] == batch.mask.sum(1).tolist()
+        assert batch.ties == tuple((batch.tied > 1).any(1).any(0).tolist())
+        assert batch.present == (0, 1)
+
+
 @pytest.mark.parametrize("lengths", [[5], [7, 0, 1, 12], []])
 def test_tied_blocks_count_equal_priors(lengths):
     lists = lists_of(lengths, rankings=2, grades=3)

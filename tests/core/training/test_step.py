@@ -15,6 +15,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.training import loop, network, recording
 from shuffleproof.core.training import step as steps_module
+from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.loop import RunState
 from shuffleproof.core.training.network import built, held_scores
 from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, planned
@@ -290,3 +291,47 @@ def test_a_list_that_does_not_fit_is_named(monkeypatch):
     for work in (lambda: held_scores(steps.network, lists), lambda: list(epoch_of(steps))):
         with pytest.raises(DataError, match="no memory for one list of 9 documents"):
             work()
+
+
+ON_A_GPU = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+
+
+class TestOnAGPU:
+    pytestmark = ON_A_GPU
+
+    @pytest.mark.parametrize("name", NETS)
+    def test_no_step_waits(self, name):
+        steps = steps_of(name, lists_of(RAGGED, "cuda"), hidden_features=0.3, clip=1.0)
+        run = epoch_of(steps)
+        next(run)  # the plan goes there, the optimiser makes its moments
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            list(run)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    @pytest.mark.parametrize("name", NETS)
+    def test_graphs_learn_as_steps_that_are_taken_as_they_come(self, name):
+        lists = lists_of([6] * 48, "cuda")
+        plain = steps_of(name, lists, least_steps=40)
+        graphs = steps_of(name, lists, least_steps=40)
+        recorder = Graphs(torch.device("cuda"))
+        graphs = recording.recording(graphs.network, lists, graphs.recipe, recorder)
+        totals = []
+        for steps in (plain, graphs):
+            run = epoch_of(steps)
+            while True:
+                try:
+                    next(run)
+                except StopIteration as ended:
+                    totals.append(float(ended.value[0]))
+                    break
+        assert graphs.recorder is not None, "something could not be recorded"
+        assert totals[1] == pytest.approx(totals[0], rel=1e-3)
+
+    def test_the_probe_finds_a_share(self):
+        share = recording.share_of_unrecorded(torch.device("cuda"), Graphs(torch.device("cuda")))
+        assert 0 < share < 2
