@@ -103,7 +103,7 @@ def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
         st.button(
             f"Back to query {escaped(own)}", key="own query", type="tertiary",
             icon=":material/undo:", on_click=_choose_query, args=(own, forget),
-            help=f"Query {escaped(chosen)} goes along from page to page until another is chosen.",
+            help=f"Query {escaped(chosen)} stays from page to page until another is chosen.",
         )  # fmt: skip
     return chosen
 

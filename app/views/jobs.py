@@ -77,8 +77,8 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
         listed = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
-                "No work has been handed in yet. Trainings, studies and uploads stand here "
-                "while they run and after they ended.",
+                "Nothing was started yet. Trainings, studies and uploads stand here while they "
+                "run and after they have ended.",
                 icon=":material/inbox:",
             )
         for heading in HEADINGS:
@@ -178,7 +178,7 @@ def _details(job: Job) -> None:
     rows = {name: value for name, value in job.parameters.items() if value is not None}
     facts = {"job": job.id[:16], "kind": job.kind, "attempts": job.attempts} | rows
     facts |= {"priority": job.priority} if job.state == "waiting" else {}
-    for what, when in (("handed in", job.created), ("started", job.started)):
+    for what, when in (("queued", job.created), ("started", job.started)):
         if when:
             clock = datetime.fromtimestamp(when, UTC).isoformat(" ", "seconds")
             facts[what] = clock.replace("+00:00", " UTC")

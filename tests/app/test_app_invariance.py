@@ -130,7 +130,7 @@ def test_a_query_that_goes_along_has_its_way_back(page):
     page = page.selectbox(key="query").select_index(5).run()
     other = page.selectbox(key="query").value
     back = button(page, f"Back to query {own}")
-    assert f"Query {other} goes along" in back.help
+    assert f"Query {other} stays from page to page" in back.help
     page = back.click().run()
     assert (page.selectbox(key="query").value, asked(page, "query")) == (own, own)
     assert not [one for one in page.button if one.key == "own query"]

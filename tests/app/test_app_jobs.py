@@ -33,7 +33,7 @@ def button(page, label):
 
 def test_nothing_handed_in_says_what_will_stand_here(table):
     said = words(opened(jobs_script))
-    assert "No work has been handed in yet" in said
+    assert "Nothing was started yet" in said
     assert "No job is running" in said
     assert table.started == 0
 
@@ -113,7 +113,7 @@ def test_a_removed_job_is_gone_and_a_second_tab_says_so(table):
     table.jobs.cancel(job.id)
     page, other = opened(jobs_script), opened(jobs_script)
     button(page, "Remove").click().run()
-    assert "No work has been handed in yet" in words(page)
+    assert "Nothing was started yet" in words(page)
     button(other, "Remove").click().run()
     assert "no such job" in words(other)
 

@@ -89,8 +89,7 @@ def _stored(artefact: Artefact, digest: str) -> None:
     st.caption(
         told(
             f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
-            "share that documents with a label above 0 get; chance: the share that they are · "
-            f"study of {opened.day(artefact)}"
+            "share that documents with a label above 0 get; chance: the share that they are."
         )
     )
     place = parts.folded("Every head and every induced point", "every point")

@@ -310,7 +310,7 @@ def _ask(name: str, artefact: Artefact) -> None:
         st.markdown(
             f"{len(rankers)} trained rankers and {len(studies)} studies depend on it: they stay "
             "stored, but can be neither opened query by query nor added to until the same files "
-            "are read in again."
+            "are imported again."
         )
     else:
         st.markdown("No trained ranker and no study depends on it.")

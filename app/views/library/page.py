@@ -109,7 +109,7 @@ def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
             "name": text("Name", pinned=True, width="medium"),
             "kind": text("Kind", width="small"),
             "data": text("Data set", width="small"),
-            "what": text("What it is", width="medium"),
+            "what": text("What it is", width="large"),
             "tags": st.column_config.ListColumn("Tags"),
             "megabytes": number("MB", format="%.2f"),
             "age": text("Made"),

@@ -43,7 +43,7 @@ def page() -> None:
         "Perturbations",
         _study,
         missing="No study of perturbations is stored for {data} yet.",
-        remedy="Choose rankers and what shall happen to their input below and start one.",
+        remedy="Choose rankers and perturbations below and start one.",
     )
     catalogue()
 

@@ -91,7 +91,7 @@ def _form(data: str) -> None:
     if st.button("Ask", type="primary", key="judge now", disabled=not (most and name.strip())):
         with parts.errors_shown():
             job = jobs.submit(PANEL.kind, asked)
-            st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+            st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
             st.rerun()
     st.code(_command(asked), language="bash", wrap_lines=True)
 

@@ -67,7 +67,7 @@ def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
     ids = []
     for parameters in asked:
         job = jobs.submit("train", dict(parameters))
-        st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+        st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
         ids.append(job.id[:DIGITS])
     address.pin(RUNS, *ids)
     st.rerun()

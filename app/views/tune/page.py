@@ -286,7 +286,7 @@ def _command(asked: dict[str, Any], limit: str, most: int) -> str:
 def _handed_in(asked: dict[str, Any]) -> None:
     """Hand the search in and go to it: the address names it from now on."""
     job = jobs.submit(PANEL.kind, asked | {"search": list(asked["search"])})
-    st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'handed in'}"))
+    st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
     address.pin(TUNED, _preset(job))
     st.session_state.pop(TUNED, None)
     st.rerun()
