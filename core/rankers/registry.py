@@ -353,8 +353,6 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
     if found.fitted and preset not in found.presets:
         stored = named_presets.of(named.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
-    if changes and not found.fitted:
-        raise UsageError(f"{named} is not trained: it has no fields to set; leave out --set")
     made: "RankerSpec" = import_module(found.module).spec(named.base, preset, **changes)
     return made
 
