@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.cli import examples, flags_measures, flags_studies
+from shuffleproof.core.cli import examples, flags_studies
 from shuffleproof.core.cli.answer import Answer, show, warn
 from shuffleproof.core.cli.wrong_usage import Parser
 from shuffleproof.core.errors import ShuffleproofError
@@ -320,7 +320,7 @@ def _preference_commands(
     )  # fmt: skip
     aggregate.add_argument("--calls", type=whole, help="pairs that may be asked a query")
     aggregate.add_argument("--top", type=_count, help="ranks that are wanted (default: all)")
-    flags_measures.add(aggregate)
+    flags_studies.measures(aggregate)
     aggregate.add_argument("--seed", type=whole, default=0, help="of pivots and of pairs bought")
     _judge_command(commands)
 
@@ -530,7 +530,7 @@ def _outside_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
     runs = _command(commands, "runs", "outside:runs", "TREC runs, judged and compared")
     runs.add_argument("run", type=Path, nargs="+", help="files of runs")
     runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
-    flags_measures.add(runs, RUNS)
+    flags_studies.measures(runs, RUNS)
     _with(runs)
     runs.add_argument("--against", help="runs for the marks, comma-separated")
 
@@ -667,7 +667,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         help="of a collection: whose vectors (default snrm) or whose run (default bm25)",
     )  # fmt: skip
     export.add_argument("-k", type=_count, default=1000, help="documents a query (default 1000)")
-    flags_measures.add(export, None)
+    flags_studies.measures(export, None)
     flags_studies.marked(export)
     export.add_argument(
         "--part",
@@ -689,7 +689,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")
     sample = _command(commands, "sample", "sample:sample", "make what sample_data ships")
     sample.add_argument("folder", type=Path, help="where sample_data lies")
-    worker = _command(commands, "worker", "worker:worker", "do the jobs that were handed in")
+    worker = _command(commands, "worker", "work:worker", "do the jobs that were handed in")
     worker.add_argument(
         "--slots",
         type=_count,

@@ -1,13 +1,13 @@
-"""The commands of `study`: the flags of every kind's question, and what else its answer takes."""
+"""The flags of `study`, by each kind's question, and those of measures, which others share."""
 
 import argparse
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from shuffleproof.core.cli import flags_measures
 from shuffleproof.core.data.layout import SAMPLE
-from shuffleproof.core.numerals import number
+from shuffleproof.core.metrics.bundles import BUNDLES
+from shuffleproof.core.numerals import number, whole
 from shuffleproof.core.parameters import chosen, parameters
 from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, STUDIES
@@ -25,6 +25,7 @@ ANY = "studies:study"
 """What answers every other."""
 
 BASELINE = "initial ranking"
+DIGITS = 3
 Command = Callable[[str, str, str], argparse.ArgumentParser]
 
 
@@ -45,7 +46,7 @@ def add(
         added.set_defaults(first="open:look_over")
         fields(added, question)
         if any(field.names == "measures" for field in parameters(question)):
-            flags_measures.shared(added)
+            conventions(added)
         if kind in MORE:
             MORE[kind](added, count)
         if all(field.name != QUERIES for field in parameters(question)):
@@ -67,6 +68,37 @@ def add(
             max_seconds(added, "; the same line without it goes on")
             dry_run(added, "listless_study")
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
+
+
+def measures(command: argparse.ArgumentParser, default: str | None = "NDCG@10") -> None:
+    """Add --measures and what goes with it.
+
+    Args:
+        command: the command.
+        default: its measures; none: those that a stored study was asked for.
+    """
+    usual = "default: those of the study" if default is None else f"default {default}"
+    command.add_argument("--measures", default=default, help=f"comma-separated ({usual})")
+    conventions(command, None if default is None else DIGITS)
+
+
+def conventions(command: argparse.ArgumentParser, digits: int | None = DIGITS) -> None:
+    """Add the flags of how measures are meant and printed.
+
+    Args:
+        command: the command.
+        digits: decimals of its tables; none: each table's own.
+    """
+    command.add_argument(
+        "--conventions",
+        choices=tuple(BUNDLES),
+        type=partial(chosen, BUNDLES),
+        help="whose conventions measures have that do not say their own; `list conventions`",
+    )
+    command.add_argument(
+        "--digits", type=whole, choices=range(1, 10), metavar="DIGITS", default=digits,
+        help=f"decimals of tables for reading (default {digits or 'the table’s own'})",
+    )  # fmt: skip
 
 
 def fields(command: argparse.ArgumentParser, declared: type) -> None:

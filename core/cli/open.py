@@ -19,7 +19,7 @@ from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress, finished
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.retrieval.name import is_trained
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.store.manifest import Artefact
@@ -192,8 +192,14 @@ def look_over(arguments: argparse.Namespace) -> None:
         if query is not None:
             _check_query(query, arguments.asked[1])
     elif not trains_retriever(arguments):
+        if arguments.command == "train" and RankerName.of(arguments.ranker).kind in NOT_TRAINED:
+            raise UsageError(
+                f"{arguments.ranker} is from outside: nothing to train; name it in certify or study"
+            )
         recipe_of(arguments)
 
+
+NOT_TRAINED = {Kind.FUNCTION, Kind.FILE}
 
 OF_ONE_QUERY = {"attention": "query", "worst-case": "map"}
 """The flags that name one test query, by the kind of study."""

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.flags_measures import DIGITS
-from shuffleproof.core.cli.flags_studies import question_of
+from shuffleproof.core.cli.flags_studies import DIGITS, question_of
 from shuffleproof.core.cli.open import asked, done, store_of, studied
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Scope

@@ -1,4 +1,4 @@
-"""The commands around the core: benchmarks, the demo, the dashboard."""
+"""The commands around the core: benchmarks, the demo, the worker, the dashboard."""
 
 import argparse
 import importlib
@@ -20,7 +20,10 @@ from shuffleproof.core.cli.arguments import BENCH_JOBS
 from shuffleproof.core.cli.open import done, store_of
 from shuffleproof.core.cli.studies import answer_of, text_of
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.execution.jobs_supervisor import supervise
+from shuffleproof.core.jobs import SHORT, WORKER, jobs_of
 from shuffleproof.core.perturb.levels import levels_of
+from shuffleproof.core.sharing import address_of, work
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
@@ -156,6 +159,28 @@ def drawn(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
     if finished.returncode:
         said = finished.stderr.strip().splitlines()[-1:] or ["its process ended"]
         raise DataError(str(out), f"the figure could not be drawn ({said[0]})", FIGURE_REMEDY)
+
+
+def worker(arguments: argparse.Namespace) -> Answer:
+    """`worker`: do the store's jobs until Ctrl+C, or until there was nothing to do for so long.
+
+    With --until-empty or --take it does units of what `--executor` shared, and touches no jobs.
+    """
+    store = store_of(arguments)
+    if arguments.until_empty or arguments.take:
+        item = {"store": address_of(store), "take": arguments.take}
+        found = work(item | {"until_empty": arguments.until_empty})
+        if found["failure"]:
+            warn(f"shuffleproof: {found['failure']}")
+        return Answer({"ran": True, **found}, exit_code=1 if found["failure"] else 0)
+    warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
+    ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
+    jobs = jobs_of(store)
+    counts = {state: len(jobs.list(state)) for state in ("waiting", "done", "failed", "cancelled")}
+    if not ran:
+        text = f"another worker is doing the jobs of {store.root} already"
+        return Answer({"ran": False, **counts}, text)
+    return Answer({"ran": True, **counts})
 
 
 def app(arguments: argparse.Namespace) -> Answer:

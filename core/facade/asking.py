@@ -83,6 +83,10 @@ class Asking:
         return Result.of(found)
 
 
+OTHERWISE = {"families": "perturbations", "levels": "perturbations", "ranker": "rankers"}
+"""What flags, or people, call an argument of a method."""
+
+
 def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]:
     """The method that asks questions of a kind."""
     signature = Signature(_arguments(kind), return_annotation=Result)
@@ -94,7 +98,9 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
             unknown = [one for one in given if one not in signature.parameters]
             known = [one for one in signature.parameters if one != "self"]
             if unknown:
-                raise UnknownNameError(f"argument of {name}", unknown[0], known) from None
+                meant = OTHERWISE.get(unknown[0], "")
+                meant = meant if meant in known else ""
+                raise UnknownNameError(f"argument of {name}", unknown[0], known, meant) from None
             raise UsageError(f"{name}: {error}; give it {', '.join(known)}") from None
         values = dict(bound.arguments)
         return self._asked(kind, {key: value for key, value in values.items() if key != "self"})

@@ -35,6 +35,7 @@ def arguments_for_flags() -> Iterator[None]:
         raise
 
 
+@arguments_for_flags()
 def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Answer:
     """What a command answers.
 
@@ -67,7 +68,7 @@ def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Ans
             chosen = parser().parse_args([*words, *(["--"] if places else []), *map(str, places)])
     except SystemExit:
         last = said.getvalue().strip().splitlines()[-1]
-        why = last.partition("error: ")[2] or last
+        why = last.partition(": ")[2].partition(". `shuffleproof ")[0].removeprefix("--")
         raise UsageError(f"{command}: {why}; give it what its help names") from None
     module, _, name = chosen.answer.partition(":")
     found: Answer = getattr(import_module(f"shuffleproof.core.cli.{module}"), name)(chosen)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from shuffleproof.command import answer, flags_told, parameters_of
+from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.store.artefacts import default_store
@@ -144,6 +144,7 @@ class Result(StudyResult):
             raise ParameterError("table", which, f"a number from 1 to {len(tables)}, or a title")
         return _shown(tables[which - 1])
 
+    @arguments_for_flags()
     def figure(self, number: int = 1, measures: Measures = ()) -> Any:
         """A figure, a `plotly.graph_objects.Figure`.
 

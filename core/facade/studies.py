@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, wraps
 from inspect import Signature
 from os import PathLike, fspath
@@ -12,6 +12,7 @@ import pandas as pd
 
 from shuffleproof.asking import Asking, method
 from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
+from shuffleproof.core.checks.rankers import examined
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -172,8 +173,7 @@ class Studies(Asking):
         Returns:
             A certificate with its `verdict`, `sentence()` and `details()`.
         """
-        (name,) = by_name(RANKER, [ranker])
-        name = called(ranker_name(name), self.scope.store)
+        name = self._name_of(ranker)
         self._check([name])
         asked = (permutations, seed)
         work = certificate_of(
@@ -182,17 +182,43 @@ class Studies(Asking):
         )  # fmt: skip
         return self._done(name, work if max_seconds is None else within(max_seconds, work))
 
-    def doctor(self, **flags: Any) -> pd.DataFrame:
-        """What the data set hides, or a `ranker`: a row a finding, the gravest first.
+    def doctor(
+        self, ranker: Any = None, *, part: str = "all", queries: int | None = None, seed: int = 0
+    ) -> pd.DataFrame:
+        """What the data set hides, or a ranker: a row a finding, the gravest first.
 
         Args:
-            flags: those of the command:
+            ranker: examined on the test lists instead of the data: whatever `certify` takes, or a
+                file of scores.
+            part: of the data set: all, train, valid or test.
+            queries: of a ranker: only the first so many.
+            seed: of a ranker: of the orders that are tried.
         """
-        with bars(progress=self.progress):
-            told = answer("doctor", [self._fold], {"store": self.scope.store.root, **flags})
+        rows = self._of_data(part) if ranker is None else self._of_ranker(ranker, queries, seed)
         first = ["severity", "where", "message"]
         rest = [one.name for one in fields(Finding) if one.name not in first]
-        return pd.DataFrame(told.json["findings"], columns=[*first, *rest])
+        return pd.DataFrame(rows, columns=[*first, *rest])
+
+    def _of_data(self, part: str) -> list[dict[str, Any]]:
+        with bars(progress=self.progress):
+            told = answer("doctor", [self._fold], {"store": self.scope.store.root, "part": part})
+        rows: list[dict[str, Any]] = told.json["findings"]
+        return rows
+
+    def _of_ranker(self, ranker: Any, queries: int | None, seed: int) -> list[dict[str, Any]]:
+        name = self._name_of(ranker)
+        self._check([name])
+        lists = self.workbench.test_lists(queries)
+        found = self._done(name, examined(self.workbench, name, lists, seed))
+        ids = lists.dataset.query_ids
+        return [
+            asdict(one) | {"queries": [ids[at] for at in one.queries]} for one in found.findings
+        ]
+
+    def _name_of(self, ranker: Any) -> str:
+        """The name of a ranker by text or object, which is registered."""
+        (name,) = by_name(RANKER, [ranker])
+        return called(ranker_name(name), self.scope.store)
 
     def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         """Refuse names that nothing has, before lists are made."""
@@ -213,7 +239,6 @@ def _named() -> dict[str, type[Question]]:
 
 for _name, _kind in _named().items():
     setattr(Studies, _name, method(_kind, _name, "Studies"))
-Studies.doctor.__doc__ = f"{(Studies.doctor.__doc__ or '').rstrip()}\n{flags_told('doctor')}"
 
 
 @arguments_for_flags()

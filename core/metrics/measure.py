@@ -134,8 +134,9 @@ unless a bundle of theirs is asked for (`core.metrics.bundles`)."""
 
 _BY_LETTERS |= ALIASES
 
-_TERMS = {"rel": "relevant"}
-"""What ir_measures calls conventions."""
+_TERMS = {"rel": "relevant", "dcg": "gain"}
+_GAINS = {"log2": "linear", "exp-log2": "exp2"}
+"""What ir_measures calls conventions, and its gains."""
 
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
 GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
@@ -247,6 +248,8 @@ class Measure:
             UnknownNameError: no measure has that name.
             ParameterError: not of the form NAME(convention=value,…)@cutoff, or a wrong value.
 
+        >>> Measure.parse("nDCG(dcg='log2')@10")
+        Measure('NDCG(gain=linear)@10')
         >>> Measure.parse("P(relevant=2)@5")
         Measure('P(relevant=2)@5')
         >>> Measure.parse("NDCG(empty=zero)@5", {"empty": "one", "gain": "linear"})
@@ -267,11 +270,12 @@ class Measure:
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
             if key not in {declared.name for declared in parameters(cls)}:
-                allowed = "one of " + ", ".join(cls(name).entry.conventions)
-                raise ParameterError(f"a convention of {quoted(text)}", key, allowed)
-            values[key] = value
-        if match["cutoff"] is not None:
-            values["cutoff"] = match["cutoff"]
+                known = "one of " + ", ".join(cls(name).entry.conventions)
+                raise ParameterError(f"a convention of {quoted(text)}", key, known)
+            value = value.strip("'\"")
+            values[key] = _GAINS.get(value, value) if key == "gain" else value
+        if found["cutoff"] is not None:
+            values["cutoff"] = found["cutoff"]
         return parsed(cls(name).under(**(conventions or {})), values)
 
     def under(self, **conventions: Any) -> "Measure":

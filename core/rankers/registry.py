@@ -355,10 +355,8 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
     if ranker_entry.fitted and preset not in ranker_entry.presets:
         stored = named_presets.of(parsed.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
-    if changes and not ranker_entry.fitted:
-        raise UsageError(f"{parsed} is not trained: it has no fields to set; leave out --set")
-    recipe: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
-    return recipe
+    made: "RankerSpec" = import_module(found.module).spec(named.base, preset, **changes)
+    return made
 
 
 def at(name: RankerName, preset: str) -> RankerName:

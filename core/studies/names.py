@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from shuffleproof.core.errors import DataError, no_file
+from shuffleproof.core.errors import DataError, UsageError, no_file
 from shuffleproof.core.experiment.ranker_sets import expanded
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
@@ -102,6 +102,9 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
     elif names.from_outside and name.kind is Kind.FUNCTION:
         _check_module(name)
     else:
+        is_set = names.changes.keys() - {"seed"} and name.kind is Kind.REGISTERED
+        if is_set and not registry.entry(name.base).fitted:
+            raise UsageError(f"{name} is not trained: it has no fields to set; leave out --set")
         registry.spec(name, preset, **names.changes)
 
 

@@ -171,6 +171,7 @@ MISTAKES = """
 2 | study initial-ranking --rankers dlcm --conventions trec | 'trec' | did you mean trec_eval
 2 | study initial-ranking --rankers dlcm --digits 0 | '0' | known: 1
 2 | study initial-ranking --rankers dlcm --max-seconds 2min | '2min' | seconds
+2 | study initial-ranking --rankers dlcm --digits many | 'many' | whole number
 2 | study perturbations --rankers dlcm --families cut:0.5+nosuch | 'nosuch' | known: adjacent
 2 | study set-size --trained-on 0,10 | '0,10' | at least 1
 2 | study set-size --sizes ten | 'ten' | whole numbers

@@ -180,7 +180,6 @@ def test_values_are_taken_as_people_write_them(kind, name, given, value):
         (lambda mine: mine.train("dlcm", epoch=3), "epochs"),
         (lambda mine: mine.certify("dlmc"), "did you mean dlcm"),
         (lambda mine: mine.doctor(part="tset"), "test"),
-        (lambda mine: mine.doctor(parts="test"), "did you mean part"),
         (lambda _: sp.open("no such data"), "list stored"),
         (lambda _: sp.open("sample", initial="dlcm"), "cannot be the initial one"),
         (lambda _: sp.open("sample", dept=3), "did you mean depth"),
@@ -351,3 +350,10 @@ def test_refusals_name_arguments_and_no_flags(ask, told, mine):
     with pytest.raises(ShuffleproofError, match=told) as refused:
         ask(mine)
     assert "--" not in str(refused.value)
+
+
+def test_the_doctor_examines_objects_on_the_lists_that_are_open(mine):
+    assert set(mine.doctor("feature:3", queries=20)["code"]) == {"pass-through"}
+    (row,) = mine.doctor(lambda features: features[:, 0] * 0, queries=3).to_dict("records")
+    assert row["code"] == "constant-scores"
+    assert set(row["queries"]) <= set(mine.lists["test"].dataset.query_ids)
