@@ -20,7 +20,7 @@ TORCH = "torch==2.13.0"
 
 TREES = """
 import numpy, xgboost
-data = numpy.random.default_rng(0).random((60, 20))
+data = numpy.random.default_rng(0).random((60, 10))
 model = xgboost.train({}, xgboost.DMatrix(data, label=data[:, 0]), 3)
 model.save_model("model.json")
 """

@@ -10,18 +10,7 @@ import pytest
 import torch
 
 from shuffleproof.core import bench
-from shuffleproof.core.bench import (
-    epochs,
-    gpu,
-    machine,
-    page,
-    peak,
-    result,
-    scaling,
-    setrank,
-    shell,
-    softrank,
-)
+from shuffleproof.core.bench import cluster, cluster_cells, machine, page, scaling, shell, softrank
 from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli import work
@@ -249,6 +238,32 @@ def test_every_step_of_scaling_is_timed_on_both_sizes(monkeypatch):
     assert {row.job.partition(",")[0] for row in rows} >= {"ingest", "open", "score", "study"}
     assert all(row.ours > 0 and row.peer > 0 and "exponent" in row.note for row in rows)
     assert all("at most 0.00 GiB" not in row.note for row in rows)
+
+
+def test_what_workers_cost_is_measured_and_more_workers_are_simulated(monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda _: None)  # of Ray, which takes long to start
+    monkeypatch.setattr(cluster, "QUICK_CELLS", 4)
+    monkeypatch.setattr(cluster_cells, "SECONDS", 0.01)
+    real = cluster._measured
+    monkeypatch.setattr(
+        cluster, "_measured", lambda _, workers, cells: real("serial", workers, cells)
+    )
+    rows = cluster.cluster(quick=True)
+    assert [row.floor for row in rows] == [0.9] * 2 + [None] * 4
+    assert [row.peer for row in rows[:2]] == [0.04, 0.02]
+    for row in rows:
+        assert row.ratio == pytest.approx(row.peer / row.ours)
+        assert ("simulated" in row.job) == (row.floor is None)
+    assert "passing over one" in rows[-1].note
+
+
+def test_simulated_workers_begin_wait_and_pass_over_as_real_ones_do():
+    costs = cluster.Overheads(start=5.0, unit=0.5, skip=0.25, again=0.0, end=2.0)
+    assert cluster.simulation(1, 3, 1.0, costs) == 5.0 + 3 * 1.5 + 2.0
+    # the second passes over the first unit (.25 s), makes the second one, passes over nothing else
+    assert cluster.simulation(2, 2, 1.0, costs) == 5.0 + 0.25 + 1.5 + 2.0
+    many = cluster.simulation(64, 300, 1.0, costs)
+    assert cluster.simulation(64, 300, 1.0, replace(costs, skip=0.0)) < many
 
 
 def test_the_limits_of_this_machine_are_measured(monkeypatch):

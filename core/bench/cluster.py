@@ -28,7 +28,11 @@ from shuffleproof.core.studies.question import Scope
 CELLS, QUICK_CELLS = 300, 20
 WORKERS = (1, 2)
 SIMULATED = (8, 64)
+LONG = 60.0
+"""Seconds of a training that is worth a cluster."""
+
 FLOOR = 0.9
+PEER = "no overhead"
 NAME = "python:waiting"
 LISTS = {"initial": ["feature:1"]}
 TRIES = 200
@@ -55,34 +59,29 @@ class Overheads:
 
 def cluster(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (as every job)
     """A row for each number of workers, measured or simulated."""
-    cells = QUICK_CELLS if quick else CELLS
+    cells, second = QUICK_CELLS if quick else CELLS, cluster_cells.SECONDS
     where = "ray" if find_spec("ray") else "processes"
     found = [_measured(where, workers, cells) for workers in WORKERS]
     overheads = found[0][1]
+    told = (
+        f"from overheads measured by one: start {overheads.start:.1f} s, a training "
+        f"{overheads.unit * 1e3:.0f} ms, passing over one {overheads.skip * 1e3:.2f} ms, "
+        f"looking again {overheads.again:.2f} s, end {overheads.end:.1f} s"
+    )
     rows = [
-        _row(f"{cells} trainings of {cluster_cells.SECONDS:g} s, {workers} by {where}", workers,
-             cells, seconds, FLOOR)
+        BenchRow(
+            f"{cells} trainings of {second:g} s, {workers} by {where}", seconds,
+            cells * second / workers, PEER, cells * second / workers / seconds, FLOOR,
+            note="the machinery alone: trainings wait",
+        )
         for workers, (seconds, _) in zip(WORKERS, found, strict=True)
     ]  # fmt: skip
-    simulated = [
-        _row(f"{cells} trainings of {length:g} s, {workers} workers, simulated", workers, cells,
-             simulation(workers, cells, length, overheads), None, length,
-             f"from overheads measured by one: start {overheads.start:.1f} s, a training "
-             f"{overheads.unit * 1e3:.0f} ms, passing over one {overheads.skip * 1e3:.2f} ms, "
-             f"looking again {overheads.again:.2f} s, end {overheads.end:.1f} s")
-        for workers in SIMULATED
-        for length in (cluster_cells.SECONDS, 60.0)
-    ]  # fmt: skip
-    return rows + simulated
-
-
-def _row(  # noqa: PLR0913, PLR0917 (a row's columns)
-    job: str, workers: int, cells: int, seconds: float, floor: float | None,
-    length: float = cluster_cells.SECONDS, note: str = "the machinery alone: trainings wait",
-) -> BenchRow:  # fmt: skip
-    ideal = cells * length / workers
-    efficiency = ideal / seconds
-    return BenchRow(job, seconds, ideal, "no overhead", efficiency, floor, note=note)
+    for workers in SIMULATED:
+        for length in (second, LONG):
+            seconds, ideal = simulation(workers, cells, length, overheads), cells * length / workers
+            job = f"{cells} trainings of {length:g} s, {workers} workers, simulated"
+            rows.append(BenchRow(job, seconds, ideal, PEER, ideal / seconds, None, note=told))
+    return rows
 
 
 def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:

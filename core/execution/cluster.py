@@ -85,7 +85,7 @@ class Ray:
             most = {name: max((node.get(name, 0) for node in nodes), default=0) for name in KINDS}
             raise UsageError(
                 f"executor ray: a task of {self.cpus} CPUs and {self.gpus:g} GPUs fits on no node "
-                f"(the largest: {most['CPU']:g} CPUs, {most['GPU']:g} GPUs); ask for less"
+                f"(the largest: {most['CPU']:g} CPUs, {most['GPU']:g} GPUs); name less"
             )
 
 

@@ -6,6 +6,8 @@ order of the file. A recipe may ask for the order of the file instead, as other 
 what that order decides is then there to be measured (the family `train-order`).
 """
 
+import os
+import tempfile
 from dataclasses import dataclass, fields, replace
 from typing import Any, no_type_check
 
@@ -17,12 +19,16 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.rankers.base import RankerSpec
 
 CANONICAL, FILE = "canonical", "file"
 LATER = {"row_order": CANONICAL}
 """A field that came after rankers had been stored, and what those were fitted with."""
+
+LARGE, AT_ONCE = 1 << 28, 1 << 14
+"""Bytes from which on a copy of training rows lies in a file, and rows copied at a time."""
 
 HIGHEST_GRADE = 30  # of LightGBM's own gain table
 
@@ -49,14 +55,41 @@ class CanonicalLists:
         dataset, lists = judged.dataset, judged.lists
         if row_order == FILE:
             filled = lists.lengths[lists.lengths > 0]
-            return cls(dataset.features[lists.rows], dataset.labels[lists.rows], filled)
+            return cls(gathered(dataset.features, lists.rows), dataset.labels[lists.rows], filled)
         digests = _digests(dataset.features, dataset.labels, lists.rows)
         inside = falling_order(lists.offsets, digests)
         filled = np.flatnonzero(lists.lengths)
         of_lists = _joined_digests(digests[inside], lists.offsets)[filled]
         order = filled[np.argsort(of_lists, kind="stable")]
         rows = lists.rows[inside[ragged.elements_of(lists.offsets, order)]]
-        return cls(dataset.features[rows], dataset.labels[rows], lists.lengths[order])
+        return cls(gathered(dataset.features, rows), dataset.labels[rows], lists.lengths[order])
+
+
+def gathered(
+    features: Float32[np.ndarray, "docs features"], rows: Int64[np.ndarray, " candidates"]
+) -> Float32[np.ndarray, "candidates features"]:
+    """`features[rows]`; a large copy in a nameless file that the system may page out.
+
+    Raises:
+        DataError: there is no room for it.
+    """
+    size = len(rows) * features.shape[1] * features.itemsize
+    if size <= LARGE:
+        return features[rows]
+    try:
+        with tempfile.TemporaryFile() as file:
+            if hasattr(os, "posix_fallocate"):  # a full disk is told now, by an error
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            shape = (len(rows), features.shape[1])
+            copy = np.memmap(file, features.dtype, "r+", shape=shape)
+    except OSError as error:
+        found = f"no room for {size / 2**30:.1f} GiB of training rows ({error.strerror})"
+        raise DataError(tempfile.gettempdir(), found, "Free some, or set TMPDIR.") from error
+    for start in range(0, len(rows), AT_ONCE):
+        copy[start : start + AT_ONCE] = features[rows[start : start + AT_ONCE]]
+    return copy.view(np.ndarray)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,11 @@
 """LambdaMART and MART: LightGBM's model, whatever the order of the rows."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +20,7 @@ from shuffleproof.core.execution import jobs_slots
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.perturb.registry import perturbation
+from shuffleproof.core.rankers import canonical
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
@@ -92,6 +96,27 @@ def test_canonical_order_is_needed_and_moves_whole_documents():
     assert {(*x, y) for x, y in zip(ours.features.tolist(), ours.labels, strict=True)} == rows
     assert sorted(ours.lengths) == sorted(np.diff(FOLD.train.offsets))
     assert not np.array_equal(ours.features, FOLD.train.features)
+
+
+def test_a_large_copy_of_training_rows_lies_in_a_file_and_is_the_same(monkeypatch, tmp_path):
+    """So that memory holds what is learnt from once: more of it than there is memory."""
+    usual = CanonicalLists.of(judged(FOLD.train))
+    model = fitted(LambdaMARTSpec(**QUICK, patience=5))[0].text
+    monkeypatch.setattr(canonical, "LARGE", 0)
+    monkeypatch.setattr(canonical, "AT_ONCE", 7)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    large = CanonicalLists.of(judged(FOLD.train))
+    assert isinstance(large.features.base, np.memmap)
+    assert np.array_equal(large.features, usual.features)
+    assert list(tmp_path.iterdir()) == [], "it has no name, and ends with its use"
+    assert fitted(LambdaMARTSpec(**QUICK, patience=5))[0].text == model
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(DataError, match=r"no room for .* of training rows.*TMPDIR"):
+        CanonicalLists.of(judged(FOLD.train))
 
 
 def test_documents_that_differ_in_the_label_alone_have_one_order():
