@@ -274,8 +274,8 @@ class Measure:
                 raise ParameterError(f"a convention of {quoted(text)}", key, known)
             value = value.strip("'\"")
             values[key] = _GAINS.get(value, value) if key == "gain" else value
-        if found["cutoff"] is not None:
-            values["cutoff"] = found["cutoff"]
+        if match["cutoff"] is not None:
+            values["cutoff"] = match["cutoff"]
         return parsed(cls(name).under(**(conventions or {})), values)
 
     def under(self, **conventions: Any) -> "Measure":

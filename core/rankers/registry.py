@@ -355,7 +355,7 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
     if ranker_entry.fitted and preset not in ranker_entry.presets:
         stored = named_presets.of(parsed.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
-    made: "RankerSpec" = import_module(found.module).spec(named.base, preset, **changes)
+    made: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
     return made
 
 

@@ -237,11 +237,15 @@ class Rehearsal(Workbench):
                     finished(training)
                 except Unscored:
                     continue
-        seen = [kept.get(digest) for digest in there[:SEEN]]
-        known = sorted(float(one[0]["seconds"]) for one in seen if one and "seconds" in one[0])
-        known = known[:-1] or known  # the longest had to compile what it runs
-        each = (
-            (min(known), max(known)) if known else self._pace(plan.recipe()["kind"], len(query_ids))
+        sampled = [trial_records.get(digest) for digest in measured[:SEEN]]
+        seconds = sorted(
+            float(record[0]["seconds"]) for record in sampled if record and "seconds" in record[0]
+        )
+        seconds = seconds[:-1] or seconds  # the longest had to compile what it runs
+        per_trial = (
+            (min(seconds), max(seconds))
+            if seconds
+            else self._pace(plan.recipe()["kind"], len(query_ids))
         )
         self.ledger.study = (key, engine.is_whole(stored), len(digests), len(measured), per_trial)
         return _placeholder(key)
