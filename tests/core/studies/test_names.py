@@ -175,7 +175,7 @@ def test_what_is_named_rightly_passes(tmp_path):
     store, mine = Store(tmp_path), tmp_path / "mine.txt"
     mine.write_text("1\n")
     asked = names.Names(
-        rankers=("table2", "rrf:dlcm+mart@small", "feature:3", f"scores:{mine}", "module:function"),
+        rankers=("table2", "rrf:dlcm+mart@small", "feature:3", f"scores:{mine}", "json:dumps"),
         initial=ListRecipe(("feature:3",)).initial,
         measures=("NDCG(empty=skip)@10",),
         families=("transpositions:5+shuffle-shown", "gradient-sign@dlcm"),
