@@ -344,7 +344,7 @@ def page(
     if stored:
         study(stored)
     opened_first = False
-    if not stored:
+    if not stored and not (at_work and job_panel.begun(form.panel)):
         with sample_result.beside(form.panel.kind):
             if not at_work:
                 parts.not_yet(missing.format(data=data), remedy)

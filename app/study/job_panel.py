@@ -82,6 +82,11 @@ def progress(panel: Panel, names: Collection[str], mine: Mine = lambda _job: Tru
     return False
 
 
+def begun(panel: Panel) -> bool:
+    """Whether a study of the page's kind shows first results."""
+    return any(True for _ in running_studies(services.store(), panel.kind))
+
+
 def offer(
     panel: Panel, label: str, help_: str, parameters: dict[str, Any], mine: Mine = lambda _job: True
 ) -> None:  # fmt: skip
