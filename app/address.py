@@ -5,7 +5,7 @@ as it is the widget's default. It is used for choices whose default follows from
 in the address; those that say what is shown (data, study, rankers, lists, query, order, change,
 measure) are settled here, before their widget is drawn.
 
->>> named("dlcm", "setrank-imsab")
+>>> option_texts("dlcm", "setrank-imsab")
 {'dlcm': ('dlcm',), 'setrank-imsab': ('setrank-imsab',)}
 """
 
@@ -32,13 +32,13 @@ EVERYWHERE = frozenset({"data", "selected", "pinned"})
 """Choices whose widget stands on every page."""
 
 
-def named(*texts: str) -> dict[str, tuple[str]]:
+def option_texts(*texts: str) -> dict[str, tuple[str]]:
     """Options that are their own text in addresses."""
     return {text: (text,) for text in texts}
 
 
 @contextmanager
-def gathered() -> Generator[None]:
+def gather() -> Generator[None]:
     """While in here, what is pinned is gathered, then written at once: one step back undoes it."""
     st.session_state[GATHERED] = {}
     try:
@@ -63,7 +63,7 @@ def says(name: str) -> list[str]:
     return st.query_params.get_all(name) if found is None else found
 
 
-def everything() -> dict[str, list[str]]:
+def whole_address() -> dict[str, list[str]]:
     """All that the address says, or is about to say."""
     return {name: says(name) for name in (*st.query_params, *st.session_state.get(GATHERED, {}))}
 
@@ -79,7 +79,7 @@ def pin(name: str, *texts: str) -> None:
         st.query_params[name] = texts
 
 
-def one(name: str, options: Options[Option], usual: Option, of: str = "") -> Option:
+def settle_choice(name: str, options: Options[Option], usual: Option, of: str = "") -> Option:
     """Settle a choice of one; a widget with this key, drawn after it, shows what was settled.
 
     Args:
@@ -103,7 +103,7 @@ def several(
     of: str = "",
     nothing: Sequence[str] = NOTHING,
 ) -> list[Option]:
-    """Settle a choice of several, as `one` does; it may be empty, which `nothing` says."""
+    """Settle a choice of several, as `settle_choice` does; `nothing` says that it is empty."""
     meant = _meant(options)
 
     def read(texts: Sequence[str]) -> list[Option] | None:
@@ -118,20 +118,23 @@ def several(
 
 
 def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") -> dict[str, Any]:
-    """Settle a choice of one, as `one` does: what `st.selectbox` takes for it; None is nobody.
+    """Settle a choice of one as `settle_choice` does; what `st.selectbox` takes. None is nobody.
 
     What was settled is the widget's default too. A browser that draws the widget only after the
     run that settled it (its script was still on the way when a click began another run) would
     begin with Streamlit's own default, and send that as what a person chose.
     """
-    found, offered = one(name, options, usual, of), [each for each in options if each is not None]
+    found, offered = (
+        settle_choice(name, options, usual, of),
+        [each for each in options if each is not None],
+    )
     index = None if found is None else offered.index(found)
     return {"options": offered, "index": index, "key": name}
 
 
 def slider(name: str, highest: int, usual: int, of: str = "") -> dict[str, Any]:
     """Settle a whole number from 0 to the highest: what `st.slider` takes for it."""
-    found = one(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
+    found = settle_choice(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
     return {"min_value": 0, "max_value": highest, "value": found, "key": name}
 
 

@@ -10,14 +10,14 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.app.opened import dated, path, result
+from shuffleproof.app.study_access import dated_name, path, result
 from shuffleproof.core.data.catalogue import KIND as DATA
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.arrival import Arrival
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
+from shuffleproof.core.studies.kinds.benchmark import retrieved_documents as benchmark_retrieved
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
@@ -27,7 +27,7 @@ KIND = benchmark.KIND
 OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
 
 
-def stored(data: str) -> dict[str, Artefact]:
+def stored_benchmarks(data: str) -> dict[str, Artefact]:
     """The stored benchmarks with a fold that is this data set, by key, newest first."""
     try:
         fingerprint = services.data_set(data).facts.get("fingerprint")
@@ -56,7 +56,7 @@ def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
 
     Those without any ranker, as could be made once, come last.
     """
-    return is_of_runs(one.recipe), not rankers(one.recipe), services.arrived(one)
+    return is_of_runs(one.recipe), not rankers(one.recipe), services.arrival_order(one)
 
 
 def of_runs() -> dict[str, Artefact]:
@@ -100,7 +100,7 @@ def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
 def short_words(artefact: Artefact) -> str:
     """What tells a stored benchmark from others in a narrow place."""
     noun = "run" if is_of_runs(artefact.recipe) else "ranker"
-    return dated(artefact, counted(len(rankers(artefact.recipe)), noun))
+    return dated_name(artefact, counted(len(rankers(artefact.recipe)), noun))
 
 
 def words(artefact: Artefact) -> str:
@@ -150,9 +150,9 @@ def answers(
     found = result(key)
     place = benchmark_query.place_of(found, *query)
     if is_of_runs(found.recipe):
-        return benchmark_retrieved.retrieved(path(key), place, pair)
+        return benchmark_retrieved.retrieved_documents(path(key), place, pair)
     fold = fold_of(str(found.facts["fingerprints"][place.fold]), query[1])
-    asked = benchmark_query.Asked(place, pair, seed, columns)
+    asked = benchmark_query.QueryRequest(place, pair, seed, columns)
     return benchmark_query.answers(path(key), fold.test, asked)
 
 

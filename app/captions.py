@@ -47,7 +47,7 @@ def _opened(fingerprint: str, keys: tuple[str, ...]) -> DisplayTexts | None:
     return display_texts.find(fingerprint, services.store())
 
 
-def beside(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
+def with_captions(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A table with what its documents and queries are called, and how those columns are drawn.
 
     Args:
@@ -95,7 +95,7 @@ def text_of(query: str) -> str:
     return str(texts.queries.loc[query, "text"] or "")
 
 
-def said(query: str, place: Any = st) -> None:
+def draw_query_text(query: str, place: Any = st) -> None:
     """Draw the text of a query, where there is one."""
     text = text_of(query)
     if text:

@@ -22,7 +22,7 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
     table = table.named
     shown = table.shown
     frame = of_people(table.frame[[column.key for column in shown]], shown)
-    frame, texts = captions.beside(frame)
+    frame, texts = captions.with_captions(frame)
     place.dataframe(
         frame,
         hide_index=True,
@@ -37,7 +37,7 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
 
 def config(column: Column, *, pinned: bool = False) -> Any:
     """A declared column as one of Streamlit's."""
-    words = terms.beside(column.label, column.help, leave=[column.help])
+    words = terms.help_with_terms(column.label, column.help, leave=[column.help])
     if column.format in {TEXT, NAME}:
         return st.column_config.TextColumn(column.label, help=words, pinned=pinned)
     if column.format == FLAG:

@@ -12,7 +12,7 @@ from shuffleproof.core.data import browse, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.examination import Examination, FeatureFacts
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.stored import PARTS
+from shuffleproof.core.data.mapped_file import PARTS
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.store.manifest import Artefact
@@ -27,7 +27,7 @@ AT_ONCE = 100_000_000
 """Bytes up to which a data set is examined while the page waits."""
 
 
-def examined(artefact: Artefact) -> Examination | None:
+def examination_of(artefact: Artefact) -> Examination | None:
     """What is known of a data set; None when it has not been examined."""
     try:
         return _examined(str(artefact.facts["fingerprint"]))

@@ -88,7 +88,7 @@ class Door:
             return PlainTextResponse("Not Found", 404)
         if not _below(path, *PRIVATE) or scope["method"] == "OPTIONS":
             return None
-        if not login.entered(HTTPConnection(scope).cookies):
+        if not login.has_logged_in(HTTPConnection(scope).cookies):
             return PlainTextResponse("Log in first", 403)
         length = Headers(scope=scope).get("content-length", "")
         if scope["method"] == "PUT" and not (length.isascii() and length.isdigit()):

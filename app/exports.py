@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.style import names_printed, on_paper
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies.figure_size import INCH, WIDTHS
-from shuffleproof.core.studies.table_text import written
+from shuffleproof.core.studies.table_text import table_bytes
 from shuffleproof.core.studies.tables import Table
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -91,7 +91,7 @@ def figure_files(figure: go.Figure, stem: str, width: str = "") -> list[File]:
 def table_files(table: Table, stem: str) -> list[File]:
     """A table as CSV, Parquet, LaTeX and Markdown."""
     return [
-        File(words, f"{stem}.{ending}", lambda ending=ending: written(table, ending))  # type: ignore[misc]
+        File(words, f"{stem}.{ending}", lambda ending=ending: table_bytes(table, ending))  # type: ignore[misc]
         for ending, words in TABLES.items()
     ]
 

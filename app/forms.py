@@ -12,10 +12,10 @@ import streamlit as st
 
 from shuffleproof.app import terms
 from shuffleproof.core.parameters import Parameter, parameters
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 
 
-def drawn(
+def recipe_form(
     recipe: Any,
     key: str,
     *,
@@ -74,7 +74,12 @@ def widget(declared: Parameter, now: Any, key: str) -> Any:
         options = list(declared.choices)
         at = options.index(now) if now in options else None
         return st.selectbox(
-            label, options, index=at, key=key, help=words, format_func=lambda one: named(str(one))
+            label,
+            options,
+            index=at,
+            key=key,
+            help=words,
+            format_func=lambda one: with_display_names(str(one)),
         )
     if bool in kinds:
         return st.toggle(label, value=bool(now), key=key, help=words)
@@ -131,4 +136,4 @@ def help_of(declared: Parameter) -> str:
     if not declared.choices and (declared.low is not None or declared.high is not None):
         text += f"; {declared.allowed}"
     text += "; empty: none." if may_be_none else "."
-    return terms.beside(text, text) or ""
+    return terms.help_with_terms(text, text) or ""

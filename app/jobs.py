@@ -16,7 +16,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, state, uploads
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
@@ -54,7 +54,7 @@ def under_way() -> tuple[Job, ...]:
     return table().list("running", "waiting")
 
 
-def reading(keys: Iterable[ArtefactKey]) -> int:
+def jobs_reading(keys: Iterable[ArtefactKey]) -> int:
     """How many jobs under way read a data set among these artefacts; 0 where none can be seen."""
     names = {f"{key.kind}-{key.digest}" for key in keys}
     try:
@@ -96,7 +96,7 @@ def anew(kind: str, parameters: dict[str, Any]) -> Job:
     return job
 
 
-def remembered(own: str) -> Job | None:
+def remembered_job(own: str) -> Job | None:
     """The job that this session remembers under a name; None where there is none any more."""
     identifier = st.session_state.get(own)
     try:
@@ -106,7 +106,7 @@ def remembered(own: str) -> Job | None:
         return None
 
 
-def watched(job: Job, words: str) -> None:
+def watch(job: Job, words: str) -> None:
     """Draw how far a job is that has not ended, every second; at its end the page runs again."""
     st.fragment(_running, run_every=FAST)(job.id, words)
 
@@ -121,7 +121,7 @@ def _running(identifier: str, words: str) -> None:
         state.draw_again()
         return
     how = far(job, table().history(identifier))
-    st.progress(how.share, told(f"{words}: {how.words}"))
+    st.progress(how.share, escaped_sentence(f"{words}: {how.words}"))
     st.button("Cancel", key=f"cancel {identifier}", on_click=act, args=("cancel", identifier))
 
 
@@ -235,7 +235,7 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")
-    seconds = remaining(steps, str(progress["unit"]), part)
+    seconds = remaining_seconds(steps, str(progress["unit"]), part)
     if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
         seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]
     if seconds is not None:
@@ -250,7 +250,7 @@ def before(waiting: Job) -> int:
     return queue.index(waiting.id) if waiting.id in queue else 0
 
 
-def queued(waiting: Job) -> str:
+def queue_text(waiting: Job) -> str:
     """Where a waiting job stands, in words: what is before it, or when it is likely to begin."""
     place = before(waiting)
     if place:
@@ -261,7 +261,7 @@ def queued(waiting: Job) -> str:
     return f"the next to run{soon}"
 
 
-def recent() -> tuple[Job, ...]:
+def recent_jobs() -> tuple[Job, ...]:
     """The newest jobs that were done within the last minutes, for whoever comes back or reloads."""
     done = [job for job in table().list("done") if time.time() - (job.finished or 0) < RECENTLY]
     return tuple(sorted(done, key=lambda job: -(job.finished or 0))[:RECENT])
@@ -272,12 +272,13 @@ def _share(job: Job) -> float:
     return Progress(progress["done"], progress["total"], "", part=progress.get("part", 0.0)).share
 
 
-def remaining(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:
+def remaining_seconds(steps: Sequence[Step], unit: str, part: float = 0.0) -> float | None:
     """Seconds to the last step at the pace of the latest ones; None: too early to say.
 
     A part in [0, 1) of the step after those of the history is done.
 
-    >>> remaining([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})], "epochs")
+    >>> remaining_seconds([Step(1, 9, "epochs", 10.0, {}), Step(2, 9, "epochs", 12.0, {})],
+    ...     "epochs")
     14.0
     """
     latest = [step for step in steps if step.unit == unit][-RECENT_STEPS - 1 :]
@@ -329,7 +330,7 @@ def curve(steps: Iterable[Step]) -> pd.DataFrame:
     return frame.assign(valid=frame["valid"].mask(is_loss))
 
 
-def pressed(verb: str, identifier: str) -> None:
+def press(verb: str, identifier: str) -> None:
     """Do what a button says, as `act` does; the reason why not is a toast."""
     try:
         if verb == "forget":

@@ -10,17 +10,17 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import opened, services, state
+from shuffleproof.app import services, state, study_access
 from shuffleproof.app.services import Now
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.library import cleaning, side_by_side
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import KINDS, Entry
-from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store import archive
-from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.store.verified import InBackground
 from shuffleproof.core.studies import reproduce
@@ -71,15 +71,15 @@ def _entries(now: Now) -> list[Entry]:
     return library.entries(services.store())
 
 
-def damaged() -> list[Damaged]:
+def damaged_entries() -> list[DamagedEntry]:
     """What lies in the store and cannot be an entry."""
     return list(_damaged(_now()))
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _damaged(now: Now) -> list[Damaged]:
+def _damaged(now: Now) -> list[DamagedEntry]:
     del now  # part of the memory's key alone
-    return library.damaged(services.store())
+    return library.damaged_entries(services.store())
 
 
 def verification() -> InBackground:
@@ -111,7 +111,7 @@ def _size(now: Now) -> int:
 
 def _now() -> Now:
     """What changes whenever something is stored, removed, named or tagged."""
-    return services.changed((*services.KEPT, "tags"))
+    return services.folder_changes((*services.KEPT, "tags"))
 
 
 def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
@@ -120,9 +120,9 @@ def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:
     return frame.groupby("what", as_index=False).sum().sort_values("MB", ascending=False)
 
 
-def called(entry: Entry) -> str:
+def entry_name(entry: Entry) -> str:
     """The name that a person gave to an entry, else the names of the rankers that it is of."""
-    return entry.name if entry.named else named(entry.name)
+    return entry.name if entry.named else with_display_names(entry.name)
 
 
 def data_of(every: Sequence[Entry]) -> dict[str, str]:
@@ -136,7 +136,7 @@ def data_of(every: Sequence[Entry]) -> dict[str, str]:
     return data
 
 
-def filtered(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
+def filter_entries(every: Sequence[Entry], wanted: Filter) -> list[Entry]:
     """The entries that a filter lets through, in their order."""
     data, words = data_of(every), wanted.text.casefold().split()
     return [
@@ -162,11 +162,11 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
     counts = Counter(key for entry in every for key in entry.needs)
     rows = [
         {
-            "name": called(entry),
+            "name": entry_name(entry),
             "kind": KINDS[entry.key.kind],
-            "what": named(entry.summary),
+            "what": with_display_names(entry.summary),
             "megabytes": entry.artefact.size / 1e6,
-            "age": age_in_words((now - made(entry)).total_seconds()),
+            "age": age_in_words((now - stored_on(entry)).total_seconds()),
             "seconds": entry.seconds,
             "tags": list(entry.tags),
             "data": data[str(entry.key)],
@@ -181,19 +181,19 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def made(entry: Entry) -> datetime:
+def stored_on(entry: Entry) -> datetime:
     """When an entry was stored."""
     return datetime.fromisoformat(entry.artefact.created).astimezone(UTC)
 
 
-def differing(chosen: Sequence[Entry]) -> pd.DataFrame:
+def differing_fields(chosen: Sequence[Entry]) -> pd.DataFrame:
     """Fields in which entries differ, one row a field, one column an entry; size and cost too."""
     fields = {name: [side_by_side.short(value, MOST_LETTERS) for value in values]
-             for name, values in side_by_side.differing(chosen).items()}  # fmt: skip
+             for name, values in side_by_side.differing_fields(chosen).items()}  # fmt: skip
     kinds = {"kind": [KINDS[entry.key.kind] for entry in chosen]}
-    times = {"made": [f"{made(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen]}
+    times = {"made": [f"{stored_on(entry):%Y-%m-%d %H:%M:%S} UTC" for entry in chosen]}
     rows = {name: texts for name, texts in (kinds | fields | times).items() if len(set(texts)) > 1}
-    names = [called(entry) for entry in chosen]
+    names = [entry_name(entry) for entry in chosen]
     heads = [name if names.count(name) == 1 else f"{name} {entry.key.digest[:6]}"
              for name, entry in zip(names, chosen, strict=True)]  # fmt: skip
     frame = pd.DataFrame(rows.values(), columns=heads)
@@ -207,12 +207,12 @@ def page_of(entry: Entry) -> tuple[str, dict[str, str]]:
     if kind == "study" and is_of_runs(entry.artefact.recipe):
         return "benchmark", {"study": str(entry.key)}
     if kind == "study" and entry.artefact.recipe["kind"] in LISTLESS:
-        return opened.place(entry.artefact)
+        return study_access.place(entry.artefact)
     data = data_of(entries()).get(str(entry.key), "")
     if kind == "scores" or data not in state.data_sets():
         return "", {}
     if kind == "study":
-        return opened.place(entry.artefact)
+        return study_access.place(entry.artefact)
     return PAGES[kind], {state.USE: data}
 
 
@@ -239,7 +239,7 @@ def python(entry: Entry) -> str:
 
 def taken_along(chosen: Collection[Entry]) -> list[Entry]:
     """Entries and all that they need."""
-    return library.required(entries(), [entry.key for entry in chosen])
+    return library.with_dependencies(entries(), [entry.key for entry in chosen])
 
 
 def archive_of(chosen: Sequence[Entry]) -> bytes:
@@ -251,11 +251,11 @@ def archive_of(chosen: Sequence[Entry]) -> bytes:
     with tempfile.TemporaryDirectory() as room:
         out = Path(room) / "library.zip"
         artefacts = [entry.artefact for entry in taken_along(chosen)]
-        finished(archive.write(services.store(), artefacts, out))
+        run_to_end(archive.write(services.store(), artefacts, out))
         return out.read_bytes()
 
 
-def tagged(chosen: Sequence[Entry], tags: Sequence[str]) -> None:
+def set_tags(chosen: Sequence[Entry], tags: Sequence[str]) -> None:
     """Let every entry carry exactly these tags.
 
     Raises:

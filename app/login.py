@@ -14,7 +14,7 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_signed_val
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
 
-def required() -> None:
+def require_login() -> None:
     """Show only a way to log in to whoever must and has not; call it before anything is drawn."""
     if not _configured():
         return
@@ -37,7 +37,7 @@ def _configured() -> bool:
         raise
 
 
-def entered(cookies: Mapping[str, str]) -> bool:
+def has_logged_in(cookies: Mapping[str, str]) -> bool:
     """Whether a request comes from somebody who has logged in, where that is asked.
 
     Args:

@@ -6,14 +6,14 @@ from shuffleproof.app import address, login, sidebar
 from shuffleproof.app.navigation import PAGES, SECTIONS
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
-login.required()
-with address.gathered():
+login.require_login()
+with address.gather():
     path = sidebar.shown_path(SECTIONS)
     sidebar.draw(path)
     sections = sidebar.sections(SECTIONS, path)
     chosen = st.navigation(sections, position=sidebar.place(), expanded=True)
     sidebar.search(PAGES)
     sidebar.navigation(sections, chosen)
-    sidebar.present()
+    sidebar.present_button()
     sidebar.watch()
     chosen.run()

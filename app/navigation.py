@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shuffleproof.app.study.plain_page import PlainPage
-from shuffleproof.app.views import glossary, jobs, one_query, overview, present, tour
+from shuffleproof.app.views import glossary, jobs, one_query, overview, presentation, tour
 from shuffleproof.app.views.ablation import page as ablation
 from shuffleproof.app.views.attention import page as attention
 from shuffleproof.app.views.benchmark import page as benchmark
@@ -57,7 +57,7 @@ SECTIONS = {
         Page("Home", "", lambda: overview.page(TITLES), "the findings of the sample", ("order",)),
         Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order")),
         Page(
-            "Presentation", "present", lambda: present.page(TITLES), "findings on a projector",
+            "Presentation", "present", lambda: presentation.page(TITLES), "findings on a projector",
             ("study",),
         ),
         Page("Glossary", "glossary", glossary.page, "the terms of the field"),

@@ -69,7 +69,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
 """What draws a picture, what says it in words, and how many of its facts the words take."""
 
 
-def drawn(picture: Picture) -> tuple[go.Figure, str]:
+def draw(picture: Picture) -> tuple[go.Figure, str]:
     """A picture and what it shows in words."""
     draw, words, count = PICTURES[picture.name]
     facts: Any = picture.complete.facts
@@ -96,13 +96,13 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
         raise UsageError(
             f"it has {counted(len(there), 'figure')}: give --figure a number from 1 to {len(there)}"
         )
-    figure, _ = drawn(there[number - 1])
+    figure, _ = draw(there[number - 1])
     return figure
 
 
 def small(picture: Picture) -> tuple[go.Figure, str]:
     """A picture as a thumbnail, and what it shows in words."""
-    figure, words = drawn(picture)
+    figure, words = draw(picture)
     return style.thumbnail(figure), words
 
 

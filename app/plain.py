@@ -3,7 +3,7 @@
 import re
 
 from shuffleproof.core.errors import FLAG
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 
 MARKS = re.compile(
     r"[\\`*_{}\[\]<>#|~$!]"  # emphasis, code, links, images, headings, tables, formulas, HTML
@@ -50,10 +50,10 @@ def refusal(error: Exception | str) -> str:
     return escaped(FLAG.sub(words, str(error)))
 
 
-def told(sentence: str) -> str:
+def escaped_sentence(sentence: str) -> str:
     r"""A sentence of ours as `escaped` has it, with the names of rankers for their labels.
 
-    >>> print(told("setrank-imsab-init loses [0.1] to mart"))
+    >>> print(escaped_sentence("setrank-imsab-init loses [0.1] to mart"))
     SetRank IMSAB + init loses \[0.1\] to MART
     """
-    return escaped(named(sentence))
+    return escaped(with_display_names(sentence))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from shuffleproof.app import services, training
-from shuffleproof.core.answers.trained import (
+from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
     as_they_came,
@@ -17,7 +17,13 @@ from shuffleproof.core.answers.trained import (
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, INITIAL, RankerName, display_names, named
+from shuffleproof.core.rankers.name import (
+    FILES,
+    INITIAL,
+    RankerName,
+    display_names,
+    with_display_names,
+)
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
@@ -65,9 +71,9 @@ def cheapest_lists() -> ListRecipe:
     return ListRecipe((cheapest(usual.base),)).of_today()
 
 
-def imported(data: str) -> list[str]:
+def imported_rankers(data: str) -> list[str]:
     """The rankers that came to a data set from outside, as a job names them, newest first."""
-    return [as_asked(ranker, data) for ranker in trained(data) if ranker.name in FILES]
+    return [as_asked(ranker, data) for ranker in trained_rankers(data) if ranker.name in FILES]
 
 
 def as_asked(ranker: TrainedRanker, data: str) -> str:
@@ -78,19 +84,19 @@ def as_asked(ranker: TrainedRanker, data: str) -> str:
     return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
 
 
-def trained(data: str) -> list[TrainedRanker]:
+def trained_rankers(data: str) -> list[TrainedRanker]:
     """The rankers trained on a data set, newest first; none where it is not stored any more."""
     try:
-        fitting = training.fitting(data)
+        fitting = training.fit_size(data)
     except ShuffleproofError:
         return []
-    return services.trained(*fitting.fingerprints[:2])
+    return services.trained_rankers(*fitting.fingerprints[:2])
 
 
-def shown(labels: Iterable[str]) -> Callable[[str], str]:
+def field_texts(labels: Iterable[str]) -> Callable[[str], str]:
     """What fields show for labels of rankers, and for what is typed in beside them."""
     names = display_names(labels)
-    return lambda label: names.get(label) or named(label)
+    return lambda label: names.get(label) or with_display_names(label)
 
 
 def texts(ranker: TrainedRanker) -> tuple[str, ...]:
@@ -115,7 +121,7 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
 
     What stands out: the contrast of the data set; with shipped rankers one of every name.
     """
-    rankers = trained(data)
+    rankers = trained_rankers(data)
     if shown is not None:
         return _again(shown, rankers, data)
     pair = contrast(rankers)
@@ -128,7 +134,7 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
 
 def standing_out(data: str) -> set[str]:
     """The keys of the rankers that a page shows where its address names none; see `for_study`."""
-    rankers = trained(data)
+    rankers = trained_rankers(data)
     pair = contrast(rankers)
     chosen = _of_each(rankers, pair[0].lists) if pair and pair[0].shipped else pair
     return {ranker.key for ranker in chosen}

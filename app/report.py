@@ -9,7 +9,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.app.pictures import drawn
+from shuffleproof.app.pictures import draw
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies import sections
 from shuffleproof.core.studies.methods import paragraph, references
@@ -55,13 +55,13 @@ def report(studies: Sequence[Path]) -> str:
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     question = EVERY[result.recipe["kind"]]
-    told = sections.told(question.telling(), result, sections.View())
-    body = "".join(map(shown, told))
+    told = sections.sections_of(question.telling(), result, sections.View())
+    body = "".join(map(section_html, told))
     head = f"<h2>{html.escape(question.title)}</h2>"
     return head + body + _methods(result) + _recipe(result)
 
 
-def shown(section: sections.Section) -> str:
+def section_html(section: sections.Section) -> str:
     """One section as HTML."""
     if isinstance(section, sections.Picture):
         return _picture(section)
@@ -76,7 +76,7 @@ def shown(section: sections.Section) -> str:
 
 def _picture(section: sections.Picture) -> str:
     """A picture with what it shows in words; the report's head holds the drawing program."""
-    figure, words = drawn(section)
+    figure, words = draw(section)
     picture = on_paper(figure).to_html(full_html=False, include_plotlyjs=False)
     said = html.escape(words)
     return (

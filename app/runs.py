@@ -7,12 +7,12 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, scoring, services, training
-from shuffleproof.core.experiment.forecast import Fitting
+from shuffleproof.core.experiment.forecast import FitSize
 from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import named, numbered
-from shuffleproof.core.studies.conventions import derivable, derived
-from shuffleproof.core.studies.paired import paired
+from shuffleproof.core.rankers.name import number_names, with_display_names
+from shuffleproof.core.studies.conventions import derivable, derive_values
+from shuffleproof.core.studies.paired_differences import paired_rows
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import interval, p_value
 
@@ -43,7 +43,7 @@ def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def tested(data: str) -> dict[str, float]:
+def tested_rankers(data: str) -> dict[str, float]:
     """NDCG@10 on the test part of every ranker that a stored benchmark measured, by key.
 
     Of several benchmarks the oldest counts, which no later one replaces.
@@ -55,11 +55,11 @@ def tested(data: str) -> dict[str, float]:
 def _tested(data: str, stored: services.Now) -> dict[str, float]:
     del stored  # part of the memory's key alone
     found: dict[str, float] = {}
-    for artefact in sorted(benchmarks.stored(data).values(), key=services.arrived):
+    for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)
         if not derivable(MEASURE, result.stored) or len(artefact.facts.get("folds", ())) > 1:
             continue
-        values = derived(MEASURE, result.stored, result.values)
+        values = derive_values(MEASURE, result.stored, result.values)
         for keys, own in zip(result.trials["artefacts"], values, strict=True):
             if np.isfinite(own).any():
                 found.setdefault(str(keys), float(np.nanmean(own)))
@@ -67,7 +67,7 @@ def _tested(data: str, stored: services.Now) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RunComparison:
     """Two runs on the test lists.
 
     Attributes:
@@ -102,7 +102,7 @@ class Compared:
         return f"{first} is {apart} above {second} ({found})"
 
 
-def compared(data: Fitting, runs: pd.DataFrame) -> Compared:
+def compare_runs(data: FitSize, runs: pd.DataFrame) -> RunComparison:
     """Score two runs on the same test lists and test their difference, paired by query.
 
     A run's value of a query is the mean over its seeds. The lists are those that carry the most
@@ -111,18 +111,18 @@ def compared(data: Fitting, runs: pd.DataFrame) -> Compared:
     Raises:
         ShuffleproofError: the scoring process has no answer.
     """
-    described = scoring.described(data.data)
+    described = scoring.describe(data.data)
     keys = [text.split(JOINT) for text in runs["keys"]]
     fitted = {ranker.key: ranker.lists for ranker in scoring.rankers_of(described)}
     lists = [own for run in keys for key in run if (own := fitted.get(key)) is not None]
     recipe = max(lists, key=lambda own: len(own.initial), default=training.usual_lists(data.data))
     answer = scoring.values_of_queries(described, recipe, tuple(key for run in keys for key in run))
     first, second = (np.mean([answer["values"][key] for key in run], axis=0) for run in keys)
-    test = paired(pd.DataFrame({"mean": [0.0]}), {0: (first, second)}).iloc[0]
+    test = paired_rows(pd.DataFrame({"mean": [0.0]}), {0: (first, second)}).iloc[0]
     frame = pd.DataFrame({"query": answer["queries"], "first": first, "second": second})
     frame["difference"] = first - second
     frame = frame.sort_values("difference", key=abs, ascending=False, kind="stable")
-    one, other = numbered(map(named, runs["ranker"]))
-    return Compared(
+    one, other = number_names(map(with_display_names, runs["ranker"]))
+    return RunComparison(
         (one, other), frame, test["mean"], test["low"], test["high"], test["p"], recipe
     )  # fmt: skip

@@ -16,7 +16,7 @@ from shuffleproof.app import services
 from shuffleproof.core.answers.one_list import Answer, features_wanted
 from shuffleproof.core.answers.scoring import recipe_values
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
-from shuffleproof.core.answers.trained import TrainedRanker, contrast, list_recipes
+from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.resident import Resident
@@ -27,7 +27,7 @@ log = logging.getLogger("shuffleproof")
 
 
 @dataclass(frozen=True)
-class Described:
+class DataDescription:
     """A data set as the pages need it.
 
     Attributes:
@@ -92,7 +92,7 @@ def start() -> None:
 def _warm() -> None:
     try:
         resident().start().join()
-        data = described(SAMPLE)
+        data = describe(SAMPLE)
         rankers = rankers_of(data)
         pair = contrast(rankers)
         rankers = [*pair, *(ranker for ranker in rankers if ranker not in pair)]
@@ -106,7 +106,7 @@ def _warm() -> None:
         log.warning("the scoring process did not warm up: %s", error)
 
 
-def described(data: str) -> Described:
+def describe(data: str) -> DataDescription:
     """What a data set is, as far as the pages that score need it.
 
     Raises:
@@ -117,15 +117,15 @@ def described(data: str) -> Described:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _described(data: str, root: str, named: str) -> Described:
+def _described(data: str, root: str, named: str) -> DataDescription:
     del root, named  # part of the memory's key alone
-    answer = resident().ask(f"{WORK}:described", _data(data))
-    return Described(data, **{name: _tuple(value) for name, value in answer.items()})
+    answer = resident().ask(f"{WORK}:describe_data", _data(data))
+    return DataDescription(data, **{name: _tuple(value) for name, value in answer.items()})
 
 
-def rankers_of(data: Described) -> list[TrainedRanker]:
+def rankers_of(data: DataDescription) -> list[TrainedRanker]:
     """The rankers trained on a data set, newest first."""
-    return services.trained(data.train, data.valid)
+    return services.trained_rankers(data.train, data.valid)
 
 
 def documents(one: List, orders: tuple[str, ...]) -> Documents:
@@ -173,13 +173,13 @@ def _scored(
     one: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
 ) -> dict[str, Any]:
     question = one.question() | {"rankers": list(rankers), "orders": [list(o) for o in orders]}
-    answer: dict[str, Any] = resident().ask(f"{WORK}:scored", question)
+    answer: dict[str, Any] = resident().ask(f"{WORK}:score_query", question)
     return answer
 
 
 @st.cache_data(max_entries=64, show_spinner="Scoring the test lists …")
 def values_of_queries(
-    data: Described, recipe: ListRecipe, rankers: tuple[str, ...]
+    data: DataDescription, recipe: ListRecipe, rankers: tuple[str, ...]
 ) -> dict[str, Any]:
     """NDCG@10 of every test list by rankers, by their keys: `queries` (ids) and `values`.
 

@@ -69,7 +69,7 @@ def choose() -> None:
 def _offered(data: str) -> list[str]:
     """Whom a study of a data set may be asked about: by recipe, or brought from outside."""
     try:
-        brought = proposals.imported(data)
+        brought = proposals.imported_rankers(data)
     except ShuffleproofError:  # the data set is gone: its page says so
         brought = []
     return [*training.FITTED, *brought]
@@ -83,7 +83,7 @@ def _follow() -> None:
     st.session_state[CHANGED] = True
 
 
-def changed() -> bool:
+def selection_changed() -> bool:
     """Whether a form has to begin anew, once after every change."""
     return bool(st.session_state.pop(CHANGED, False))
 
@@ -101,16 +101,16 @@ def _line(name: str, look: Stroke, *, pinned: bool) -> str:
     )
 
 
-def ticked() -> tuple[str, ...]:
+def selected_rankers() -> tuple[str, ...]:
     """The rankers chosen, the baseline among them; none: everybody."""
     chosen = tuple(st.session_state.get(SELECTED) or ())
     pinned = st.session_state.get(AGAINST)
     return (*chosen, pinned) if chosen and pinned and pinned not in chosen else chosen
 
 
-def own(labels: Iterable[str]) -> list[str]:
+def selected_among(labels: Iterable[str]) -> list[str]:
     """Of these rankers those that are chosen; none where nobody is."""
-    return [label for label in labels if any(_is(label, name) for name in ticked())]
+    return [label for label in labels if any(_is(label, name) for name in selected_rankers())]
 
 
 def among(labels: Iterable[str]) -> list[str]:
@@ -119,7 +119,7 @@ def among(labels: Iterable[str]) -> list[str]:
     All of them where nobody is chosen, or nobody who is there.
     """
     there = list(labels)
-    chosen = own(there)
+    chosen = selected_among(there)
     if not chosen:
         return there
     return [label for label in there if label in chosen or _is_reference(label)]

@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from shuffleproof.app.door import Door
-from shuffleproof.app.looks import LOOKS
+from shuffleproof.app.page_style import LOOKS
 from shuffleproof.app.spool import Spool
 from shuffleproof.core.jobs import ensure_running, jobs_of
 from shuffleproof.core.store.artefacts import default_store

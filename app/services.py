@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.core.answers.trained import TrainedRanker, studied_on, trained_on
-from shuffleproof.core.data import stored
+from shuffleproof.core.answers.trained_rankers import TrainedRanker, studied_on, trained_on
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import ArtefactError
@@ -58,22 +58,22 @@ def artefacts(kind: str) -> tuple[Artefact, ...]:
     return _artefacts(kind, now())
 
 
-def trained(train: str, valid: str) -> list[TrainedRanker]:
+def trained_rankers(train: str, valid: str) -> list[TrainedRanker]:
     """The rankers trained on parts with these fingerprints, newest first."""
     return list(_trained(train, valid, now()))
 
 
-def arrived(artefact: Artefact) -> Arrival:
+def arrival_order(artefact: Artefact) -> Arrival:
     """What artefacts are sorted by as they came, the shipped ones first."""
     return arrival(store(), artefact)
 
 
 def now() -> Now:
     """What changes whenever something is stored, removed or named."""
-    return changed(KEPT)
+    return folder_changes(KEPT)
 
 
-def changed(kinds: Sequence[str]) -> Now:
+def folder_changes(kinds: Sequence[str]) -> Now:
     """The store's folders of these kinds, the shipped ones included, and when each changed last."""
     places = [root / kind for root in (store().root, *store().bundled) for kind in kinds]
     return tuple(
@@ -134,7 +134,7 @@ def invariance_cards(key: str) -> list[Certificate]:
 @st.cache_resource(max_entries=8, show_spinner=False)
 def fold(key: str) -> Fold:
     """A stored data set, memory-mapped, by its artefact's key."""
-    return stored.open_fold(store().resolve(key, KIND).path)
+    return mapped_file.open_fold(store().resolve(key, KIND).path)
 
 
 @st.cache_data(ttl=30, show_spinner=False)
@@ -144,7 +144,7 @@ def sample_key() -> str:
 
 
 @dataclass(frozen=True)
-class Certified:
+class StoredCertificate:
     """A ranker's certificate and the stored study that it is from.
 
     Attributes:
@@ -160,7 +160,7 @@ class Certified:
     documents: int
 
 
-def certified(data: str, asked: Collection[str] = ()) -> dict[str, Certified]:
+def stored_certificates(data: str, asked: Collection[str] = ()) -> dict[str, StoredCertificate]:
     """A certificate of every ranker of a data set that has one, by the ranker's digest.
 
     Args:
@@ -169,13 +169,15 @@ def certified(data: str, asked: Collection[str] = ()) -> dict[str, Certified]:
             examination replaces.
     """
     studied = studies("invariance", data)
-    found: dict[str, Certified] = {}
-    for artefact in sorted(studied, key=lambda one: (str(one.key) not in asked, arrived(one))):
+    found: dict[str, StoredCertificate] = {}
+    for artefact in sorted(
+        studied, key=lambda one: (str(one.key) not in asked, arrival_order(one))
+    ):
         key = str(artefact.key)
         cards = {card.ranker: card for card in invariance_cards(key)}
         for label, digest in artefact.recipe["rankers"]:
             documents = int(artefact.facts["candidates"])
-            found.setdefault(digest, Certified(key, label, cards[label], documents))
+            found.setdefault(digest, StoredCertificate(key, label, cards[label], documents))
     return found
 
 

@@ -11,13 +11,13 @@ from urllib.parse import urlencode, urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address, jobs, opened, selection, services, state
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app import address, jobs, selection, services, state, study_access
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.library import entries
-from shuffleproof.core.rankers.name import named, numbered
+from shuffleproof.core.rankers.name import number_names, with_display_names
 
 SHOWN = 3
 ADDING = ("data", "Add data")
@@ -29,7 +29,7 @@ ICONS = {
 }
 
 
-class Shown(Protocol):
+class NavigationPage(Protocol):
     """A page as the navigation knows it."""
 
     @property
@@ -76,7 +76,9 @@ def place() -> Literal["sidebar", "hidden"]:
     return "sidebar" if "Mobi" in (st.context.headers.get("User-Agent") or "") else "hidden"
 
 
-def sections(areas: Mapping[str, Sequence[Shown]], path: str) -> dict[str, list[StreamlitPage]]:
+def sections(
+    areas: Mapping[str, Sequence[NavigationPage]], path: str
+) -> dict[str, list[StreamlitPage]]:
     """The pages by area, as Streamlit takes them.
 
     On telephones it draws them itself: the pages of the area that one is in, the first of others.
@@ -101,7 +103,7 @@ def sections(areas: Mapping[str, Sequence[Shown]], path: str) -> dict[str, list[
     return {"": [page for pages in found.values() for page in pages]} if small else found
 
 
-def shown_path(areas: Mapping[str, Sequence[Shown]]) -> str:
+def shown_path(areas: Mapping[str, Sequence[NavigationPage]]) -> str:
     """The path of the page in the address; empty: the first page, also behind a proxy."""
     last = urlsplit(str(st.context.url or "")).path.rstrip("/").rpartition("/")[2]
     return last if any(page.path == last for pages in areas.values() for page in pages) else ""
@@ -126,7 +128,7 @@ def navigation(sections: Mapping[str, Sequence[StreamlitPage]], chosen: Streamli
                     st.page_link(page, width="stretch")
 
 
-def present() -> None:
+def present_button() -> None:
     """Draw the button that shows the study of the page, or the first, on a projector."""
     with st.sidebar:
         if st.button("Present", icon=":material/slideshow:", type="tertiary", shortcut="P"):
@@ -137,7 +139,7 @@ def present() -> None:
             )
 
 
-def search(pages: Mapping[str, Shown]) -> None:
+def search(pages: Mapping[str, NavigationPage]) -> None:
     """Draw the search for pages, data sets, rankers and studies, and go where it leads.
 
     Args:
@@ -176,14 +178,14 @@ def _places(
     found: list[tuple[str, str, dict[str, str]]] = []
     for ranker in services.artefacts("ranker"):
         name = str(ranker.facts.get("name") or ranker.recipe["ranker"]["name"])
-        label = named(f"{name} · ranker, {entries.summary_of(ranker)}")
+        label = with_display_names(f"{name} · ranker, {entries.summary_of(ranker)}")
         found.append((label, "library", {"chosen": str(ranker.key)}))
     for study in services.artefacts("study"):
         kind, data = str(study.recipe["kind"]), str(study.facts.get("data", ""))
         title = titles.get(kind, kind.replace("-", " ").capitalize())
-        label = f"{title} on {data} · study of {opened.day(study)}"
-        found.append((label, *opened.place(study)))
-    for label, (_, path, query) in zip(numbered(one[0] for one in found), found, strict=True):
+        label = f"{title} on {data} · study of {study_access.day(study)}"
+        found.append((label, *study_access.place(study)))
+    for label, (_, path, query) in zip(number_names(one[0] for one in found), found, strict=True):
         places[label] = (path, query)
     return places
 
@@ -191,9 +193,9 @@ def _places(
 def progress_words(job: Job) -> str:
     """The news that a job ended, as Markdown."""
     reason = f": {job.reason.partition(chr(10))[0]}" if job.state == "failed" else ""
-    name, result = told(jobs.name(job)), opened.place_of_job(job)
+    name, result = escaped_sentence(jobs.name(job)), study_access.place_of_job(job)
     title = name if result is None else f"[{name}]({result[0]}?{urlencode(result[1])})"
-    return f"**{title}**  \n{told(jobs.outcome(job))}{refusal(reason)}"
+    return f"**{title}**  \n{escaped_sentence(jobs.outcome(job))}{refusal(reason)}"
 
 
 def _watch() -> None:
@@ -206,10 +208,12 @@ def _watch() -> None:
         for job in active[:SHOWN]:
             steps = jobs.table().history(job.id) if job.state == "running" else ()
             how = jobs.far(job, steps)
-            st.progress(how.share, f"{told(jobs.name(job))}  \n{told(how.words)}")
-        for job in jobs.recent():
-            if (result := opened.place_of_job(job)) is not None:
-                parts.link(result[0], named(jobs.name(job)), "check_circle", result[1])
+            st.progress(
+                how.share, f"{escaped_sentence(jobs.name(job))}  \n{escaped_sentence(how.words)}"
+            )
+        for job in jobs.recent_jobs():
+            if (result := study_access.place_of_job(job)) is not None:
+                parts.link(result[0], with_display_names(jobs.name(job)), "check_circle", result[1])
     except ShuffleproofError as error:
         st.error(refusal(error))
         return

@@ -28,7 +28,7 @@ UNDER_WAY = 1 << 30
 
 
 @dataclass(frozen=True)
-class Lying:
+class SpooledFile:
     """One file.
 
     Attributes:
@@ -49,7 +49,7 @@ class Spool(MemoryUploadedFileManager):
         """Keep files in a folder, which is made when there is one to keep."""
         super().__init__(endpoint)
         self.folder = folder
-        self._windows: dict[str, dict[str, Lying]] = defaultdict(dict)
+        self._windows: dict[str, dict[str, SpooledFile]] = defaultdict(dict)
         self._under_way = 0
         self._guard = threading.Lock()
 
@@ -87,7 +87,7 @@ class Spool(MemoryUploadedFileManager):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         with self._guard:
-            lying = Lying(file._replace(data=b""), path, len(file.data))
+            lying = SpooledFile(file._replace(data=b""), path, len(file.data))
             self._windows[session_id][file.file_id] = lying
 
     def get_files(self, session_id: str, file_ids: Sequence[str]) -> list[UploadedFileRec]:
@@ -114,7 +114,7 @@ class Spool(MemoryUploadedFileManager):
         shutil.rmtree(self.folder / _plain(session_id), ignore_errors=True)
 
 
-def _bytes(files: Iterable[Lying]) -> int:
+def _bytes(files: Iterable[SpooledFile]) -> int:
     return sum(file.bytes for file in files)
 
 

@@ -40,9 +40,9 @@ def choose_data() -> None:
     if st.query_params.get(USE) in names:
         st.session_state["data"] = st.query_params[USE]
     st.query_params.pop(USE, None)
-    missing = absent("data", names)
+    missing = missing_option("data", names)
     used = st.sidebar.selectbox(
-        "Data set", **address.selectbox("data", address.named(*names), SAMPLE)
+        "Data set", **address.selectbox("data", address.option_texts(*names), SAMPLE)
     )
     instead("data set", missing, used)
 
@@ -58,7 +58,7 @@ def data() -> str:
     return st.session_state.get("data") or SAMPLE
 
 
-def absent(name: str, options: Collection[str]) -> tuple[str, ...]:
+def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
     """What the address asks for under a name although it is not among the options.
 
     Call it before the widget of that name is drawn, which takes such values out of the address;
@@ -84,7 +84,7 @@ def instead(what: str, missing: Collection[str], *shown: str) -> None:
 
     Args:
         what: the kind of thing, in the singular.
-        missing: what `absent` found.
+        missing: what `missing_option` found.
         shown: what was chosen for it.
     """
     if missing:

@@ -6,7 +6,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core import glossary
 
 
-def beside(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
+def help_with_terms(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
     """The help of a text: what is to be said first, then every term in it.
 
     Args:
@@ -14,14 +14,14 @@ def beside(text: str, *first: str, leave: Sequence[str] = ()) -> str | None:
         first: other sentences, which come before.
         leave: texts whose terms are explained elsewhere.
 
-    >>> print(beside("falls by Kendall τ", "Why."))
+    >>> print(help_with_terms("falls by Kendall τ", "Why."))
     Why.
     <BLANKLINE>
     **Kendall τ**: How far two orders agree: 1 the same, 0 unrelated, −1 reversed. *(Kendall 1938)*
     """
-    known = {term for other in leave for term in glossary.found(other)}
-    terms = [term for term in glossary.found(text) if term not in known]
-    told = [*(escaped(one) for one in first if one), *map(written, terms)]
+    known = {term for other in leave for term in glossary.terms_in(other)}
+    terms = [term for term in glossary.terms_in(text) if term not in known]
+    told = [*(escaped(one) for one in first if one), *map(term_text, terms)]
     return "\n\n".join(told) or None
 
 
@@ -29,10 +29,10 @@ MARK = "\ue000{}\ue001"
 """Stands for a link while the text around it is escaped."""
 
 
-def linked(term: glossary.Term) -> str:
+def linked_definition(term: glossary.Term) -> str:
     """What a term means, as Markdown: other terms in it lead to theirs on the same page.
 
-    >>> linked(next(term for term in glossary.TERMS if term.name == "LambdaMART"))
+    >>> linked_definition(next(term for term in glossary.TERMS if term.name == "LambdaMART"))
     'Boosted trees trained on how much swapping two documents would change [NDCG](#ndcg).'
     """
     links: list[str] = []
@@ -43,13 +43,13 @@ def linked(term: glossary.Term) -> str:
         links.append(f"[{escaped(hit)}](#{glossary.anchor(other)})")
         return MARK.format(len(links) - 1)
 
-    text = escaped(glossary.rewritten(term.meaning, link))
+    text = escaped(glossary.rewrite_terms(term.meaning, link))
     for at, one in enumerate(links):
         text = text.replace(MARK.format(at), one)
     return text
 
 
-def written(term: glossary.Term) -> str:
+def term_text(term: glossary.Term) -> str:
     """A term as Markdown."""
     source = f" *({escaped(term.source)})*" if term.source else ""
     return f"**{escaped(term.name)}**: {escaped(term.meaning)}{source}"

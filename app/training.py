@@ -15,13 +15,13 @@ import streamlit as st
 from safetensors import safe_open
 
 from shuffleproof.app import services
-from shuffleproof.core.answers.trained import trained_on
+from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.experiment import cost
-from shuffleproof.core.experiment.cost import Cost, Measured
-from shuffleproof.core.experiment.forecast import Fitting, Forecast, Planned
+from shuffleproof.core.experiment.cost import Cost, TimedTraining
+from shuffleproof.core.experiment.forecast import FitSize, Forecast, PlannedTraining
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
@@ -74,7 +74,7 @@ def usual_preset(data: str) -> str:
     return preset_of(data)
 
 
-def fitting(data: str) -> Fitting:
+def fit_size(data: str) -> FitSize:
     """What training on a data set needs to know of it.
 
     Raises:
@@ -85,19 +85,19 @@ def fitting(data: str) -> Fitting:
 
 
 @st.cache_resource(max_entries=16, show_spinner="Opening the data set …")
-def _fitting(data: str, root: str, named: str) -> Fitting:
+def _fitting(data: str, root: str, named: str) -> FitSize:
     del root, named  # part of the memory's key alone
     try:
-        return Fitting.of(data, resolve(data, services.store()))
+        return FitSize.of(data, resolve(data, services.store()))
     except OSError as error:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _known(stored: services.Now) -> list[Measured]:
+def _known(stored: services.Now) -> list[TimedTraining]:
     """What this machine has trained."""
     del stored  # part of the memory's key alone
-    return cost.measured(services.store())
+    return cost.timed_trainings(services.store())
 
 
 @st.cache_resource
@@ -112,7 +112,7 @@ def presets(names: Sequence[str]) -> list[str]:
     return [preset for preset in PRESETS if all(preset in its for its in having)]
 
 
-def initial_rankers(data: Fitting) -> list[str]:
+def initial_rankers(data: FitSize) -> list[str]:
     """What may cut and order the lists: rankers of single documents, chance, the file, a feature.
 
     Rankers that are fitted on lists need an initial ranking themselves.
@@ -141,13 +141,13 @@ def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
     return changed
 
 
-def planned(
-    data: Fitting,
+def plan_training(
+    data: FitSize,
     lists: ListRecipe,
     name: str | RankerName,
     preset: str,
     changes: Mapping[str, str],
-) -> Planned:
+) -> PlannedTraining:
     """A ranker as it would be trained: whether it is there already, and what it costs if not.
 
     A ranker with ordinal embeddings reads all initial rankings that the lists carry.
@@ -158,11 +158,11 @@ def planned(
     return _forecast(data).planned(lists, name, preset, changes)
 
 
-def _forecast(data: Fitting) -> Forecast:
+def _forecast(data: FitSize) -> Forecast:
     return Forecast(data, services.store(), _known(services.now()))
 
 
-def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
+def list_cost(data: FitSize, lists: ListRecipe) -> Cost | None:
     """What making the lists will take; None where their scores are in the store or take no fitting.
 
     Raises:
@@ -171,7 +171,7 @@ def preparing(data: Fitting, lists: ListRecipe) -> Cost | None:
     return _forecast(data).preparing(lists)
 
 
-def parameters(data: Fitting, lists: ListRecipe, plan: Planned) -> dict[str, Any]:
+def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[str, Any]:
     """The parameters of the job that trains it; what is usual is left out."""
     name = plan.name if plan.preset == usual_preset(data.data) else f"{plan.name}@{plan.preset}"
     return {
@@ -182,7 +182,7 @@ def parameters(data: Fitting, lists: ListRecipe, plan: Planned) -> dict[str, Any
     }
 
 
-def trained(data: Fitting) -> pd.DataFrame:
+def trained_rankers(data: FitSize) -> pd.DataFrame:
     """The rankers trained on a data set, newest first; what is not learnt is left out.
 
     Combinations with a member of this data set stand among them.
@@ -268,7 +268,7 @@ def _size(artefact: Artefact) -> tuple[int | None, str]:
     return sum(map(prod, shapes)), "parameters"
 
 
-def together(costs: Sequence[Cost], first: Cost | None) -> tuple[float, float]:
+def total_seconds(costs: Sequence[Cost], first: Cost | None) -> tuple[float, float]:
     """Seconds from and to for several trainings on this machine, their lists made first."""
-    low, high = cost.added(costs, at_once())
+    low, high = cost.total_seconds(costs, at_once())
     return (low, high) if first is None else (low + first.low, high + first.high)

@@ -41,7 +41,7 @@ WHOLE, FOLDER, UNSORTED = "whole", "folder", "unsorted"
 
 
 @dataclass(frozen=True)
-class Spooled:
+class DraftFile:
     """One file of a draft.
 
     Attributes:
@@ -56,7 +56,7 @@ class Spooled:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How the files of a draft are to be read.
 
     Attributes:
@@ -81,7 +81,7 @@ class Draft:
         self.folder = Path(tempfile.mkdtemp(prefix="new.draft.", dir=parent))
         self._end = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
-    def add(self, part: str, name: str, content: Readable) -> Spooled:
+    def add(self, part: str, name: str, content: Readable) -> DraftFile:
         """Write one file; nothing of it stays when that fails.
 
         Raises:
@@ -99,19 +99,19 @@ class Draft:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        return Spooled(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
+        return DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
 
-    def files(self, *parts: str) -> list[Spooled]:
+    def files(self, *parts: str) -> list[DraftFile]:
         """The files of these parts (all by default), by part and name."""
         return [
-            Spooled(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
+            DraftFile(part, str(path.relative_to(self.folder / part)), path.stat().st_size)
             for part in parts or (*PARTS, WHOLE, FOLDER, UNSORTED, *SHAPES)
             for path in sorted((self.folder / part).rglob("*"))
             if path.is_file()
         ]
 
     @property
-    def alone(self) -> Spooled | None:
+    def alone(self) -> DraftFile | None:
         """The only file of data among those of parts, which is split by query; None: several."""
         data = [file for file in self.files(*PARTS, UNSORTED) if not is_group(file.name)]
         return data[0] if len(data) == 1 else None
@@ -121,11 +121,11 @@ class Draft:
         """Bytes of all files."""
         return sum(file.bytes for file in self.files())
 
-    def remove(self, file: Spooled) -> None:
+    def remove(self, file: DraftFile) -> None:
         """Take one file out."""
         self._path(file.part, file.name).unlink(missing_ok=True)
 
-    def move(self, file: Spooled, part: str) -> None:
+    def move(self, file: DraftFile, part: str) -> None:
         """Give a file to another part.
 
         Raises:
@@ -137,7 +137,7 @@ class Draft:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path(file.part, file.name).rename(path)
 
-    def fault(self, file: Spooled, missing: str) -> str:
+    def fault(self, file: DraftFile, missing: str) -> str:
         """What is wrong with the first lines of a file, in a sentence; empty: nothing.
 
         Args:
@@ -153,14 +153,14 @@ class Draft:
             return str(error)
         return ""
 
-    def doubt(self, file: Spooled) -> str:
+    def doubt(self, file: DraftFile) -> str:
         """What in the first lines can be read and yet spoils a study; empty: nothing."""
         try:
             return "" if is_group(file.name) else beyond_squares(self.path(file), file.name)
         except DataError:
             return ""  # `fault` names it
 
-    def path(self, file: Spooled) -> Path:
+    def path(self, file: DraftFile) -> Path:
         """Where a file of the draft lies."""
         return self._path(file.part, file.name)
 
@@ -178,7 +178,7 @@ class Draft:
         """Whether its folder is gone, by `clear` or because it was left for an hour."""
         return not self.folder.is_dir()
 
-    def submitted(self, how: Sequence[str], name: str, reading: Reading) -> Job:
+    def submitted(self, how: Sequence[str], name: str, reading: ReadingOptions) -> Job:
         """Hand the files of these parts in under a name; ended work of the same kind runs again.
 
         Raises:
@@ -224,7 +224,7 @@ class Draft:
                 )
                 for file in self.files(*parts)
             ]
-            return uploads.spooled(self.store, files)
+            return uploads.spool(self.store, files)
 
     def _path(self, part: str, name: str) -> Path:
         inside = safe_name(name)
@@ -243,7 +243,7 @@ def check_name(name: str, store: Store) -> None:
     names.check(name)
 
 
-def kept(store: Store, job: Job) -> bool:
+def files_kept(store: Store, job: Job) -> bool:
     """Whether the files of an ingestion are still there, so that it can be tried again."""
     try:
         uploads.folder_of(store, str(job.parameters.get("upload", "")))
@@ -276,7 +276,7 @@ def _write(path: Path, content: Readable, room: int) -> None:
             file.write(chunk)
 
 
-def _by_part(chosen: Sequence[Spooled]) -> Mapping[str, list[str]]:
+def _by_part(chosen: Sequence[DraftFile]) -> Mapping[str, list[str]]:
     """The data files of every part; group files are found beside them."""
     return {
         part: [
@@ -293,7 +293,7 @@ def is_group(name: str) -> bool:
     return name.endswith(tuple(end + packed for end in GROUP_SUFFIXES for packed in PACKED))
 
 
-def _check_files(how: Sequence[str], chosen: Sequence[Spooled]) -> None:
+def _check_files(how: Sequence[str], chosen: Sequence[DraftFile]) -> None:
     data = [file for file in chosen if not is_group(file.name)]
     if not data:
         raise DataError("files", "none chosen", "Choose them above; they are kept until you leave.")

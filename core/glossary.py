@@ -159,10 +159,10 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, Term]]:
     return re.compile(rf"(?<!\w)({forms})(?!\w)", re.IGNORECASE), by_form
 
 
-def found(text: str) -> list[Term]:
+def terms_in(text: str) -> list[Term]:
     """The terms that a text uses, in its order.
 
-    >>> [term.name for term in found("Kendall τ of dlcm; NDCG@10 by Holm, ndcg@10")]
+    >>> [term.name for term in terms_in("Kendall τ of dlcm; NDCG@10 by Holm, ndcg@10")]
     ['Kendall τ', 'DLCM', 'NDCG', "Holm's adjustment"]
     """
     pattern, by_form = _pattern()
@@ -172,20 +172,20 @@ def found(text: str) -> list[Term]:
 def anchor(term: Term) -> str:
     """What a term is called in an address.
 
-    >>> [anchor(term) for term in found("Holm; Kendall τ")]
+    >>> [anchor(term) for term in terms_in("Holm; Kendall τ")]
     ['holm-s-adjustment', 'kendall']
     """
     return re.sub(r"[^a-z0-9]+", "-", term.name.lower()).strip("-")
 
 
-def rewritten(text: str, write: Callable[[str, Term], str]) -> str:
+def rewrite_terms(text: str, write: Callable[[str, Term], str]) -> str:
     """A text with the first use of each term in it written otherwise.
 
     Args:
         text: any.
         write: takes what stands in the text and its term.
 
-    >>> rewritten("NDCG of DLCM, NDCG of none", lambda hit, term: f"[{hit}]")
+    >>> rewrite_terms("NDCG of DLCM, NDCG of none", lambda hit, term: f"[{hit}]")
     '[NDCG] of [DLCM], NDCG of none'
     """
     pattern, by_form = _pattern()
@@ -200,10 +200,10 @@ def rewritten(text: str, write: Callable[[str, Term], str]) -> str:
     return pattern.sub(once, text)
 
 
-def explained(term: Term) -> str:
+def definition_line(term: Term) -> str:
     """A term with its meaning and source, in one line.
 
-    >>> explained(TERMS[0]).partition(":")[0]
+    >>> definition_line(TERMS[0]).partition(":")[0]
     'Ablation'
     """
     source = f" ({term.source})" if term.source else ""

@@ -25,7 +25,7 @@ SHARED = frozenset({"train", "tune", *STUDIES})
 """Kinds whose trainings, trials and cells workers may make; the others are done where they are."""
 
 
-def done(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
+def do_job(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
     """Do a job here, or let workers do what can be shared of it; result: as the kind has it.
 
     Raises:
@@ -35,7 +35,7 @@ def done(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
     if place is not None:
         start = time.monotonic()
         LOG.info("asking %s for what is missing", place.where)
-        reports = sharing.shared(store, kind, parameters, place.where, workers=place.workers)
+        reports = sharing.share_work(store, kind, parameters, place.where, workers=place.workers)
         for why in dict.fromkeys((yield from reports)):
             LOG.warning("a worker ended early: %s", why)
         parameters = sharing.afterwards(parameters, time.monotonic() - start)
@@ -44,7 +44,7 @@ def done(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
 
 def _work(kind: str) -> Callable[[Path, Mapping[str, Any]], jobs_worker.Work]:
     def work(root: Path, parameters: Mapping[str, Any]) -> jobs_worker.Work:
-        return done(kind, Store(root, default_store().bundled), parameters)
+        return do_job(kind, Store(root, default_store().bundled), parameters)
 
     return work
 

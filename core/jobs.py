@@ -100,7 +100,7 @@ def _compared(
 
     (qrels,) = sorted((folder / QRELS).iterdir())
     files = sorted((folder / RUNS).iterdir())
-    result = yield from outside_runs.comparing(qrels, files, measures)
+    result = yield from outside_runs.measure_runs(qrels, files, measures)
     return outside_runs.keep(result, store)
 
 
@@ -190,7 +190,7 @@ def export(store: Store, *, keys: Sequence[str]) -> Reports:
 
     every = library.entries(store)
     wanted = [store.resolve(text).key for text in keys]
-    chosen = [entry.artefact for entry in library.required(every, wanted)]
+    chosen = [entry.artefact for entry in library.with_dependencies(every, wanted)]
     out = exported(store, keys)
     out.parent.mkdir(parents=True, exist_ok=True)
     yield from archive.write(store, chosen, out)
@@ -221,7 +221,7 @@ def import_archive(store: Store, *, upload: str, name: str) -> Reports:
     if len(files) != 1:
         raise DataError(name, f"{len(files)} files", "Give one archive that the library exported.")
     try:
-        found = yield from imports.read(files[0], store)
+        found = yield from imports.read_archive(files[0], store)
     except ShuffleproofError as error:  # where the file lies for now is nobody's business
         raise ShuffleproofError(str(error).replace(f"{folder}/", "")) from error
     if not found:
@@ -261,17 +261,17 @@ def ingest(  # noqa: PLR0913 (a job's parameters are its keywords)
         seed: of that split.
     """
     from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
-    from shuffleproof.core.data.catalogue import Reading  # noqa: PLC0415 (likewise)
+    from shuffleproof.core.data.catalogue import ReadingOptions  # noqa: PLC0415 (likewise)
     from shuffleproof.core.data.catalogue import ingest as read  # noqa: PLC0415 (likewise)
 
     uploads.clear(store, jobs_of(store))
     folder = uploads.folder_of(store, upload)
     train, valid, test = fractions
-    reading = Reading(missing, (train, valid, test), seed)
+    reading = ReadingOptions(missing, (train, valid, test), seed)
     try:
         artefacts = yield from read(_place(folder, files), name, store, reading)
         for artefact in artefacts:
-            yield from examination.examined(artefact, store)
+            yield from examination.examine(artefact, store)
     except ShuffleproofError as error:  # where the files lie for now is nobody's business
         raise ShuffleproofError(str(error).replace(f"{folder}/", "")) from error
     return {
@@ -289,7 +289,7 @@ def examine(store: Store, *, artefact: str) -> Reports:
     """
     from shuffleproof.core.data import examination  # noqa: PLC0415 (only who works pays for it)
 
-    found = yield from examination.examined(store.resolve(artefact, "data"), store)
+    found = yield from examination.examine(store.resolve(artefact, "data"), store)
     return {"artefact": text_of(examination.key_for(found.fingerprint))}
 
 
@@ -330,9 +330,9 @@ def train(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: preset of rankers named without one.
         pinned: the data set's key, which `submit` finds from its name.
     """
-    from shuffleproof.core.studies.workbench import trained  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.workbench import train_ranker  # noqa: PLC0415 (only who works pays for it)
 
-    found = yield from trained(Scope(store, data, lists, preset, pinned), ranker, changes)
+    found = yield from train_ranker(Scope(store, data, lists, preset, pinned), ranker, changes)
     facts = found.artefact.facts
     return {
         "artefact": text_of(found.artefact.key),
@@ -378,7 +378,7 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
     from shuffleproof.core.studies import tuning  # noqa: PLC0415 (only who works pays for it)
 
     asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name, at_once)
-    made, cached = yield from tuning.tuned(asked, Scope(store, data, lists, preset, pinned))
+    made, cached = yield from tuning.tune(asked, Scope(store, data, lists, preset, pinned))
     best = store.resolve(made.best["rankers"][0], "ranker")
     told = {"preset": str(made), "trials": made.trials, "cached": cached}
     return answer(best) | told | {"valid": {made.measure: made.best["value"]}}
@@ -403,11 +403,11 @@ def doctor(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: preset of rankers named without one.
         pinned: the data set's key, which `submit` finds from its name.
     """
-    from shuffleproof.core.checks.doctor import diagnosed  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.checks.doctor import diagnose  # noqa: PLC0415 (only who works pays for it)
 
     bench = yield from Scope(store, data, lists, preset, pinned).opened()
     found = yield from bench.identified(ranker)
-    diagnosis = yield from diagnosed(found.ranker, bench.test_lists())
+    diagnosis = yield from diagnose(found.ranker, bench.test_lists())
     findings = [
         {"code": one.code, "severity": one.severity, "message": one.message, "where": one.where}
         for one in diagnosis.findings
@@ -447,14 +447,14 @@ def judge(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: plays no part.
         pinned: the data set's key, which `submit` finds from its name.
     """
-    from shuffleproof.core.aggregate import asking, judged, judges  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.aggregate import judge_questions, judge_sets, judges  # noqa: PLC0415 (only who works pays for it)
 
     del preset
-    plan = asking.Plan(pairs, calls, orders, top=top, jobs=at_once)
-    bench = yield from Scope(store, data, asking.LISTS, None, pinned).opened()
-    material = judged.material_of(bench.test_lists(queries), bench.fold.fingerprint, store)
+    plan = judge_questions.Plan(pairs, calls, orders, top=top, jobs=at_once)
+    bench = yield from Scope(store, data, judge_questions.LISTS, None, pinned).opened()
+    material = judge_sets.material_of(bench.test_lists(queries), bench.fold.fingerprint, store)
     live = judges.judge_of(judge)
-    found = yield from judged.ask(judged.Target(name, store, data), live, material, plan)
+    found = yield from judge_sets.ask(judge_sets.Target(name, store, data), live, material, plan)
     told = {"name": name, "asked": found.asked, "before": found.before, "complete": found.complete}
     return answer(found.artefact) | told | {"malformed": len(found.malformed)}
 
@@ -568,14 +568,14 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
 
 def _check_judge(store: Store, parameters: Mapping[str, Any]) -> None:
     """Refuse a judge that is not offered, a plan that cannot be, and a name that is taken."""
-    from shuffleproof.core.aggregate import asking, judged, judges  # noqa: PLC0415 (NumPy: only at submission)
+    from shuffleproof.core.aggregate import judge_questions, judge_sets, judges  # noqa: PLC0415 (NumPy: only at submission)
 
-    if parameters["judge"] not in judges.offered():
-        raise UnknownNameError("judge", parameters["judge"], judges.offered())
+    if parameters["judge"] not in judges.judges_for_pages():
+        raise UnknownNameError("judge", parameters["judge"], judges.judges_for_pages())
     of_plan = ("pairs", "calls", "orders", "top")
-    asking.Plan(**{one: parameters[one] for one in of_plan}, jobs=parameters["at_once"])
+    judge_questions.Plan(**{one: parameters[one] for one in of_plan}, jobs=parameters["at_once"])
     names_of_store.check(parameters["name"])
-    judged.Target(parameters["name"], store, parameters["data"]).opened()
+    judge_sets.Target(parameters["name"], store, parameters["data"]).opened()
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:

@@ -133,7 +133,7 @@ def _fits(declared: Parameter, value: Any) -> bool:
     return above and (declared.high is None or value <= declared.high)
 
 
-def written(recipe: Any, later: Mapping[str, Any]) -> dict[str, Any]:
+def recipe_values(recipe: Any, later: Mapping[str, Any]) -> dict[str, Any]:
     """A flat recipe as plain values, without fields that came later and have the value of before.
 
     So whatever was stored before there was such a field keeps its key.
@@ -149,7 +149,7 @@ def written(recipe: Any, later: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def parsed(recipe: Any, values: Mapping[str, str]) -> Any:
+def with_texts(recipe: Any, values: Mapping[str, str]) -> Any:
     """A copy of a recipe with fields replaced by values written as text.
 
     Raises:
@@ -158,7 +158,7 @@ def parsed(recipe: Any, values: Mapping[str, str]) -> Any:
     return dataclasses.replace(recipe, **_read(recipe, values))
 
 
-def replaced(recipe: Any, changes: Mapping[str, Any]) -> Any:
+def with_changes(recipe: Any, changes: Mapping[str, Any]) -> Any:
     """A copy of a flat recipe with fields replaced; text is read as the field's type demands.
 
     Raises:
@@ -233,10 +233,10 @@ def unknown_field(name: str, known: Iterable[str]) -> UnknownNameError:
     return UnknownNameError("field", name, fields, next(iter(meant), ""))
 
 
-def chosen(choices: Iterable[str], text: str) -> str:
+def choice_named(choices: Iterable[str], text: str) -> str:
     """The choice that a text means, blanks around and case forgiven; else the text.
 
-    >>> chosen(("list-mle", "softrank"), " List-MLE "), chosen(("cpu",), "GPU")
+    >>> choice_named(("list-mle", "softrank"), " List-MLE "), choice_named(("cpu",), "GPU")
     ('list-mle', 'GPU')
     """
     letters = {choice.casefold(): choice for choice in choices}
@@ -387,7 +387,7 @@ def _converted(declared: Parameter, kinds: tuple[Any, ...], text: str) -> Any:
             except ValueError:
                 continue
     if str in kinds or declared.choices:
-        return chosen(declared.choices, text)
+        return choice_named(declared.choices, text)
     wanted = "a number" if float in kinds else WHOLE_WANTED
     if declared.several:
         wanted = f"{'' if float in kinds else 'whole '}numbers, comma-separated"

@@ -39,7 +39,7 @@ class Progress:
         return min(1.0, (self.done + self.part) / max(1, self.total))
 
 
-def finished(
+def run_to_end(
     work: Generator[Progress, None, Answer], watch: Callable[[Progress], None] | None = None
 ) -> Answer:
     """Run a generator of Progress to its end and return its value.
@@ -47,7 +47,7 @@ def finished(
     >>> def two_steps():
     ...     yield Progress(1, 2, "steps")
     ...     return "done"
-    >>> finished(two_steps())
+    >>> run_to_end(two_steps())
     'done'
     """
     while True:
@@ -59,12 +59,14 @@ def finished(
             watch(progress)
 
 
-def saying(work: Generator[Progress, None, Answer], what: str) -> Generator[Progress, None, Answer]:
+def with_words(
+    work: Generator[Progress, None, Answer], what: str
+) -> Generator[Progress, None, Answer]:
     """The same reports with `what` after their unit: epochs of dlcm, seed 1.
 
     >>> def one_step():
     ...     yield Progress(1, 2, "epochs")
-    >>> [progress.unit for progress in saying(one_step(), "of dlcm")]
+    >>> [progress.unit for progress in with_words(one_step(), "of dlcm")]
     ['epochs of dlcm']
     """
     while True:
@@ -87,7 +89,7 @@ class OutOfTime(BaseException):
         self.seconds = seconds
 
 
-def within(
+def limit_seconds(
     seconds: int | float,
     work: Generator[Progress, None, Answer],
     clock: Callable[[], int | float] = time.monotonic,
@@ -110,7 +112,7 @@ def within(
     ...             yield Progress(1, 2, "steps")
     ...     except OutOfTime:
     ...         return "half of it"
-    >>> finished(within(0, endless()))
+    >>> run_to_end(limit_seconds(0, endless()))
     'half of it'
     """
     end = clock() + seconds

@@ -36,7 +36,7 @@ from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.store.board import FOLDER, Board, board_of
 from shuffleproof.core.store.object_claims import ObjectClaims
-from shuffleproof.core.user_code import imported
+from shuffleproof.core.user_code import import_module_of_user
 
 WORKERS = 8
 """Workers on a cluster where nobody says how many."""
@@ -82,7 +82,7 @@ class TakenBack(BaseException):
     """Nobody wants the answer any more."""
 
 
-def shared(  # noqa: PLR0913 (what, where, and by whom)
+def share_work(  # noqa: PLR0913 (what, where, and by whom)
     store: Store,
     kind: str,
     parameters: Mapping[str, Any],
@@ -235,7 +235,7 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
             for name in board.names():
                 if only in {None, name} and name not in refused:
                     try:
-                        with manifest.explained(name, store.root):
+                        with manifest.disk_errors(name, store.root):
                             finished += _worked(store, name, held)
                     except ShuffleproofError as error:
                         failure = str(error)
@@ -293,7 +293,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         )
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     for module in asked.modules:
-        imported(module)
+        import_module_of_user(module)
     held.told, held.since = lambda: board.count(name), time.monotonic()
     token, voice = claims.SHARING.set(held), _Voice(board, name)
     logging.getLogger().addHandler(voice)
@@ -301,7 +301,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         while True:
             try:
                 return _run(store, (board, name, voice), asked)
-            except claims.Taken as other:
+            except claims.ClaimTakenError as other:
                 while board.read(name) is not None and not held.is_free(other.name):
                     time.sleep(POLL)
     except TakenBack:
@@ -314,7 +314,10 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
 def _run(store: Store, told: tuple[Board, str, _Voice], asked: Assignment) -> int:
     board, name, voice = told
     looked = time.monotonic()
-    with closing(KINDS[asked.kind](store, **asked.parameters)) as reports, suppress(claims.Shared):
+    with (
+        closing(KINDS[asked.kind](store, **asked.parameters)) as reports,
+        suppress(claims.SharingEnd),
+    ):
         for report in reports:
             voice.report(report)
             if time.monotonic() - looked > POLL:

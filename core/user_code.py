@@ -111,10 +111,10 @@ def register(kind: str, name: str, full: str, thing: Any, ours: Mapping[str, Any
     return code
 
 
-def registered(kind: str, name: str) -> UserCode | None:
+def registered_code(kind: str, name: str) -> UserCode | None:
     """What a name means here, with or without its digits; None: nothing, or another version.
 
-    >>> registered("measure", "hits#00000000") is None
+    >>> registered_code("measure", "hits#00000000") is None
     True
     """
     found = _REGISTERED.get((kind, name.partition(MARK)[0]))
@@ -137,7 +137,7 @@ def full_family(family: str) -> str:
 
     def full(link: str) -> str:
         name, colon, level = (part.strip() for part in link.partition(":"))
-        known = registered("perturbation", name)
+        known = registered_code("perturbation", name)
         usual = name if MARK in name else name.casefold().replace(" ", "-")
         return (known.full if known else usual) + colon + level
 
@@ -145,7 +145,7 @@ def full_family(family: str) -> str:
     return "+".join(map(full, links.split("+"))) + at + whom
 
 
-def missing(kind: str, name: str) -> UsageError:
+def missing_code(kind: str, name: str) -> UsageError:
     """That something of user code is to be asked which is not registered in this process."""
     bare = name.partition(MARK)[0]
     other = _REGISTERED.get((kind, bare))
@@ -157,7 +157,7 @@ def missing(kind: str, name: str) -> UsageError:
     )
 
 
-def imported(module: str) -> None:
+def import_module_of_user(module: str) -> None:
     """Import a module that registers user code, looked up from the current folder first.
 
     Raises:
@@ -432,11 +432,11 @@ def failure(error: BaseException) -> str:
     said = traceback.format_exception_only(error)[-1]
     shown = "".join(one if one.isprintable() else " " for one in said)
     words = " ".join(shown.split())[:LONGEST]
-    found = where(error)
+    found = user_line(error)
     return f"{words} ({found})" if found else words
 
 
-def where(error: BaseException) -> str:
+def user_line(error: BaseException) -> str:
     """The line of the user's own files that an exception comes from; empty where it is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return place([(error.filename, error.lineno or 0, "")])

@@ -13,7 +13,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import app_jobs, app_pages
 
 RANKERS = ("feature:1", "feature:2")
@@ -35,18 +35,18 @@ class Here:
 
 def bench_in(folder):
     store = Store(folder)
-    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 def made(workbench, kind):
     """A stored study of a kind, of rankers that take no training."""
     if kind == "card":
-        return finished(Card(RANKERS, FAMILIES, draws=2).run(workbench))
+        return run_to_end(Card(RANKERS, FAMILIES, draws=2).run(workbench))
     if kind == "worst-case":
         search = {"unit": "exchanges", "places": 6}
         asked = WorstCase(RANKERS, search=search, budgets=(1, 2), queries=12)
-        return finished(asked.run(workbench))
-    return finished(Perturbations(RANKERS, MANY, draws=2).run(workbench))
+        return run_to_end(asked.run(workbench))
+    return run_to_end(Perturbations(RANKERS, MANY, draws=2).run(workbench))
 
 
 def desk_of(store, monkeypatch):

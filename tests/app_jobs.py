@@ -56,7 +56,7 @@ class Desk:
         return held
 
     def end(self, held, state="done", result=None, reason=""):
-        ending = jobs_lease.Ending(state, result, reason)
+        ending = jobs_lease.JobEnding(state, result, reason)
         jobs_lease.finish(self.database, held.id, held.token, ending)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shuffleproof.core.answers.trained import trained_on
+from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.studies.result import StudyResult

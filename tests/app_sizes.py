@@ -129,5 +129,5 @@ def rankings_in(store, data):
 
 def stored(store, plan, done, facts, data):
     ids = list(data.test.query_ids)
-    result = cells.assembled(plan.recipe(), plan.cells(), done, ids, facts)
+    result = cells.assemble(plan.recipe(), plan.cells(), done, ids, facts)
     return store.add(key_of("study", plan.recipe()), plan.recipe(), result.save, facts)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.metrics.measure import Measure
@@ -41,7 +41,7 @@ def data_set(store, data):
         "documents": sum(part.documents for part in parts),
         "features": len(data.train.feature_ids),
     }
-    artefact = store.add(key, {}, lambda place: stored.save_fold(data, place), facts)
+    artefact = store.add(key, {}, lambda place: mapped_file.save_fold(data, place), facts)
     store.set_name(DATA, key)
     return artefact
 
@@ -91,7 +91,7 @@ def benchmark_in(store, data):
     made, judged = plan(), lists_of(data)
     done, facts = cells_of(made, judged), facts_of(data, judged)
     ids = list(data.test.query_ids)
-    result = cells.assembled(made.recipe(), made.cells(), done, ids, facts)
+    result = cells.assemble(made.recipe(), made.cells(), done, ids, facts)
 
     def save(place):
         result.save(place)

@@ -56,15 +56,15 @@ def made_once(tmp_path_factory):
 def untouched_sample(made_once):
     """A store as it was before any test wrote into it: see `trained_sample`."""
     from shuffleproof.core.studies.kinds.invariance.question import Invariance
-    from shuffleproof.core.studies.workbench import finished
+    from shuffleproof.core.studies.workbench import run_to_end
 
     def fill(root):
         workbench = sample_bench(root)
         short = {"epochs": "1", "steps_per_epoch": "3"}
         names = ("dlcm", "setrank-imsab-init")
-        keys = {name: finished(workbench.trained(name, short)).artefact.key for name in names}
+        keys = {name: run_to_end(workbench.trained(name, short)).artefact.key for name in names}
         stored = tuple(f"{name}#{key.digest[:8]}" for name, key in keys.items())
-        finished(Invariance(stored, 2, 0).run(workbench))
+        run_to_end(Invariance(stored, 2, 0).run(workbench))
 
     return made_once("trained", fill)
 
@@ -72,10 +72,10 @@ def untouched_sample(made_once):
 def sample_bench(root):
     from shuffleproof.core.rankers.initial import ListRecipe
     from shuffleproof.core.store.artefacts import Store
-    from shuffleproof.core.studies.workbench import Workbench, finished
+    from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
     recipe = ListRecipe(("feature:3",), scores="in-sample")
-    return finished(Workbench.opened("sample", recipe, Store(root)))
+    return run_to_end(Workbench.opened("sample", recipe, Store(root)))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import app_tables as tables
 
 SIZES = (3, 12)
@@ -71,12 +71,15 @@ def _runs(place):
 
 def _studies(store, folder):
     lists = ListRecipe(("feature:3",), 10, "in-sample")
-    workbench = finished(Workbench.opened(tables.DATA, lists, store, "small"))
-    sizes = finished(set_size.open_cells(SIZES, Scope(store, tables.DATA, lists.plain(), "paper")))
+    workbench = run_to_end(Workbench.opened(tables.DATA, lists, store, "small"))
+    sizes = run_to_end(
+        set_size.open_cells(SIZES, Scope(store, tables.DATA, lists.plain(), "paper"))
+    )
     two = replace(lists, initial=("feature:3", "feature:1"))
-    many = finished(Workbench.opened(tables.DATA, two, store, "paper"))
+    many = run_to_end(Workbench.opened(tables.DATA, two, store, "paper"))
     nets = {
-        name: finished(workbench.trained(name, SHORT)).artefact for name in ("setrank-msab", "gsf")
+        name: run_to_end(workbench.trained(name, SHORT)).artefact
+        for name in ("setrank-msab", "gsf")
     }
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = Benchmark(("feature:1", "random"), 2, ("RR", "NDCG@3"))
@@ -111,6 +114,6 @@ def _studies(store, folder):
     rest = {kind: one for kind, one in STUDIES.items() if kind not in work}
     work |= {kind: one(**tiny(one)).run(workbench) for kind, one in rest.items()}
     for one in work.values():
-        finished(one)
+        run_to_end(one)
     files = [folder / "first.run", folder / "second.run"]
-    outside_runs.keep(outside_runs.compared(folder / "qrels.txt", files, ("AP", "RR")), store)
+    outside_runs.keep(outside_runs.compare_runs(folder / "qrels.txt", files, ("AP", "RR")), store)

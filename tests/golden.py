@@ -125,7 +125,7 @@ def script(path):
     from shuffleproof.app import address, sidebar
     from shuffleproof.app.navigation import SECTIONS
 
-    with address.gathered():
+    with address.gather():
         sidebar.draw()
         sidebar.watch()
         pages = [

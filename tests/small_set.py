@@ -7,7 +7,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 LETOR = "".join(
     f"{(query * 3 + place) % 3} qid:{query} 1:{place / 7:.3f} 2:{(place * query) % 5} # d{place}\n"
@@ -30,15 +30,15 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     """Reads the rows, trains the ranker on these lists and disturbs them at one level."""
     (folder / "set.txt").write_text(LETOR)
     store = Store(folder / "store")
-    finished(ingest(folder / "set.txt", "mine", store))
-    workbench = finished(Workbench.opened("mine", lists, store, "small"))
-    trained = finished(workbench.trained(ranker, dict(changes))).artefact
+    run_to_end(ingest(folder / "set.txt", "mine", store))
+    workbench = run_to_end(Workbench.opened("mine", lists, store, "small"))
+    trained = run_to_end(workbench.trained(ranker, dict(changes))).artefact
     label = f"{ranker}#{trained.key.digest[:12]}"
     levels = [("transpositions", level)]
     return Made(
         store,
         trained,
-        finished(RankingDegradation((label,), tuple(levels), **study).run(workbench)),
+        run_to_end(RankingDegradation((label,), tuple(levels), **study).run(workbench)),
         workbench,
     )
 

@@ -15,7 +15,7 @@ from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli import work
 from shuffleproof.core.cli.arguments import BENCH_JOBS, main
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.training.loop import EpochReport, StepReport
@@ -90,7 +90,7 @@ def test_without_a_gpu_every_goal_is_rehearsed_and_none_is_said_to_be_met(monkey
         assert "GPU not measured: a rehearsal on the CPU" in row.note
         assert page.verdict(row) == "not measured"
         assert re.search(r"; \S+ s, \S+ × .* where a GPU's goal is (0.25|0.35|0.4|1)$", row.note)
-    neural = [name for name in expanded(["table2"]) if name in FIXED]
+    neural = [name for name in expand(["table2"]) if name in FIXED]
     assert len(neural) == 8
     assert all(f"{name} " in rows[-1].note for name in neural)
 
@@ -168,7 +168,7 @@ def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path)
     at = tmp_path / "BENCHMARKS.md"
     gone = replace(row("gone"), ours=None, ratio=None, note="no GPU")
     rows = [row(), row("slow", 1.5), row("free", floor=None), gone]
-    assert page.recorded(run_of(rows), at) == []
+    assert page.record_run(run_of(rows), at) == []
     text = at.read_text()
     for line in (
         "| processor | cpu |", "| memory (GB/s) | 9.5 |",
@@ -191,9 +191,9 @@ def test_the_page_says_machine_limits_rows_and_what_is_below_its_floor(tmp_path)
 )  # fmt: skip
 def test_what_lost_more_than_a_tenth_on_the_same_machine_is_named(tmp_path, now, where, named):
     at = tmp_path / "BENCHMARKS.md"
-    page.recorded(run_of([row(ratio=5.0)]), at)
-    page.recorded(run_of([row(ratio=3.0)]), at)
-    slower = page.recorded(run_of([row(ratio=now)], **where), at)
+    page.record_run(run_of([row(ratio=5.0)]), at)
+    page.record_run(run_of([row(ratio=3.0)]), at)
+    slower = page.record_run(run_of([row(ratio=now)], **where), at)
     assert bool(slower) == named
     assert ("a beside b: 3 → 2.69 (10 % less than on 2026-01-02)." in at.read_text()) == named
     assert len(page.history_of(at).read_text().splitlines()) == 3
@@ -202,8 +202,8 @@ def test_what_lost_more_than_a_tenth_on_the_same_machine_is_named(tmp_path, now,
 def test_a_job_without_a_peer_is_compared_by_its_share_of_the_limit(tmp_path):
     at = tmp_path / "BENCHMARKS.md"
     alone = replace(row(), ratio=None, peer=None, share_of_limit=0.5)
-    page.recorded(run_of([alone]), at)
-    assert page.recorded(run_of([replace(alone, share_of_limit=0.4)]), at)
+    page.record_run(run_of([alone]), at)
+    assert page.record_run(run_of([replace(alone, share_of_limit=0.4)]), at)
 
 
 def test_the_command_writes_the_page_and_ends_with_1_where_a_job_is_slower(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import LetorError, ParameterError
 from shuffleproof.core.numerals import is_count, number, whole
-from shuffleproof.core.parameters import parameters, parsed
+from shuffleproof.core.parameters import parameters, with_texts
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import parse as perturbation
 from shuffleproof.core.rankers import univariate
@@ -108,7 +108,7 @@ def compared(tmp_path, scores):
     (tmp_path / "qrels").write_text(QRELS)
     lines = [f"q Q0 d{place} 0 {score} t\n" for place, score in enumerate(scores)]
     (tmp_path / "run").write_text("".join(lines))
-    return outside_runs.compared(tmp_path / "qrels", [tmp_path / "run"], ["NDCG@5"])
+    return outside_runs.compare_runs(tmp_path / "qrels", [tmp_path / "run"], ["NDCG@5"])
 
 
 RANKS = [4, 1, 8, 2, 7, 0, 3, 6, 5]
@@ -130,12 +130,12 @@ def test_runs_are_ranked_in_double_precision(written, tmp_path):
     assert means[0] == means[1]
     assert "scores" not in plain.recipe  # and so its key is what it was
     assert other.recipe["scores"] == "float64"
-    assert outside_runs.uncovered(other.facts) == []
+    assert outside_runs.uncovered_topics(other.facts) == []
 
 
 def test_ties_that_double_precision_makes_are_counted(tmp_path):
     scores = ["1", "1.0", "1.00000000000000000001", "1e-400", "0", "2", "3", "4", "5"]
-    (sentence,) = outside_runs.uncovered(compared(tmp_path, scores).facts)
+    (sentence,) = outside_runs.uncovered_topics(compared(tmp_path, scores).facts)
     assert sentence.startswith("2 documents of t tie with another only because double precision")
 
 
@@ -158,8 +158,8 @@ def flag(kind, name, text):
 READ = {
     "levels": lambda text: levels_of("mallows", text),
     "family": lambda text: perturbation(f"transpositions:{text}"),
-    "field": lambda text: parsed(TrainingRecipe(), {"epochs": text}),
-    "real field": lambda text: parsed(TrainingRecipe(), {"learning_rate": text}),
+    "field": lambda text: with_texts(TrainingRecipe(), {"epochs": text}),
+    "real field": lambda text: with_texts(TrainingRecipe(), {"learning_rate": text}),
     "split": lambda text: cli_data._fractions(f"0.6,0.2,{text}"),
     "budgets": lambda text: flag("worst-case", "budgets", text),
     "shuffles": lambda text: flag("group-shuffles", "shuffles", text),

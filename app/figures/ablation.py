@@ -8,7 +8,14 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.query_bars import bars
-from shuffleproof.app.figures.style import PALETTE, beside, laid_out, put, xaxes, yaxes
+from shuffleproof.app.figures.style import (
+    PALETTE,
+    laid_out,
+    name_margin,
+    set_properties,
+    xaxes,
+    yaxes,
+)
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted, signed
 
@@ -63,7 +70,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) 
         tickvals=names, ticktext=texts, showgrid=True, categoryorder="array",
         categoryarray=names[::-1],
     )  # fmt: skip
-    put(figure.layout, margin={"l": beside(texts), "r": 24, "b": 64})
+    set_properties(figure.layout, margin={"l": name_margin(texts), "r": 24, "b": 64})
     return figure
 
 

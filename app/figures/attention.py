@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import NAMES, laid_out, put, written, xaxes, yaxes
+from shuffleproof.app.figures.style import (
+    NAMES,
+    add_annotations,
+    laid_out,
+    set_properties,
+    xaxes,
+    yaxes,
+)
 from shuffleproof.app.figures.text import in_words, plain_text
 
 WEIGHTS = [
@@ -106,7 +113,7 @@ def heat(cells: Cells) -> go.Figure:
             "y1": row + 0.5, "line": {"color": RING, "width": 3},
         }  # fmt: skip
         both = [ring, ring | {"xref": "x2"}]
-        put(figure.layout, shapes=both[: len(panels)])
+        set_properties(figure.layout, shapes=both[: len(panels)])
     ticks = MOST_TICKS // len(panels)
     xaxes(figure, **_axis(cells.columns, count_columns, ticks), side="bottom")
     yaxes(figure, **_axis(cells.rows, count_rows, turned=True))
@@ -117,7 +124,7 @@ def heat(cells: Cells) -> go.Figure:
     xaxes(figure, showgrid=False, fixedrange=True, **NAMES)
     yaxes(figure, showgrid=False, fixedrange=True, **NAMES)
     top = 12 if len(panels) == 1 else 32
-    put(figure.layout, margin={"l": 48, "r": 8, "t": top, "b": 48})
+    set_properties(figure.layout, margin={"l": 48, "r": 8, "t": top, "b": 48})
     return figure
 
 
@@ -131,7 +138,7 @@ def _side_by_side(figure: go.Figure, title: str) -> None:
     place = {"xref": "paper", "yref": "paper", "xanchor": "center", "showarrow": False}
     above = [{"text": text, "x": x, "y": 1.0, "yanchor": "bottom", **place} for text, x in heads]
     below = {"text": title, "x": 0.5, "y": 0.0, "yanchor": "top", "yshift": -32, **place}
-    written(figure, [*above, below])
+    add_annotations(figure, [*above, below])
 
 
 def _colors(

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.attention import ANYWHERE, RING, WEIGHTS
-from shuffleproof.app.figures.style import REFERENCE, laid_out, put, stroke, xaxes, yaxes
+from shuffleproof.app.figures.style import REFERENCE, laid_out, set_properties, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import in_words, plain_text
 
 ROW, DOTS = 110, 340
@@ -57,7 +57,7 @@ def small(pictures: list[np.ndarray], chosen: tuple[int, int | None]) -> go.Figu
         )  # fmt: skip
     xaxes(figure, side="top")
     yaxes(figure, range=[blocks - 1 + TILE, 0])
-    put(figure.layout, margin={"l": 44, "r": 4, "t": 44, "b": 4})
+    set_properties(figure.layout, margin={"l": 44, "r": 4, "t": 44, "b": 4})
     return figure
 
 

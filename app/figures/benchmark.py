@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import beside, end_labels, laid_out, put, shapes, stroke
+from shuffleproof.app.figures.style import (
+    end_labels,
+    laid_out,
+    name_margin,
+    set_properties,
+    shapes,
+    stroke,
+)
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import signed
 
@@ -44,8 +51,8 @@ def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
         shapes=[ZERO],
     )  # fmt: skip
     texts = end_labels(names, LONGEST)
-    put(figure.layout,
-        margin={"l": beside(texts), "r": 24, "b": 64},
+    set_properties(figure.layout,
+        margin={"l": name_margin(texts), "r": 24, "b": 64},
         xaxis={"title": f"{measure} minus<br>that of {baseline}", "tickformat": "+.3~f"},
         yaxis={
             "tickvals": names, "ticktext": texts, "showgrid": True,

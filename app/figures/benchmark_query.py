@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.query_bars import bars
-from shuffleproof.app.figures.style import put, stroke, xaxes, yaxes
+from shuffleproof.app.figures.style import set_properties, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted
 
@@ -86,7 +86,7 @@ def two_runs(found: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     lowest = max(int(first.max(skipna=True) or 1), int(second.max(skipna=True) or 1))
     xaxes(figure, tickvals=[0, 1], ticktext=list(pair), range=[-0.1, 1.1])
     yaxes(figure, range=[lowest + 0.7, 0.3])
-    put(figure.layout, height=bump.SMALLEST + lowest * bump.ROW // 2)
+    set_properties(figure.layout, height=bump.SMALLEST + lowest * bump.ROW // 2)
     figure.update_traces(
         selector={"mode": "markers"},
         hovertemplate=(

@@ -8,7 +8,14 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import NAMES, end_labels, laid_out, put, shapes, stroke
+from shuffleproof.app.figures.style import (
+    NAMES,
+    end_labels,
+    laid_out,
+    set_properties,
+    shapes,
+    stroke,
+)
 from shuffleproof.app.figures.text import in_words, plain_text
 
 ROW, LINE, FRAME = 26, 13, 110
@@ -52,7 +59,7 @@ def ranks(
     names = [f"{ranker} {place:.2f}" for ranker, place in places]
     height = FRAME + round(ROW * (len(places) + above))
     laid_out(figure, height=height, showlegend=False, hovermode="closest")
-    put(figure.layout,
+    set_properties(figure.layout,
         margin={"t": 56, "b": 12},
         xaxis={"title": "mean rank (1 = best)", "side": "top", "range": [0.7, highest]},
         yaxis={

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import faded, laid_out, put, stroke, xaxes, yaxes
+from shuffleproof.app.figures.style import faded, laid_out, set_properties, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted
 
@@ -56,7 +56,7 @@ def bump(
     yaxes(figure, range=[count + 0.7, 0.3], tickvals=_ticks(count), showgrid=False, fixedrange=True)
     own = min(max(count * ROW + 80, SMALLEST), LARGEST)
     laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
-    put(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
+    set_properties(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
     return figure
 
 

@@ -11,11 +11,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
+    add_annotations,
     end_labels,
     faded,
     laid_out,
     stroke,
-    written,
     xaxes,
     yaxes,
 )
@@ -181,7 +181,7 @@ def _named(
             "standoff": mark.size / 2, "borderpad": 0, "font": {"size": 12}, "name": "name",
         }  # fmt: skip
         notes.append(note)
-    written(figure, notes)
+    add_annotations(figure, notes)
 
 
 @in_words

@@ -7,14 +7,14 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
     REFERENCE,
-    beside,
+    add_annotations,
     end_labels,
     faded,
     laid_out,
-    put,
+    name_margin,
+    set_properties,
     shapes,
     stroke,
-    written,
     xaxes,
     yaxes,
 )
@@ -65,7 +65,7 @@ def dials(frame: pd.DataFrame, words: dict[str, str]) -> go.Figure:
             )
         )  # fmt: skip
         notes = [(0, "left", _short(low, row["dial"])), (1, "right", _short(high, row["dial"]))]
-        written(
+        add_annotations(
             figure,
             [
                 {"x": x, "y": at, "text": text, "xanchor": side, "yshift": -14,
@@ -80,7 +80,7 @@ def dials(frame: pd.DataFrame, words: dict[str, str]) -> go.Figure:
         figure, range=[len(rows) - 0.4, -0.5], tickvals=list(range(len(rows))), ticktext=names,
         showgrid=False, fixedrange=True,
     )  # fmt: skip
-    put(figure.layout, margin={"l": beside(names), "r": 16, "t": 4, "b": 8})
+    set_properties(figure.layout, margin={"l": name_margin(names), "r": 16, "t": 4, "b": 8})
     return figure
 
 
@@ -124,7 +124,7 @@ def dials_alt_text(frame: pd.DataFrame, words: dict[str, str]) -> str:
 
 
 @plain_text
-def compared(frame: pd.DataFrame, words: str) -> go.Figure:
+def compare_dials(frame: pd.DataFrame, words: str) -> go.Figure:
     """One dial of all rankers, the best first; the axis is as wide as the rankers' intervals are.
 
     The initial ranking has no say in the axis: where it lies outside, its number stands at the
@@ -162,8 +162,8 @@ def compared(frame: pd.DataFrame, words: str) -> go.Figure:
     yaxes(
         figure, range=[len(rows) - 0.4, -0.6], tickvals=list(range(len(rows))), ticktext=names,
     )  # fmt: skip
-    put(figure.layout, margin={"l": beside(names), "r": 16, "t": 8, "b": 52})
-    written(figure, notes)
+    set_properties(figure.layout, margin={"l": name_margin(names), "r": 16, "t": 8, "b": 52})
+    add_annotations(figure, notes)
     return figure
 
 

@@ -9,15 +9,15 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.style import (
     PALETTE,
     REFERENCE,
-    beside,
     laid_out,
-    put,
+    name_margin,
+    set_properties,
     stroke,
     xaxes,
     yaxes,
 )
 from shuffleproof.app.figures.text import in_words, label_of, plain_text
-from shuffleproof.core.rankers.name import named, without_presets
+from shuffleproof.core.rankers.name import with_display_names, without_presets
 from shuffleproof.core.words import percent, signed
 
 ROW, FRAME = 21, 96
@@ -55,7 +55,7 @@ def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.F
         tickvals=[row["y"] for row in rows], ticktext=texts, range=[len(rows) - 0.4, -0.6],
         showgrid=False,
     )  # fmt: skip
-    put(figure.layout, margin={"l": beside(texts)})
+    set_properties(figure.layout, margin={"l": name_margin(texts)})
     return figure
 
 
@@ -72,7 +72,11 @@ def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:
             rows.append({"ranker": ranker, "text": name, "dot": False})
             points = [point for point in points if point["condition"] != TRAINED]
         rows += [
-            point | {"text": named(without_presets(label_of(str(point["condition"])))), "dot": True}
+            point
+            | {
+                "text": with_display_names(without_presets(label_of(str(point["condition"])))),
+                "dot": True,
+            }
             for point in points
         ]
     return [row | {"y": at} for at, row in enumerate(rows)]

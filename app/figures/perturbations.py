@@ -12,16 +12,16 @@ from shuffleproof.app.figures.style import (
     INK,
     NAMES,
     PALE_GAIN_LOSS,
-    beside,
+    add_annotations,
     end_labels,
     laid_out,
-    put,
-    written,
+    name_margin,
+    set_properties,
     xaxes,
     yaxes,
 )
 from shuffleproof.app.figures.text import escaped, in_words, plain_text
-from shuffleproof.core.perturb.registry import attacked
+from shuffleproof.core.perturb.registry import attack_target
 from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.words import counted, signed
 
@@ -96,18 +96,18 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         }
         for place, (heading, family) in enumerate(rows) if not family
     ]  # fmt: skip
-    written(figure, headings)
+    add_annotations(figure, headings)
     names = end_labels([_short(name, 24) for name in rankers])
-    height = ROW * len(rows) + beside(names, 7.5, 16) + FRAME
+    height = ROW * len(rows) + name_margin(names, 7.5, 16) + FRAME
     laid_out(figure, height=height, hovermode="closest", showlegend=False)
     xaxes(figure,
         tickvals=list(range(len(rankers))), ticktext=names, side="top", fixedrange=True,
         range=[-0.5, len(rankers) - 0.5], showgrid=False, ticklabeloverflow="allow",
         autotickangles=ANGLES, **NAMES,
     )  # fmt: skip
-    attacks = [family for _, family in rows if attacked(family)]
-    targets = display_names(map(attacked, attacks))
-    told = {family: escaped(targets[attacked(family)]) for family in attacks}
+    attacks = [family for _, family in rows if attack_target(family)]
+    targets = display_names(map(attack_target, attacks))
+    told = {family: escaped(targets[attack_target(family)]) for family in attacks}
     families = [told.get(family, family) for _, family in rows if family]
     texts = list(map(_short, families))
     yaxes(figure,
@@ -115,7 +115,7 @@ def _named(figure: go.Figure, rows: Sequence[tuple[str, str]], rankers: Sequence
         ticktext=texts,
         range=[len(rows) - 0.5, -0.5], showgrid=False, fixedrange=True, tickfont={"size": 11.5},
     )  # fmt: skip
-    put(figure.layout, margin={"t": 8, "b": 12, "l": beside(texts, 6.5), "r": 8})
+    set_properties(figure.layout, margin={"t": 8, "b": 12, "l": name_margin(texts, 6.5), "r": 8})
 
 
 def _dashes(
@@ -183,7 +183,9 @@ def fitted_axis(figure: go.Figure, title: str) -> go.Figure:
             axis.tickvals = [axis.tickvals[at] for at in kept]
             axis.ticktext = [axis.ticktext[at] for at in kept]
     bottom = (figure.layout.margin.b or 0) + LINE * (len(lines) - 1)
-    put(figure.layout, margin={"b": bottom}, height=figure.layout.height + LINE * (len(lines) - 1))
+    set_properties(
+        figure.layout, margin={"b": bottom}, height=figure.layout.height + LINE * (len(lines) - 1)
+    )
     return figure
 
 
@@ -273,7 +275,7 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
         range=[len(ids) - 0.5, -0.5], tickvals=list(range(0, len(ids), step)),
         ticktext=texts, showgrid=False, title="query", fixedrange=True,
     )  # fmt: skip
-    put(figure.layout, margin={"l": beside(texts, room=48)})
+    set_properties(figure.layout, margin={"l": name_margin(texts, room=48)})
     xaxes(figure, title=unit, type="category", showgrid=False, fixedrange=True)
     return figure
 

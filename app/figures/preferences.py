@@ -14,7 +14,7 @@ from shuffleproof.app.figures.style import (
     REFERENCE,
     faded,
     laid_out,
-    put,
+    set_properties,
     xaxes,
     yaxes,
 )
@@ -252,7 +252,7 @@ def matrix(values: np.ndarray, items: Sequence[str], cycle: Sequence[int] = ()) 
     few = names if count <= 40 else {"showticklabels": False, "showgrid": False}
     yaxes(figure, range=[count - 0.5, -0.5], title="", **few)
     xaxes(figure, range=[-0.5, count - 0.5], side="top", **few)
-    put(figure.layout, margin={"t": 60, "l": 80})
+    set_properties(figure.layout, margin={"t": 60, "l": 80})
     return figure
 
 

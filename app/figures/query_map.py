@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures import perturbations
-from shuffleproof.app.figures.style import NAMES, put, xaxes
+from shuffleproof.app.figures.style import NAMES, set_properties, xaxes
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.rankers.name import without_presets
 from shuffleproof.core.words import number
@@ -40,7 +40,7 @@ def queries(frame: pd.DataFrame, axis: str, measure: str) -> go.Figure:
         tickangle=-45 if turned else 0, title_standoff=8, **NAMES,
     )  # fmt: skip
     if turned:
-        put(figure.layout, height=figure.layout.height + CHARACTER * longest)
+        set_properties(figure.layout, height=figure.layout.height + CHARACTER * longest)
     return figure
 
 

@@ -8,9 +8,9 @@ from shuffleproof.app.figures.style import (
     DASHES,
     PALETTE,
     REFERENCE,
+    add_annotations,
     laid_out,
-    put,
-    written,
+    set_properties,
     xaxes,
     yaxes,
 )
@@ -56,7 +56,7 @@ def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
             figure.add_trace(_line(points, name, number, shown=at == 0), **place)
         figure.add_hline(0, line={"color": REFERENCE, "width": 1}, **place)
     laid_out(figure, height=ROW * rows + FRAME, hovermode="closest")
-    put(
+    set_properties(
         figure.layout, margin={"t": 76, "b": 56},
         legend={"y": 1.0, "yref": "container", "yanchor": "top"},
     )  # fmt: skip
@@ -64,7 +64,7 @@ def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
     xaxes(figure, tickformat=".0%", showticklabels=True)
     figure.update_yaxes(title=f"{measure}, change", col=1, row=(rows + 1) // 2)
     figure.update_xaxes(title=across, row=rows)
-    written(figure, [
+    add_annotations(figure, [
         {"text": f"<b>{kind}</b>", "x": 0, "y": 1, "xref": f"x{at + 1 if at else ''} domain",
          "yref": f"y{at + 1 if at else ''} domain", "xanchor": "left", "yanchor": "bottom",
          "showarrow": False}

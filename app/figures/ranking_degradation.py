@@ -11,7 +11,7 @@ from shuffleproof.app.figures.style import (
     faded,
     laid_out,
     named_ends,
-    put,
+    set_properties,
     stroke,
     xaxes,
     yaxes,
@@ -46,7 +46,7 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
         x: the level with the τ left as a second axis, or the τ left itself, falling.
         from_zero: the measure's axis starts at 0; else at the lowest interval.
     """
-    shown = drawn(summary, family, measure)
+    shown = curve_rows(summary, family, measure)
     figure = go.Figure()
     curve = {str(ranker): points for ranker, points in shown.groupby("ranker", sort=False)}
     for ranker, points in curve.items():
@@ -69,7 +69,7 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     return figure
 
 
-def drawn(summary: pd.DataFrame, family: str, measure: str) -> pd.DataFrame:
+def curve_rows(summary: pd.DataFrame, family: str, measure: str) -> pd.DataFrame:
     """The rows of one family and measure, levels as they were run: outwards from unchanged."""
     return summary[(summary.family == family) & (summary.measure == measure)]
 
@@ -125,7 +125,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, x: Axis, title: str) -> None:
     figure.add_trace(
         go.Scatter(x=taus, y=[None] * len(taus), xaxis="x2", hoverinfo="skip", mode="markers")
     )
-    put(
+    set_properties(
         figure.layout,
         xaxis2={
             **axis,
@@ -163,7 +163,7 @@ def _labelled(
 @in_words
 def alt_text(summary: pd.DataFrame, family: str, measure: str) -> str:
     """The figure in words: each ranker's first and last mean."""
-    chosen = drawn(summary, family, measure)
+    chosen = curve_rows(summary, family, measure)
     parts = []
     for ranker, points in chosen.groupby("ranker", sort=False):
         means = points["mean"]

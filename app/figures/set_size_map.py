@@ -14,7 +14,7 @@ from shuffleproof.app.figures.style import (
     PALE,
     PALE_FALL_RISE,
     laid_out,
-    put,
+    set_properties,
     xaxes,
     yaxes,
 )
@@ -31,7 +31,7 @@ TESTED = "candidates tested on (N1)"
 
 
 @dataclass(frozen=True)
-class Shown:
+class CellContent:
     """What the cells hold.
 
     Attributes:
@@ -47,11 +47,11 @@ class Shown:
     middle: float | None = None
 
 
-SHOWN: Mapping[str, Shown] = {
-    "quality": Shown("mean", "mean", ".3f"),
-    "shift": Shown("shift", "− trained on N1 itself", "+.3f", 0.0),
-    "order": Shown("order_stability", "τ of the shared documents", ".2f"),
-    "scores": Shown("score_shift", "shift of scores, standard deviations", ".2f"),
+SHOWN: Mapping[str, CellContent] = {
+    "quality": CellContent("mean", "mean", ".3f"),
+    "shift": CellContent("shift", "− trained on N1 itself", "+.3f", 0.0),
+    "order": CellContent("order_stability", "τ of the shared documents", ".2f"),
+    "scores": CellContent("score_shift", "shift of scores, standard deviations", ".2f"),
 }
 
 MEANS = ("quality", "shift")
@@ -76,11 +76,11 @@ def sizes(frame: pd.DataFrame, shown: str) -> go.Figure:
     scale: dict[str, Any] = {"colorscale": list(PALE)}
     if what.middle is not None:
         scale = {"colorscale": list(PALE_FALL_RISE), "cmid": what.middle}
-    put(figure.layout, coloraxis=scale | {"showscale": False})
+    set_properties(figure.layout, coloraxis=scale | {"showscale": False})
     return figure
 
 
-def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:
+def _rows(frame: pd.DataFrame, what: CellContent) -> go.Figure:
     """One map with a row a ranker, which says its N0."""
     homes = zip(frame["ranker"], frame["trained_on"], strict=True)
     own = frame.assign(row=[f"{name}<br>N0 = {home}" for name, home in homes])
@@ -92,7 +92,7 @@ def _rows(frame: pd.DataFrame, what: Shown) -> go.Figure:
     return figure
 
 
-def _blocks(frame: pd.DataFrame, what: Shown) -> go.Figure:
+def _blocks(frame: pd.DataFrame, what: CellContent) -> go.Figure:
     """A map a ranker with a row a N0, one below the other."""
     rankers = list(dict.fromkeys(frame["ranker"]))
     counts = [frame.loc[frame["ranker"] == name, "trained_on"].nunique() for name in rankers]
@@ -112,7 +112,7 @@ def _blocks(frame: pd.DataFrame, what: Shown) -> go.Figure:
     laid_out(figure, height=room + FRAME, hovermode="closest", showlegend=False)
     figure.update_xaxes(title=TESTED, row=len(rankers), col=1)
     figure.update_annotations(font_size=13, xanchor="left", x=0)
-    put(figure.layout, margin={"t": HEAD + 8})
+    set_properties(figure.layout, margin={"t": HEAD + 8})
     return figure
 
 
@@ -120,7 +120,7 @@ def _columns(frame: pd.DataFrame) -> list[str]:
     return [str(size) for size in sorted(set(frame["size"]))]
 
 
-def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: Shown) -> go.Heatmap:
+def _cells(own: pd.DataFrame, rows: list[str], columns: list[str], what: CellContent) -> go.Heatmap:
     wide = own.assign(column=own["size"].astype(str)).pivot_table(
         what.column, "row", "column", dropna=False
     )

@@ -155,21 +155,21 @@ def faded(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def put(part: Any, /, **values: Any) -> None:
+def set_properties(part: Any, /, **values: Any) -> None:
     """Set properties of a layout, an axis or the like in place, one by one.
 
     Does what plotly's `update_layout` does in a fifth of the time, which counts where every click
     draws a picture. Dictionaries are merged into what is there.
 
     >>> figure = go.Figure()
-    >>> put(figure.layout, margin={"l": 5}, height=300)
+    >>> set_properties(figure.layout, margin={"l": 5}, height=300)
     >>> figure.layout.margin.l, figure.layout.height
     (5, 300)
     """
     for name, value in values.items():
         there = name in part  # an axis beyond the first may not be yet
         if there and isinstance(value, dict) and isinstance(part[name], BasePlotlyType):
-            put(part[name], **value)
+            set_properties(part[name], **value)
         else:
             part[name] = value
 
@@ -177,23 +177,23 @@ def put(part: Any, /, **values: Any) -> None:
 def xaxes(figure: go.Figure, **values: Any) -> None:
     """Set properties of every horizontal axis."""
     for axis in figure.select_xaxes():
-        put(axis, **values)
+        set_properties(axis, **values)
 
 
 def yaxes(figure: go.Figure, **values: Any) -> None:
     """Set properties of every vertical axis."""
     for axis in figure.select_yaxes():
-        put(axis, **values)
+        set_properties(axis, **values)
 
 
-def written(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
+def add_annotations(figure: go.Figure, notes: Sequence[dict[str, Any]]) -> None:
     """Add annotations, all at once: one by one, each would check those before it again."""
     figure.layout.annotations = [*figure.layout.annotations, *notes]
 
 
 def laid_out(figure: go.Figure, **changes: Any) -> go.Figure:
     """The shared layout: transparent ground (light and dark), quiet grid, room for labels."""
-    put(figure.layout, **LAYOUT, **changes)
+    set_properties(figure.layout, **LAYOUT, **changes)
     xaxes(figure, **GRID)
     yaxes(figure, **GRID)
     return figure
@@ -208,7 +208,7 @@ def end_labels(rankers: Sequence[str], longest: int = 12) -> list[str]:
     return [name if len(name) <= longest else _in_two(name) for name in rankers]
 
 
-def beside(texts: Sequence[str], letter: float = 7.2, room: int = 24) -> int:
+def name_margin(texts: Sequence[str], letter: float = 7.2, room: int = 24) -> int:
     """Pixels that names beside an axis need.
 
     Args:
@@ -216,7 +216,7 @@ def beside(texts: Sequence[str], letter: float = 7.2, room: int = 24) -> int:
         letter: pixels of a letter.
         room: pixels around them.
 
-    >>> beside(["dlcm", "setrank-<br>imsab-init"], letter=7)
+    >>> name_margin(["dlcm", "setrank-<br>imsab-init"], letter=7)
     94
     """
     lines = (TAG.sub("", line) for text in texts for line in text.split("<br>"))
@@ -232,7 +232,7 @@ def _in_two(name: str) -> str:
     return f"{name[:middle]}<br>{name[middle:]}".replace(" <br>", "<br>")
 
 
-def spread(wanted: Sequence[float], heights: Sequence[float], room: float) -> list[float]:
+def spread_labels(wanted: Sequence[float], heights: Sequence[float], room: float) -> list[float]:
     """Places for labels near where they belong, none over another.
 
     Args:
@@ -240,7 +240,7 @@ def spread(wanted: Sequence[float], heights: Sequence[float], room: float) -> li
         heights: of the labels.
         room: pixels from the top to the bottom.
 
-    >>> spread([50, 50, 90], [20, 20, 20], 200)
+    >>> spread_labels([50, 50, 90], [20, 20, 20], 200)
     [40.0, 60.0, 90.0]
     """
     order = sorted(range(len(wanted)), key=lambda at: wanted[at])
@@ -294,7 +294,7 @@ def named_ends(
     low, high, plot = scale
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
     wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
-    places = spread(wanted, heights, plot)
+    places = spread_labels(wanted, heights, plot)
     notes = [
         {
             "x": x, "y": y, "ax": 16, "ay": at - own, "text": text, "xanchor": "left",
@@ -304,9 +304,9 @@ def named_ends(
         }
         for (ranker, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True)
     ]  # fmt: skip
-    written(figure, notes)
+    add_annotations(figure, notes)
     widest = max((len(part) for text in texts for part in text.split("<br>")), default=0)
-    put(figure.layout, margin={"r": 24 + 7 * widest})
+    set_properties(figure.layout, margin={"r": 24 + 7 * widest})
 
 
 def on_paper(figure: go.Figure) -> go.Figure:
@@ -333,7 +333,7 @@ def names_printed(figure: go.Figure) -> go.Figure:
     }
     lacking = {name for name in named if not any(name in text for text in plain)}
     if len(named) > 1 and lacking:
-        put(figure.layout, showlegend=True)
+        set_properties(figure.layout, showlegend=True)
         for name in lacking:
             named[name].showlegend = True
     return figure
@@ -347,7 +347,7 @@ def thumbnail(figure: go.Figure, height: int = 170) -> go.Figure:
         height: in pixels.
     """
     copy = go.Figure(figure)
-    put(
+    set_properties(
         copy.layout, height=height, margin={"l": 8, "r": 8, "t": 8, "b": 8}, annotations=[],
         showlegend=False, title={"text": ""},
     )  # fmt: skip

@@ -18,7 +18,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.core.rankers.name import FILES, SPOKEN, Kind, RankerName, display_names, named
+from shuffleproof.core.rankers.name import (
+    FILES,
+    SPOKEN,
+    Kind,
+    RankerName,
+    display_names,
+    with_display_names,
+)
 
 SPECIAL = r"[&<>]|%\{"
 
@@ -103,7 +110,11 @@ def _named(*given: Any) -> Generator[Mapping[str, str]]:
     """While in here, labels of rankers among these values have names."""
     texts = dict.fromkeys(_texts(given))
     names = display_names(filter(_is_ranker, texts))
-    names |= {text: named(text) for text in texts if text not in names and named(text) != text}
+    names |= {
+        text: with_display_names(text)
+        for text in texts
+        if text not in names and with_display_names(text) != text
+    }
     names = {escaped(label): escaped(name) for label, name in names.items()}
     token = _names.set(names)
     try:

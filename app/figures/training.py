@@ -11,8 +11,8 @@ from shuffleproof.app.figures.style import (
     NAMES,
     end_labels,
     laid_out,
-    put,
-    spread,
+    set_properties,
+    spread_labels,
     stroke,
     xaxes,
     yaxes,
@@ -121,7 +121,7 @@ def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
     texts = end_labels([label for label, _, _ in ends])
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
     wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
-    places = spread(wanted, heights, plot)
+    places = spread_labels(wanted, heights, plot)
     for (label, x, y), text, at, own in zip(ends, texts, places, wanted, strict=True):
         figure.add_annotation(
             x=x, y=y, ax=16, ay=at - own, text=text, xanchor="left", align="left",
@@ -129,7 +129,7 @@ def _labelled(figure: go.Figure, runs: Mapping[str, pd.DataFrame]) -> None:
             arrowcolor=stroke(_ranker(label)).color, font={"size": 12}, row=row, col=1,
         )  # fmt: skip
     widest = max(len(part) for text in texts for part in text.split("<br>"))
-    put(figure.layout, margin={"r": 24 + 7 * widest})
+    set_properties(figure.layout, margin={"r": 24 + 7 * widest})
 
 
 def _ranker(label: str) -> str:
@@ -161,7 +161,7 @@ SCALE = "validation NDCG@10"
 
 
 @plain_text
-def compared(frame: pd.DataFrame) -> go.Figure:
+def compare_dots(frame: pd.DataFrame) -> go.Figure:
     """The dots of the best rankers.
 
     Args:

@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.style import (
     PALETTE,
     REFERENCE,
+    add_annotations,
     faded,
     laid_out,
-    put,
-    written,
+    set_properties,
     xaxes,
     yaxes,
 )
@@ -117,14 +117,14 @@ def parallel(frame: pd.DataFrame, fields: Sequence[str]) -> go.Figure:
             f"{WORDS} {row['valid']:.3f}<extra></extra>",
         )  # fmt: skip
     laid_out(figure, height=ACROSS, showlegend=False, hovermode="closest")
-    put(figure.layout, margin={"l": 30, "r": 30, "t": 60, "b": 30})
+    set_properties(figure.layout, margin={"l": 30, "r": 30, "t": 60, "b": 30})
     xaxes(
         figure, range=[-0.35, len(axes) - 0.65], tickvals=[*range(len(axes))], side="top",
         tickfont_size=10,
         ticktext=["<br>".join(axis.label.split()) for axis in axes], tickangle=0, showgrid=True,
     )  # fmt: skip
     yaxes(figure, range=[-0.12, 1.12], showgrid=False, showticklabels=False)
-    written(figure, [
+    add_annotations(figure, [
         {"x": at, "y": y, "text": text, "showarrow": False, "yanchor": anchor, "font": {"size": 11}}
         for at, axis in enumerate(axes)
         for y, text, anchor in ((0, axis.low, "top"), (1, axis.high, "bottom"))

@@ -7,10 +7,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, exports, opened, report, selection, services, state
-from shuffleproof.app.plain import told
+from shuffleproof.app import address, exports, report, selection, services, state, study_access
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
-from shuffleproof.core.rankers.name import display_names, named
+from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -61,10 +61,12 @@ def headline(artefact: Artefact, place: DeltaGenerator, **view: Any) -> None:
     """
     telling = EVERY[artefact.recipe["kind"]].telling()
     with place:
-        parts.headline(opened.computed(str(artefact.key), telling.headline, View(**view)))
+        parts.headline(study_access.compute(str(artefact.key), telling.headline, View(**view)))
 
 
-def shown(stored: Mapping[str, Artefact], first: First = services.arrived) -> Artefact | None:
+def study_shown(
+    stored: Mapping[str, Artefact], first: First = services.arrival_order
+) -> Artefact | None:
     """The study that the address names; else the one that a page without an address shows.
 
     Args:
@@ -78,10 +80,10 @@ def shown(stored: Mapping[str, Artefact], first: First = services.arrived) -> Ar
 
 def top(
     stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    first: First = services.arrived,
+    first: First = services.arrival_order,
 ) -> Top:  # fmt: skip
     """Draw the places of a page and the choice of its study, as `study` does."""
-    missing = state.absent("study", stored)
+    missing = state.missing_option("study", stored)
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
     answer, notes = picture.container(), st.container()
@@ -94,7 +96,7 @@ def top(
 
 def study(
     stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    first: First = services.arrived,
+    first: First = services.arrival_order,
 ) -> Artefact:  # fmt: skip
     """Draw the choice of a study; its key always stands in the address, so that links keep it.
 
@@ -106,19 +108,21 @@ def study(
         first: what they are sorted by; the least is what an address without a study shows.
     """
     wanted, keys = address.says("study")[-1:], list(stored)
-    chosen = shown(stored, first)
+    chosen = study_shown(stored, first)
     key = st.selectbox(
         nouns[0], keys, index=0 if chosen is None else keys.index(str(chosen.key)),
-        format_func=lambda key: named(short(stored[key])),
+        format_func=lambda key: with_display_names(short(stored[key])),
         help=f"Stored {nouns[1]} of this data set, newest first.",
     )  # fmt: skip
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
-    st.caption(told(words(stored[key])))
+    st.caption(escaped_sentence(words(stored[key])))
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=first)
-    if services.arrived(newer)[0] and first(newer) > first(stored[key]):  # shipped ones never are
+    if services.arrival_order(newer)[0] and first(newer) > first(
+        stored[key]
+    ):  # shipped ones never are
         newer_results(short(newer), str(newer.key))
     return stored[key]
 
@@ -131,7 +135,7 @@ def newer_results(words: str, *keys: str) -> None:
         keys: of their studies.
     """
     st.button(
-        told(f"Newer results: {words}"), key="newer results", type="tertiary",
+        escaped_sentence(f"Newer results: {words}"), key="newer results", type="tertiary",
         icon=":material/update:", on_click=address.pin, args=("study", *keys),
         help="What this address shows stays as it is until somebody asks for another.",
     )  # fmt: skip
@@ -145,10 +149,12 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
         notices: where it is said that the address asks for others.
         study: its key.
     """
-    missing = state.absent("show", labels)
+    missing = state.missing_option("show", labels)
     asked = st.multiselect(
         "Rankers",
-        **address.multiselect("show", address.named(*labels), selection.among(labels), of=study),
+        **address.multiselect(
+            "show", address.option_texts(*labels), selection.among(labels), of=study
+        ),
         wrap=True, format_func=display_names(labels).__getitem__,
     )  # fmt: skip
     chosen = tuple(label for label in labels if label in asked)
@@ -189,26 +195,26 @@ def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
         table: its numbers.
     """
     stem = f"{artefact.key}-table"
-    made = shared(artefact, drawn, lambda: exports.table_files(table, stem))
+    made = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
     parts.exports_row(made, "take")
 
 
-def shared(
+def export_menu(
     artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]]
-) -> parts.Shared:
+) -> parts.ExportContent:
     """What can be taken away from a study; see `take_away`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
     data = state.data()
-    return parts.Shared(
+    return parts.ExportContent(
         figures=lambda width: (
             [] if drawn is None else exports.figure_files(drawn, f"{key}-figure", width)
         ),
         tables=tables,
         recipe=exports.recipe_file(recipe, facts, key),
         report=exports.File(
-            "Report (HTML)", f"{key}.html", lambda: report.report([opened.path(key)]).encode()
+            "Report (HTML)", f"{key}.html", lambda: report.report([study_access.path(key)]).encode()
         ),
-        link=lambda: parts.here(data=data, study=key),
+        link=lambda: parts.address_here(data=data, study=key),
         command=lambda: study_command(recipe, facts),
         python=lambda: study_python(recipe, facts),
     )

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.combining import ORDERS, Fusion, Pairwise, Shuffling
-from shuffleproof.core.rankers.name import RankerName, named
+from shuffleproof.core.rankers.combining import ORDERS, Fusion, Pairwise, ShuffleOptions
+from shuffleproof.core.rankers.name import RankerName, with_display_names
 
 WAYS = {
     "rrf": "Reciprocal rank fusion of several",
@@ -20,7 +20,7 @@ WAYS = {
 """What a name begins with, and what it means."""
 
 
-def drawn(offered: Sequence[str], key: str) -> RankerName | None:
+def combination_form(offered: Sequence[str], key: str) -> RankerName | None:
     """Draw the fields; the combination that they describe, None while members are missing.
 
     Args:
@@ -32,10 +32,10 @@ def drawn(offered: Sequence[str], key: str) -> RankerName | None:
     if way == Pairwise.kind:
         return _pairwise(offered, key)
     if kind == "shuffled":
-        return _shuffled(offered, aggregate or Shuffling.aggregate, key)
+        return _shuffled(offered, aggregate or ShuffleOptions.aggregate, key)
     members = st.multiselect(
         "Made of", list(offered), key=f"{key}.members", wrap=True, accept_new_options=True,
-        format_func=named,
+        format_func=with_display_names,
         help="Two or more; also feature:<id>. A member that is not trained yet is trained first.",
     )  # fmt: skip
     k = Fusion.k
@@ -51,20 +51,24 @@ def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | 
     following = [name for name in offered if follows_the_order(name)]
     member = st.selectbox(
         "Around", [*following, *(name for name in offered if name not in following)],
-        key=f"{key}.member", format_func=named,
+        key=f"{key}.member", format_func=with_display_names,
         help="Rankers that follow the order shown stand first.",
     )  # fmt: skip
-    shuffles = int(st.number_input("Shuffles", 1, 1_000, Shuffling.shuffles, key=f"{key}.shuffles"))
+    shuffles = int(
+        st.number_input("Shuffles", 1, 1_000, ShuffleOptions.shuffles, key=f"{key}.shuffles")
+    )
     if member is None:
         return None
     if member not in following:
-        st.caption(told(f"{member} does not read the order shown: shuffling changes nothing."))
-    return RankerName.made_of([str(member)], Shuffling(shuffles, aggregate))
+        st.caption(
+            escaped_sentence(f"{member} does not read the order shown: shuffling changes nothing.")
+        )
+    return RankerName.made_of([str(member)], ShuffleOptions(shuffles, aggregate))
 
 
 def _pairwise(offered: Sequence[str], key: str) -> RankerName | None:
     member = st.selectbox(
-        "Preferences of", list(offered), key=f"{key}.function", format_func=named,
+        "Preferences of", list(offered), key=f"{key}.function", format_func=with_display_names,
         help="Of a ranker that scores documents one by one they cannot contradict each other.",
     )  # fmt: skip
     aggregator = st.selectbox("Aggregator", ORDERS, key=f"{key}.aggregator")
@@ -89,7 +93,7 @@ def cost(made: RankerName) -> str:
     >>> cost(RankerName.parse("shuffled:dlcm"))
     '16 scorings of every list for one answer, instead of 1'
     """
-    if isinstance(made.options, Shuffling):
+    if isinstance(made.options, ShuffleOptions):
         times = made.options.shuffles
         plural = "s" if times != 1 else ""
         return f"{times} scoring{plural} of every list for one answer, instead of 1"

@@ -7,7 +7,7 @@ from shuffleproof.app import address, scoring
 from shuffleproof.app.study import cards, parts
 from shuffleproof.core.answers.one_list import moves
 from shuffleproof.core.answers.shown_order import ShownOrder
-from shuffleproof.core.answers.trained import contrast, list_recipes
+from shuffleproof.core.answers.trained_rankers import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.words import counted
@@ -35,7 +35,7 @@ def _demonstration() -> None:
 def _moving(shown: str, said: DeltaGenerator) -> str:
     """Draw the cards in the order shown, and what they say in its place; how to read them."""
     with st.spinner("Opening the sample's rankers …", show_time=True):
-        sample = scoring.described(SAMPLE)
+        sample = scoring.describe(SAMPLE)
         pair = contrast(scoring.rankers_of(sample))
     if len(pair) < 2:
         parts.not_yet(

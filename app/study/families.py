@@ -8,7 +8,7 @@ import streamlit as st
 
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, grouped
+from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, families_by_group
 from shuffleproof.core.studies.question import syntax_of
 
 CHAINS = (
@@ -25,7 +25,7 @@ def choice(offered: Iterable[str], before: Sequence[str], *, chains: bool = Fals
         before: chosen at first.
         chains: whether chains, attacks and matrices can be written too.
     """
-    groups: Mapping[str, Sequence[str]] = grouped(offered)
+    groups: Mapping[str, Sequence[str]] = families_by_group(offered)
     found: list[str] = []
     places = st.columns(2 if len(groups) > 1 else 1)
     for at, (group, names) in enumerate(groups.items()):

@@ -12,16 +12,16 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import forms, opened, proposals, selection, services, state, training
+from shuffleproof.app import forms, proposals, selection, services, state, study_access, training
 from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.core.errors import ShuffleproofError, UsageError
-from shuffleproof.core.experiment.ranker_sets import expanded
-from shuffleproof.core.parameters import Parameter, parameters, parsed, text_of, value_of
+from shuffleproof.core.experiment.ranker_sets import expand
+from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName, named
+from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import STUDIES
@@ -35,7 +35,7 @@ PRESET, INITIAL = "preset", "initial"
 
 
 @dataclass(frozen=True)
-class Asked:
+class FormState:
     """What a form says at the moment.
 
     Attributes:
@@ -105,7 +105,7 @@ class Form:
     title: str
     button: str
     rows: Sequence[Sequence[str]]
-    cost: Callable[[Asked], str]
+    cost: Callable[[FormState], str]
     kept: Sequence[str] = ()
     usual: Callable[[str], Mapping[str, Any]] = lambda _data: {}
     proposed: Callable[[str, Artefact | None], Proposal] = proposals.for_study
@@ -132,7 +132,7 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     with st.popover(page.rest_words, icon=":material/tune:"):
         for name in page.rest:
             page.draw(name)
-        changes = forms.drawn(page.lists, "new.lists", only=form.list_fields)
+        changes = forms.recipe_form(page.lists, "new.lists", only=form.list_fields)
     missing = [name for name, value in page.values.items() if value == ()]
     if missing:
         st.caption(f"Choose at least one: {', '.join(missing)}.")
@@ -158,7 +158,7 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
             parts.command(lambda: asked.command)
 
 
-def proposed(form: Form, data: str) -> Asked:
+def proposed_values(form: Form, data: str) -> FormState:
     """What the form offers where nothing is stored.
 
     Raises:
@@ -166,7 +166,7 @@ def proposed(form: Form, data: str) -> Asked:
     """
     page = _Page(form, data, None)
     question = form.question.from_plain(page.first)
-    return Asked(question, data, page.lists, page.preset, None)
+    return FormState(question, data, page.lists, page.preset, None)
 
 
 class _Page:
@@ -183,7 +183,7 @@ class _Page:
         self.first |= _asked_before(form, shown) if shown is not None else {}
         proposal = form.proposed(data, shown)
         if proposal.rankers:
-            chosen = tuple(filter(form.offered, selection.ticked()))
+            chosen = tuple(filter(form.offered, selection.selected_rankers()))
             self.first["rankers"] = chosen or tuple(proposal.rankers)
         self.lists, self.initial = proposal.lists, proposal.lists.initial
         self.preset = proposals.for_training()[0] if form.trains else training.usual_preset(data)
@@ -218,7 +218,7 @@ class _Page:
             widget = self.form.widgets.get(name, self._usual)
             self.values[name] = widget(declared, now)
 
-    def asked(self, changes: Mapping[str, str]) -> Asked:
+    def asked(self, changes: Mapping[str, str]) -> FormState:
         """What the form says.
 
         Args:
@@ -227,12 +227,12 @@ class _Page:
         Raises:
             ShuffleproofError: a value that is none.
         """
-        lists = replace(parsed(self.lists, changes), initial=self.initial)
+        lists = replace(with_texts(self.lists, changes), initial=self.initial)
         values = {
             name: value() if callable(value) else value for name, value in self.values.items()
         }
         question = self.form.question.from_plain(values)
-        return Asked(question, self.data, lists, self.preset, self.shown)
+        return FormState(question, self.data, lists, self.preset, self.shown)
 
     def _usual(self, declared: Parameter, now: Any) -> Any:
         if declared.names == "rankers" and declared.several:
@@ -247,16 +247,16 @@ class _Page:
 
     def _rankers(self, before: Sequence[str]) -> tuple[str, ...]:
         names = [name for name in registry.RANKERS if self.form.offered(name)]
-        options = dict.fromkeys([*before, *proposals.imported(self.data), *names])
+        options = dict.fromkeys([*before, *proposals.imported_rankers(self.data), *names])
         help_ = (
             "Add @preset (dlcm@tuned), #digits of a trained or brought ranker's key, "
             f"feature:<id>, or combine (rrf:dlcm+mart, shuffled:dlcm). {self.form.note}"
         )
-        if selection.changed():
+        if selection.selection_changed():
             st.session_state["new.rankers"] = list(before)
         found = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
-            key="new.rankers", help=help_.strip(), format_func=proposals.shown(options),
+            key="new.rankers", help=help_.strip(), format_func=proposals.field_texts(options),
         )  # fmt: skip
         return tuple(found)
 
@@ -271,7 +271,7 @@ def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
 
 
 def _preset(names: Sequence[str], usual: str) -> str:
-    leaves = [str(leaf) for name in expanded(names) for leaf in RankerName.of(name).leaves]
+    leaves = [str(leaf) for name in expand(names) for leaf in RankerName.of(name).leaves]
     fitted = [name for name in leaves if name in training.FITTED]
     presets = training.presets(fitted) or list(training.PRESETS)
     return str(
@@ -285,13 +285,13 @@ def _preset(names: Sequence[str], usual: str) -> str:
 
 def _initial(data: str, usual: ListRecipe) -> list[str]:
     try:
-        known = training.initial_rankers(training.fitting(data))
+        known = training.initial_rankers(training.fit_size(data))
     except ShuffleproofError:  # it is gone, its studies are not; or it is several folds together
         known = []
     found: list[str] = st.multiselect(
         "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
         default=list(usual.initial), accept_new_options=True, key="new.initial", wrap=True,
-        format_func=named,
+        format_func=with_display_names,
         help="The first one cuts and orders the lists; a ranker that reads one reads the first. "
         "feature:<id> takes any feature.",
     )  # fmt: skip
@@ -305,7 +305,7 @@ def at_once(form: Form, data: str) -> bool:
         Whether it is there: nothing is drawn where the form leaves something to be chosen.
     """
     try:
-        asked = proposed(form, data)
+        asked = proposed_values(form, data)
         asked.question.check(asked.scope)
         cost = form.cost(asked)
     except ShuffleproofError:  # the form says what is to be chosen
@@ -339,16 +339,16 @@ def page(
     """
     data = state.data()
     parts.header(title, form.question.title)
-    stored = opened.stored(form.panel.kind, data)
+    stored = study_access.stored_studies(form.panel.kind, data)
     at_work = job_panel.progress(form.panel, (data,))
     if stored:
         study(stored)
     opened_first = False
-    if not stored and not (at_work and job_panel.begun(form.panel)):
-        with sample_result.beside(form.panel.kind):
+    if not stored and not (at_work and job_panel.has_first_results(form.panel)):
+        with sample_result.draw_sample(form.panel.kind):
             if not at_work:
                 parts.not_yet(missing.format(data=data), remedy)
                 opened_first = not at_once(form, data)
     with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
-        body(form, data, choice.shown(stored))
+        body(form, data, choice.study_shown(stored))
     return bool(stored)

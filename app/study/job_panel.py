@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import pictures, services, state
-from shuffleproof.app.jobs import act, before, far, queued, submit, table
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.jobs import act, before, far, queue_text, submit, table
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -25,7 +25,7 @@ Mine = Callable[[Job], bool]
 """Whether a job is shown."""
 
 
-def pictured(
+def picture_so_far(
     first: Callable[[StudyResult], tuple[Picture | None, str]],
 ) -> Callable[[RunningStudy], None]:
     """Draws of a study under way the picture and the words that a function makes of its result."""
@@ -36,7 +36,7 @@ def pictured(
             return
         picture, words = first(result)
         if picture is not None:
-            figure, alt = pictures.drawn(picture)
+            figure, alt = pictures.draw(picture)
             st.plotly_chart(figure, key="first results", alt=alt)
         st.caption(f"First results: {words}")
 
@@ -82,7 +82,7 @@ def progress(panel: Panel, names: Collection[str], mine: Mine = lambda _job: Tru
     return False
 
 
-def begun(panel: Panel) -> bool:
+def has_first_results(panel: Panel) -> bool:
     """Whether a study of the page's kind shows first results."""
     return any(True for _ in running_studies(services.store(), panel.kind))
 
@@ -130,8 +130,10 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
         return
     reached = far(job, table().history(job.id))
     waiting = job.state == "waiting"
-    words = f"Waiting for a free worker, {queued(job)}" if waiting else f"Running: {reached.words}"
-    st.progress(reached.share, text=told(words))
+    words = (
+        f"Waiting for a free worker, {queue_text(job)}" if waiting else f"Running: {reached.words}"
+    )
+    st.progress(reached.share, text=escaped_sentence(words))
     with st.container(horizontal=True):
         if waiting and before(job):
             key = f"sooner {job.id[:16]}"

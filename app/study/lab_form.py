@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import forms, scoring, services
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.registry import AGGREGATORS
@@ -48,13 +48,13 @@ def around(studies: Studies, data: str, missing: str, study: Callable[[], None] 
     at_work = [job_panel.progress(job_panel.Panel(kind, "study"), (data,)) for kind in studies]
     title, icon = "New study", ":material/play_arrow:"
     if study is None and not any(at_work):
-        st.info(told(missing), icon=":material/hourglass_empty:")
+        st.info(escaped_sentence(missing), icon=":material/hourglass_empty:")
         with st.expander(title, expanded=True, icon=icon):
             _form(studies, data)
         return
     if study is not None:
         study()
-    place = parts.folded(title, "new", icon)
+    place = parts.fold(title, "new", icon)
     if place is not None:
         with place:
             _form(studies, data)

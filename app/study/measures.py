@@ -23,14 +23,15 @@ def choice(recipe: Mapping[str, Any]) -> Measure:
     Args:
         recipe: of the study; what it keeps beside measures of relevance is not offered.
     """
-    by_name = offered(recipe)
+    by_name = offered_measures(recipe)
     name = st.selectbox(
-        "Measure", **address.selectbox("measure", address.named(*by_name), next(iter(by_name)))
+        "Measure",
+        **address.selectbox("measure", address.option_texts(*by_name), next(iter(by_name))),
     )
     return under_conventions(recipe, by_name)[name]
 
 
-def offered(recipe: Mapping[str, Any]) -> dict[str, Measure]:
+def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
     """The measures of relevance of which a study has values, under default conventions, by text."""
     measures = _parsed([*recipe["measures"], *recipe.get("stored", ())])
     return {str(plain): plain for plain in (Measure(one.name, one.cutoff) for one in measures)}

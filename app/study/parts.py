@@ -13,7 +13,7 @@ from streamlit.navigation.page import StreamlitPage
 from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
-from shuffleproof.app.plain import escaped, refusal, told
+from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
@@ -38,7 +38,7 @@ SEVERITIES = {
 def header(title: str, question: str) -> None:
     """The page's title, and under it the question that its picture answers."""
     st.title(title)
-    st.markdown(question, help=terms.beside(question))
+    st.markdown(question, help=terms.help_with_terms(question))
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def long_error(text: str) -> None:
 
 def finding(text: str) -> None:
     """The sentences that the program wrote from the numbers."""
-    st.markdown(f"**{told(text)}**", help=terms.beside(text))
+    st.markdown(f"**{escaped_sentence(text)}**", help=terms.help_with_terms(text))
 
 
 CHIPS: Mapping[str, tuple[str, str]] = {
@@ -81,7 +81,7 @@ CHIPS: Mapping[str, tuple[str, str]] = {
 
 def headline(answer: Headline) -> None:
     """The answer in a sentence, before it what becomes of the ranker that it names first."""
-    st.markdown(headline_words(answer), help=terms.beside(answer.text, answer.why))
+    st.markdown(headline_words(answer), help=terms.help_with_terms(answer.text, answer.why))
 
 
 def headline_words(answer: Headline) -> str:
@@ -90,7 +90,7 @@ def headline_words(answer: Headline) -> str:
     if answer.tier:
         colour, icon = CHIPS[answer.tier]
         chip = f":{colour}-badge[:material/{icon}: {answer.tier}] "
-    return f"{chip}**{told(answer.text)}**"
+    return f"{chip}**{escaped_sentence(answer.text)}**"
 
 
 def in_words() -> DeltaGenerator:
@@ -124,8 +124,8 @@ def drawn_as(*views: str, key: str = "drawn") -> str:
 
 def not_yet(missing: str, remedy: str, command: str = "") -> None:
     """A page that can't do anything yet says what is missing and what provides it."""
-    st.info(told(missing), icon=":material/hourglass_empty:")
-    st.markdown(told(remedy))
+    st.info(escaped_sentence(missing), icon=":material/hourglass_empty:")
+    st.markdown(escaped_sentence(remedy))
     if command:
         st.code(command, language="bash", wrap_lines=True)
 
@@ -158,7 +158,7 @@ def _elsewhere() -> None:
     """Stands for a page, which is found by its path alone."""
 
 
-def folded(label: str, key: str, icon: str | None = None) -> DeltaGenerator | None:
+def fold(label: str, key: str, icon: str | None = None) -> DeltaGenerator | None:
     """Draw something folded up; the place of its content once somebody has opened it.
 
     Args:
@@ -170,12 +170,12 @@ def folded(label: str, key: str, icon: str | None = None) -> DeltaGenerator | No
     return place if place.open else None
 
 
-def here(**more: str) -> dict[str, list[str]]:
+def address_here(**more: str) -> dict[str, list[str]]:
     """What the address says now, and more: what shows the same in another browser."""
-    return address.everything() | {name: [value] for name, value in more.items()}
+    return address.whole_address() | {name: [value] for name, value in more.items()}
 
 
-def clicked(chart: str, labels: Mapping[str, str] | None = None) -> Sequence[Any]:
+def clicked_point(chart: str, labels: Mapping[str, str] | None = None) -> Sequence[Any]:
     """What the first point clicked in a picture stands for; nothing where it stands for nothing.
 
     Args:
@@ -188,7 +188,7 @@ def clicked(chart: str, labels: Mapping[str, str] | None = None) -> Sequence[Any
 
 
 @dataclass(frozen=True)
-class Shared:
+class ExportContent:
     """What can be taken away from a result.
 
     Attributes:
@@ -213,7 +213,7 @@ class Shared:
 
 
 @st.fragment
-def exports_row(shared: Shared, key: str) -> None:
+def exports_row(shared: ExportContent, key: str) -> None:
     """One row of menus: link, command, Python, figure, table, recipe, report.
 
     A menu is filled when it is opened: pages draw faster, and the link is of that moment.
@@ -277,7 +277,7 @@ def _downloads(files: Sequence[File], key: str) -> None:
             width="stretch",
         )
     for missing in dict.fromkeys(file.missing for file in files if file.missing):
-        st.caption(told(missing))
+        st.caption(escaped_sentence(missing))
 
 
 def _address() -> str:

@@ -5,12 +5,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, state
+from shuffleproof.app import disturbed_lists, state
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts, query_comparison, rescored_list
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.app.study_access import compute
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.perturbations import sections
@@ -41,17 +41,17 @@ DOCUMENTS = (
 def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     """Draw the map of queries and levels, the queries of a level by damage, one query's list."""
     key = str(artefact.key)
-    st.subheader(told(f"Queries of {ranker} under {family}"), anchor=False)
-    frame = computed(key, sections.by_level, ranker, family, measure)
+    st.subheader(escaped_sentence(f"Queries of {ranker} under {family}"), anchor=False)
+    frame = compute(key, sections.by_level, ranker, family, measure)
     levels = [float(level) for level in frame.columns]
     if not levels:
         st.caption("This part of the study is not stored.")
         return
-    unit = disturbed.unit(family)
+    unit = disturbed_lists.unit(family)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         alt = figure.queries_alt_text(frame, measure)
-        chart(drawn(figure.queries, frame, unit, measure), alt, MAP, CLICK)
+        chart(cached_figure(figure.queries, frame, unit, measure), alt, MAP, CLICK)
         if len(frame) > figure.MOST_QUERIES:
             st.caption(
                 f"The {figure.MOST_QUERIES} most damaged of {len(frame)} queries; all in the list."
@@ -62,7 +62,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
             bind="query-params", format_func=lambda level: f"{level:g}",
         )  # fmt: skip
         level = levels[-1] if chosen is None else float(chosen)
-        damaged = computed(key, sections.damage, ranker, family, level, measure)
+        damaged = compute(key, sections.damage, ranker, family, level, measure)
         start = f"By {family} at {level:g}, {ranker}"
         if not query_comparison.by_damage(damaged, start, measure, QUERIES, height=300):
             return
@@ -95,11 +95,13 @@ def one_list(
         place: of the choice.
     """
     ranker, family, level = point
-    entry = disturbed.entry(family)
+    entry = disturbed_lists.entry(family)
     draws = entry.draws(level, int(artefact.recipe["draws"])) if entry else 1
     draw = query_comparison.draw(damaged, query, draws, place)
-    moves = rescored_list.rescored(
-        lambda: disturbed.replayed(artefact, point, query, draw, rescored_list.features())
+    moves = rescored_list.rescore(
+        lambda: disturbed_lists.replayed_query(
+            artefact, point, query, draw, rescored_list.features()
+        )
     )
     if moves is None:
         return
@@ -118,7 +120,7 @@ def both_lists(
     """Draw a list before and after as a bump chart, and its documents with their scores.
 
     Args:
-        moves: as `app.answering.moves` gives it.
+        moves: as `app.rescoring.moves` gives it.
         ranker: who answered.
         head: what the caption begins with.
         answers: where both answers are to one list, what tells them apart: now, and before.
@@ -130,7 +132,7 @@ def both_lists(
     if answers is not None:
         middle, right = (f"what {ranker} answers, {how}" for how in answers)
     st.caption(
-        told(
+        escaped_sentence(
             f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
             "answer. Filled marks are relevant documents, strong lines are documents that passed "
             f"another. {left if gone or new else ''}"

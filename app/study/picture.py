@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from shuffleproof.app.figures.text import labels_in
-from shuffleproof.app.opened import BY_CONTENT
 from shuffleproof.app.study import parts
+from shuffleproof.app.study_access import BY_CONTENT
 
 Facts = ParamSpec("Facts")
 
@@ -17,7 +17,9 @@ Takes = Callable[[Sequence[Any]], None]
 """What is done with that for which the point clicked stands."""
 
 
-def drawn(draw: Callable[Facts, go.Figure], *facts: Facts.args, **more: Facts.kwargs) -> go.Figure:
+def cached_figure(
+    draw: Callable[Facts, go.Figure], *facts: Facts.args, **more: Facts.kwargs
+) -> go.Figure:
     """What a function draws, remembered by its arguments; shared by sessions and never changed."""
     return _drawn(draw, facts, more)
 
@@ -48,7 +50,7 @@ def chart(  # noqa: PLR0913 (what Streamlit takes, named)
     """
     clicks: dict[str, Any] = {}
     if takes is not None:
-        chosen = partial(clicked, key, takes, labels_in(figure))
+        chosen = partial(follow_click, key, takes, labels_in(figure))
         clicks = {"on_select": chosen, "selection_mode": "points"}
     place.plotly_chart(figure, key=key, alt=alt, config=config, **clicks)
 
@@ -67,8 +69,8 @@ def chooses(**kinds: Callable[[Any], object]) -> Takes:
     return take
 
 
-def clicked(key: str, takes: Takes, labels: Mapping[str, str] | None = None) -> None:
+def follow_click(key: str, takes: Takes, labels: Mapping[str, str] | None = None) -> None:
     """Do what a click on a picture asks for; nothing where no point stands for anything."""
-    facts = parts.clicked(key, labels)
+    facts = parts.clicked_point(key, labels)
     if facts:
         takes(facts)

@@ -10,12 +10,12 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import opened, pictures
+from shuffleproof.app import pictures, study_access
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, job_panel, parts, sample_result, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form
+from shuffleproof.app.study.form import Form, FormState
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.store.manifest import Artefact
@@ -55,7 +55,7 @@ class PlainPage:
         names = [declared.name for declared in parameters(STUDIES[self.kind])]
         rows = [[name for name in names if (name == "rankers") == first] for first in (True, False)]
         return Form(
-            job_panel.Panel(self.kind, self.noun, first),
+            job_panel.Panel(self.kind, self.noun, partial_picture),
             f"Run a {self.noun}",
             "Run this study",
             rows=[row for row in rows if row],
@@ -76,7 +76,7 @@ class PlainPage:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return opened.dated(artefact, listed(methods.rankers_of(artefact.recipe)))
+    return study_access.dated_name(artefact, listed(methods.rankers_of(artefact.recipe)))
 
 
 def words(artefact: Artefact) -> str:
@@ -93,11 +93,11 @@ def study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     top.says()
-    sections = opened.computed(key, sections_of)
+    sections = study_access.compute(key, sections_of)
     drawings = [one for one in sections if isinstance(one, Picture)]
     findings = [one.text for one in sections if isinstance(one, Finding) and one.text]
     tables = [one for one in sections if isinstance(one, Table)]
-    figures = [pictures.drawn(one) for one in drawings]
+    figures = [pictures.draw(one) for one in drawings]
     with top.picture:
         if figures:
             chart(*figures[0], "picture 0", config=parts.PLAIN)
@@ -125,28 +125,28 @@ def sections_of(result: StudyResult) -> list[Section]:
 def _section(section: Section, key: str) -> None:
     """Draw a section below the first picture; what stands beside that is drawn already."""
     if isinstance(section, Table):
-        place = parts.folded(section.title, key) if section.folded else st
+        place = parts.fold(section.title, key) if section.folded else st
         if place is not None:
-            place.markdown(f"**{told(section.title)}**")
+            place.markdown(f"**{escaped_sentence(section.title)}**")
             data_frame(section, f"{key} table", place)
             for note in section.notes:
-                place.caption(told(note))
+                place.caption(escaped_sentence(note))
     elif isinstance(section, Details):
-        with st.expander(told(section.title)):
-            st.markdown("  \n".join(map(told, section.lines)))
+        with st.expander(escaped_sentence(section.title)):
+            st.markdown("  \n".join(map(escaped_sentence, section.lines)))
     elif isinstance(section, Heading):
-        st.subheader(told(section.text), anchor=False)
+        st.subheader(escaped_sentence(section.text), anchor=False)
     elif not isinstance(section, Picture | Finding | Convention) and section.text:
-        st.caption(told(section.text))
+        st.caption(escaped_sentence(section.text))
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture | None, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
     """The first picture of what is there."""
     return sample_result.picture(result), f"{counted(len(result.trials), 'trial')} so far."
 
 
-def cost(asked: Asked) -> str:
+def cost(asked: FormState) -> str:
     """What the button will cost: whom it asks, and the trainings first."""
     rankers: Any = getattr(asked.question, "rankers", ())
     return f"Scores {counted(len(rankers), 'ranker')}{trial_cost.trainings(asked)}"

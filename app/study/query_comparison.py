@@ -12,9 +12,9 @@ from shuffleproof.app import address, captions
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import query_map
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts, rescored_list, slices
-from shuffleproof.app.study.picture import Takes, chart, drawn
+from shuffleproof.app.study.picture import Takes, cached_figure, chart
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.words import counted
@@ -30,7 +30,7 @@ Replay = Callable[[str, int, tuple[int, ...]], pd.DataFrame]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparisonTexts:
     """What is compared, in words.
 
     Attributes:
@@ -63,10 +63,10 @@ def by_damage(
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return False
-    st.markdown(told(in_words(frame, start, measure, ("unchanged", "disturbed"))))
+    st.markdown(escaped_sentence(in_words(frame, start, measure, ("unchanged", "disturbed"))))
     alt = "Queries, the most damaged first; choose a row to see its list"
     rows(frame, columns, alt, height=height)
-    slices.drawn(frame, "change", measure)
+    slices.draw_slices(frame, "change", measure)
     return True
 
 
@@ -83,16 +83,16 @@ def by_column(
         takes: what a click on a cell does.
     """
     axis, several = columns
-    figure = drawn(query_map.queries, frame, axis, measure)
+    figure = cached_figure(query_map.queries, frame, axis, measure)
     alt = query_map.alt_text(frame, several, measure)
     chart(figure, alt, MAP, takes, config=parts.PLAIN)
     more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
-    st.caption(told(f"Change from {origin}. Click a cell for its list.{more}"))
+    st.caption(escaped_sentence(f"Change from {origin}. Click a cell for its list.{more}"))
 
 
 @st.fragment
 def one_query(
-    frame: pd.DataFrame, seeds: Sequence[int], compared: Compared, replay: Replay
+    frame: pd.DataFrame, seeds: Sequence[int], compared: ComparisonTexts, replay: Replay
 ) -> None:
     """Draw the choice of a query and, once there is one, both answers to it.
 
@@ -115,12 +115,12 @@ def one_query(
             "Seed", **address.selectbox("seed", {one: (str(one),) for one in seeds}, seed),
             help="The numbers above are means over all of them.",
         )  # fmt: skip
-    moves = rescored_list.rescored(lambda: replay(chosen, int(seed or 0), rescored_list.features()))
+    moves = rescored_list.rescore(lambda: replay(chosen, int(seed or 0), rescored_list.features()))
     if moves is not None:
         _both_answers(moves, f"Query {chosen}. {compared.caption}", compared)
 
 
-def _both_answers(moves: pd.DataFrame, caption: str, compared: Compared) -> None:
+def _both_answers(moves: pd.DataFrame, caption: str, compared: ComparisonTexts) -> None:
     first = (moves["answered"] <= FIRST) | (moves["answered_before"] <= FIRST)
     telling = moves[(moves["kind"] == "kept") | (moves["label"] > 0) | first]
     shown = moves if len(moves) <= LONG else telling
@@ -134,7 +134,7 @@ def _both_answers(moves: pd.DataFrame, caption: str, compared: Compared) -> None
             f"and the first {FIRST} of each answer."
         )
     st.caption(
-        told(
+        escaped_sentence(
             f"{caption} Filled marks are relevant documents, strong lines are "
             f"documents that passed another.{other}"
         )
@@ -185,7 +185,7 @@ def rows(
             for name, own in ids.items():
                 st.session_state[name] = own.iloc[row]
 
-    table = tables.inferred(frame, alt, (tables.Column("query", "Query"), *columns))
+    table = tables.infer_columns(frame, alt, (tables.Column("query", "Query"), *columns))
     data_frame(table, key, on_select=take, selection_mode="single-row", height=height)
 
 
@@ -197,7 +197,7 @@ def query(queries: Iterable[object], placeholder: str, place: Any = st) -> str |
     )  # fmt: skip
     if found is None:
         return None
-    captions.said(str(found), place)
+    captions.draw_query_text(str(found), place)
     return str(found)
 
 

@@ -6,10 +6,10 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import answering, captions
+from shuffleproof.app import captions, rescoring
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.answers.one_list import fell_most
 from shuffleproof.core.errors import ShuffleproofError
@@ -19,7 +19,7 @@ BUMP, FEATURES = "bump", "features"
 Found = TypeVar("Found")
 
 
-def rescored(ask: Callable[[], Found], words: str = "Scoring the list again …") -> Found | None:
+def rescore(ask: Callable[[], Found], words: str = "Scoring the list again …") -> Found | None:
     """What the scoring process answers; None, and a notice, where it has no answer.
 
     Args:
@@ -49,7 +49,7 @@ def chart(moves: pd.DataFrame, ranker: str, heads: Sequence[str] = bump.HEADS) -
     """
     moves = captions.titles(moves)
     if fallen := fell_most(moves):
-        st.markdown(told(fallen))
+        st.markdown(escaped_sentence(fallen))
     st.plotly_chart(
         bump.bump(moves, ranker, heads=heads), key=BUMP, config=parts.PLAIN,
         alt=bump.alt_text(moves, ranker),
@@ -73,12 +73,12 @@ def documents(moves: pd.DataFrame, columns: Sequence[tables.Column], of: str, al
         of: what the features chosen are those of.
         alt: the table in words.
     """
-    place = parts.folded("Documents, labels, scores and features of this list", "documents opened")
+    place = parts.fold("Documents, labels, scores and features of this list", "documents opened")
     if place is None:
         return
     with place:
         st.multiselect(
-            "Features", answering.features(), key=FEATURES, wrap=True, placeholder="none", help=of
+            "Features", rescoring.features(), key=FEATURES, wrap=True, placeholder="none", help=of
         )
         known = (*DOCUMENT, tables.Column("kind", "In", help="kept: in both lists"), *columns)
-        data_frame(tables.inferred(moves, alt, known), "documents")
+        data_frame(tables.infer_columns(moves, alt, known), "documents")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import opened, pictures, services, state
+from shuffleproof.app import pictures, services, state, study_access
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -18,7 +18,7 @@ STILL = {"staticPlot": True}
 """Of a picture that only shows."""
 
 
-def shipped(kind: str) -> Artefact | None:
+def shipped_study(kind: str) -> Artefact | None:
     """The study of a kind that ships with the sample; none where nothing ships."""
     home = services.store().root
     of_kind = (one for one in services.artefacts("study") if one.recipe["kind"] == kind)
@@ -36,7 +36,7 @@ def picture(result: StudyResult) -> Picture | None:
     return next((section.complete for section in sections if isinstance(section, Picture)), None)
 
 
-def beside(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaGenerator:
+def draw_sample(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaGenerator:
     """Draw the sample's result of a kind; the place beside it.
 
     Where there is none, or the sample itself is in use, the place is all of the page.
@@ -45,19 +45,19 @@ def beside(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaGenera
         kind: of study.
         instead: draws what stands for the picture of a kind that has none.
     """
-    artefact = None if state.data() == SAMPLE else shipped(kind)
+    artefact = None if state.data() == SAMPLE else shipped_study(kind)
     if artefact is None:
         return st.container()
     left, right = st.columns([5, 3], gap="medium")
     key = str(artefact.key)
     with left:
         st.markdown(":gray-badge[Example: the result on the sample. Yours will stand here.]")
-        parts.headline(opened.computed(key, headline))
-        shown = opened.computed(key, picture)
+        parts.headline(study_access.compute(key, headline))
+        shown = study_access.compute(key, picture)
     if shown is None:
         with left:
             instead()
     else:
-        figure, alt = pictures.drawn(shown)
+        figure, alt = pictures.draw(shown)
         chart(figure, alt, "example", place=left.container(key="of_the_sample"), config=STILL)
     return right

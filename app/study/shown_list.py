@@ -11,11 +11,11 @@ import streamlit as st
 
 from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study.picture import chooses, clicked
-from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
+from shuffleproof.app.study.picture import chooses, follow_click
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder, move_document
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 
 START = {"order": "shuffled:1", "before": "initial"}
 """What an address that says nothing means."""
@@ -31,7 +31,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownList:
     """A list as it is shown, and as it was before.
 
     Attributes:
@@ -86,7 +86,7 @@ def show(new: ShownOrder) -> None:
     address.pin("order", str(new))
 
 
-def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
+def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> str:
     """Draw the choice of a query; what belongs to the one before is forgotten with it.
 
     It goes along from page to page: one that is not the page's own has the way back beside it.
@@ -94,11 +94,11 @@ def query_choice(data: scoring.Described, forget: Callable[[], None]) -> str:
     own = data.queries[data.telling]
     chosen = str(
         st.selectbox(
-            "Query", **address.selectbox("query", address.named(*data.queries), own),
+            "Query", **address.selectbox("query", address.option_texts(*data.queries), own),
             on_change=forget, help="A query of the test part; type to search.",
         )
     )  # fmt: skip
-    captions.said(chosen)
+    captions.draw_query_text(chosen)
     if chosen != own:
         st.button(
             f"Back to query {escaped(own)}", key="own query", type="tertiary",
@@ -121,7 +121,7 @@ def forget_hand() -> None:
     st.session_state.pop("document", None)
 
 
-def controls(one: scoring.List, data: scoring.Described) -> Shown:
+def controls(one: scoring.List, data: scoring.DataDescription) -> ShownList:
     """Draw the controls of the order; returns the list as it is to be shown."""
     _unreadable()
     present = order()
@@ -130,7 +130,9 @@ def controls(one: scoring.List, data: scoring.Described) -> Shown:
     for name in START:
         address.pin(name, str(_read(name)))
     chosen = _hand(documents, arranged)
-    return Shown(documents, str(_read("before")), str(order()), arranged_before, arranged, chosen)
+    return ShownList(
+        documents, str(_read("before")), str(order()), arranged_before, arranged, chosen
+    )
 
 
 def _unreadable() -> None:
@@ -159,7 +161,7 @@ def _listed(one: scoring.List) -> tuple[Documents, list[int], list[int]]:
     return documents, before, now
 
 
-def _sorting(present: ShownOrder, data: scoring.Described) -> None:
+def _sorting(present: ShownOrder, data: scoring.DataDescription) -> None:
     kinds = [kind for kind in KINDS if kind != "by-hand" or present.kind == "by-hand"]
     st.session_state["sorted"] = present.kind
     st.selectbox(
@@ -265,15 +267,15 @@ def _names(ids: tuple[str, ...]) -> list[str]:
 
 
 def _move(arranged: list[int], at: int, to: int) -> None:
-    by_hand(moved(arranged, at, to))
+    by_hand(move_document(arranged, at, to))
 
 
 def take(chart: str) -> Callable[[], None]:
     """What happens when a mark of this chart is clicked: the hand takes its document."""
-    return partial(clicked, chart, chooses(document=int))
+    return partial(follow_click, chart, chooses(document=int))
 
 
 def recipe_words(recipe: ListRecipe) -> str:
     """How lists are made, short enough for a choice."""
     depth = "all documents" if recipe.depth is None else f"top {recipe.depth}"
-    return named(f"{depth} by {', '.join(recipe.initial)}, {recipe.scores}")
+    return with_display_names(f"{depth} by {', '.join(recipe.initial)}, {recipe.scores}")

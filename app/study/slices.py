@@ -6,7 +6,7 @@ import streamlit as st
 
 from shuffleproof.app import captions, services, state
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.core.data.display_texts import DisplayTexts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies import slices
@@ -15,7 +15,7 @@ from shuffleproof.core.studies.tables import Table
 KEY = "slice"
 
 
-def drawn(frame: pd.DataFrame, change: str, measure: str) -> None:
+def draw_slices(frame: pd.DataFrame, change: str, measure: str) -> None:
     """Draw the choice of what queries are sliced by, and the table of the slices.
 
     Args:
@@ -38,10 +38,10 @@ def drawn(frame: pd.DataFrame, change: str, measure: str) -> None:
     if chosen is None:
         return
     values = frame[change].to_numpy(dtype=np.float64)
-    found = slices.sliced(list(frame["query"].astype(str)), values, facts[str(chosen)])
+    found = slices.slice_table(list(frame["query"].astype(str)), values, facts[str(chosen)])
     words = slices.in_words(found, measure)
     if words:
-        st.markdown(told(words))
+        st.markdown(escaped_sentence(words))
     data_frame(Table(found, slices.COLUMNS, f"Change of {measure} by {chosen}"), "slices")
 
 

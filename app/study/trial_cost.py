@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from shuffleproof.app import disturbed, opened, proposals, training
-from shuffleproof.app.plain import told
-from shuffleproof.app.study.form import Asked
+from shuffleproof.app import disturbed_lists, proposals, study_access, training
+from shuffleproof.app.plain import escaped_sentence
+from shuffleproof.app.study.form import FormState
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.experiment.cost import Cost
-from shuffleproof.core.experiment.forecast import Planned
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.forecast import PlannedTraining
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.store.manifest import Artefact
@@ -19,7 +19,7 @@ COUNTED = " (the initial ranking is one of the rankers; undisturbed lists are dr
 """Why trials are not simply levels × draws × the rankers chosen."""
 
 
-def trials(asked: Asked, pairs: Sequence[tuple[str, float]]) -> str:
+def trials(asked: FormState, pairs: Sequence[tuple[str, float]]) -> str:
     """How many trials there are, how long they take, and what must be trained first.
 
     Args:
@@ -40,18 +40,20 @@ def trials(asked: Asked, pairs: Sequence[tuple[str, float]]) -> str:
         seconds = each * (sum(known[name] for name in timed) + known.get(INITIAL, 0.0))
         text += f", about **{duration(seconds)}** of scoring by the study shown"
     new = [name for name in names if name not in known]
-    text += f"; not timed on this set: {told(', '.join(new))}" if new else ""
+    text += f"; not timed on this set: {escaped_sentence(', '.join(new))}" if new else ""
     return text + trainings(asked)
 
 
-def trainings(asked: Asked) -> str:
+def trainings(asked: FormState) -> str:
     """What must be trained first, in words that go on a sentence; empty where nothing is."""
     names = map(RankerName.parse, asked.question.rankers)
     new = [name for name in names if not name.digits and name.base in training.FITTED]
     try:
-        fitting = training.fitting(asked.data)
-        plans = [training.planned(fitting, asked.lists, name, asked.preset, {}) for name in new]
-        first = training.preparing(fitting, asked.lists)
+        fitting = training.fit_size(asked.data)
+        plans = [
+            training.plan_training(fitting, asked.lists, name, asked.preset, {}) for name in new
+        ]
+        first = training.list_cost(fitting, asked.lists)
     except ShuffleproofError:
         return ""
     costs = [plan.cost for plan in plans if not plan.there]
@@ -67,35 +69,35 @@ def span(costs: Sequence[Cost], first: Cost | None = None) -> str:
         costs: of each.
         first: what making the lists takes, if anything.
     """
-    low, high = cost.added([*costs, *([first] if first else [])])
+    low, high = cost.total_seconds([*costs, *([first] if first else [])])
     return f"from **{duration(low)}** to **{duration(high)}**"
 
 
 def _timed(shown: Artefact, data: str) -> dict[str, float]:
     """Seconds of a trial by ranker, under the study's own names and as a job names them now."""
-    means = opened.result(str(shown.key)).trials.groupby("ranker")["seconds"].mean()
+    means = study_access.result(str(shown.key)).trials.groupby("ranker")["seconds"].mean()
     known = {str(name): float(seconds) for name, seconds in means.items()}
-    labels = [label for label in disturbed.rankers(shown.recipe) if label != INITIAL]
+    labels = [label for label in disturbed_lists.rankers(shown.recipe) if label != INITIAL]
     named = proposals.for_study(data, shown).rankers
     return known | {
         name: known[label] for label, name in zip(labels, named, strict=False) if label in known
     }
 
 
-def fitted(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]:
+def rankers_to_train(names: Sequence[str], seeds: int) -> Iterator[tuple[RankerName, int]]:
     """Every ranker that has to be trained for these, with how many seeds; a combination has one.
 
     Raises:
         UsageError: no name of a ranker.
     """
-    for name in expanded(names):
+    for name in expand(names):
         named = RankerName.parse(name)
         for leaf in named.leaves:
             if leaf.base in training.FITTED and not leaf.digits:
                 yield leaf, 1 if named.parts else seeds
 
 
-def in_words(plans: Sequence[Planned], first: Cost | None, *, fits: bool = False) -> str:
+def in_words(plans: Sequence[PlannedTraining], first: Cost | None, *, fits: bool = False) -> str:
     """How many trainings there are and how long they take, in words.
 
     Args:

@@ -17,4 +17,4 @@ def page() -> None:
             for term in TERMS[at * half : (at + 1) * half]:
                 st.subheader(escaped(term.name), anchor=anchor(term))
                 source = f" *({escaped(term.source)})*" if term.source else ""
-                st.markdown(terms.linked(term) + source)
+                st.markdown(terms.linked_definition(term) + source)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import jobs, opened, services, state, uploads
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app import jobs, services, state, study_access, uploads
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core import sharing
@@ -65,7 +65,9 @@ def _where() -> None:
         if place is not None:
             workers = counted(sharing.jobs_workers(), "worker")
             st.caption(
-                told(f"Trainings, searches and studies are made by {workers} of {place.where}.")
+                escaped_sentence(
+                    f"Trainings, searches and studies are made by {workers} of {place.where}."
+                )
             )
 
 
@@ -97,7 +99,9 @@ def _data(job: Job) -> str:
 def _hidden(count: int, data: str) -> None:
     ended = counted(count, "ended job")
     st.caption(
-        told(f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden.")
+        escaped_sentence(
+            f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden."
+        )
     )
     if st.button("Show all", on_click=st.session_state.update, args=({"every": True},)):
         st.rerun()  # the switch stands outside of what is drawn every second
@@ -116,21 +120,21 @@ def _card(job: Job) -> None:
     """One job: what it is, how far or how it ended, what can be done, its details and log."""
     with st.container(border=True, key=f"job-{job.id[:16]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{ICONS[job.state]} **{told(jobs.name(job))}**")
+            st.markdown(f"{ICONS[job.state]} **{escaped_sentence(jobs.name(job))}**")
             for verb, label in _verbs(job):
                 st.button(
                     label,
                     key=f"{verb} {job.id}",
-                    on_click=jobs.pressed,
+                    on_click=jobs.press,
                     args=(verb, job.id),
                     disabled=verb == "cancel" and job.cancel_wanted,
                 )
         if job.state == "running":
             how = jobs.far(job, jobs.table().history(job.id))
-            st.progress(how.share, told(how.words))
+            st.progress(how.share, escaped_sentence(how.words))
         else:
-            st.caption(told(_standing(job)))
-        if (result := opened.place_of_job(job)) is not None:
+            st.caption(escaped_sentence(_standing(job)))
+        if (result := study_access.place_of_job(job)) is not None:
             parts.link(result[0], "Open the result", query=result[1])
         if job.state == "failed":
             st.error(refusal(job.reason.partition("\n")[0] or "It gave no reason."))
@@ -151,7 +155,7 @@ def _card(job: Job) -> None:
 def _standing(job: Job) -> str:
     """Where a job that does not run stands, in a line."""
     if job.state == "waiting":
-        return f"{jobs.queued(job)} · {job.reason}" if job.reason else jobs.queued(job)
+        return f"{jobs.queue_text(job)} · {job.reason}" if job.reason else jobs.queue_text(job)
     now = datetime.now(UTC).timestamp()
     return f"{jobs.outcome(job)} · {age_in_words(now - (job.finished or now))}"
 
@@ -170,7 +174,7 @@ def _verbs(job: Job) -> list[tuple[str, str]]:
 def _lost(job: Job) -> bool:
     """Whether this is an ingestion that cannot be tried again because its files are gone."""
     unfinished = job.kind == "ingest" and job.state in {"failed", "cancelled"}
-    return unfinished and not uploads.kept(services.store(), job)
+    return unfinished and not uploads.files_kept(services.store(), job)
 
 
 def _details(job: Job) -> None:

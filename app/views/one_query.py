@@ -6,11 +6,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, captions, disturbed, opened, state
+from shuffleproof.app import address, captions, disturbed_lists, state, study_access
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, parts, perturbed_queries, sample_result
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
@@ -22,11 +22,11 @@ def page() -> None:
     """Draw one query of a stored study of perturbations."""
     parts.header("One query", "What does each perturbation do to this query, ranker by ranker?")
     data = state.data()
-    stored = opened.stored(Perturbations.kind, data)
+    stored = study_access.stored_studies(Perturbations.kind, data)
     if stored:
         _study(stored)
         return
-    with sample_result.beside(Perturbations.kind):
+    with sample_result.draw_sample(Perturbations.kind):
         parts.not_yet(
             f"No study of perturbations is stored for {data} yet.",
             "Run one: it keeps the value of every query under every perturbation.",
@@ -45,11 +45,11 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     picture, controls = st.columns([5, 2], gap="medium")
     notes = st.container()
     with controls:
-        artefact = choice.study(stored, disturbed.short_words, disturbed.words)
+        artefact = choice.study(stored, disturbed_lists.short_words, disturbed_lists.words)
         key, recipe = str(artefact.key), artefact.recipe
         query, worst = _query(key, notices)
-        rankers = choice.rankers(disturbed.rankers(recipe), notices, key)
-        steps = max(len(levels) for levels in disturbed.families(recipe).values()) - 1
+        rankers = choice.rankers(disturbed_lists.rankers(recipe), notices, key)
+        steps = max(len(levels) for levels in disturbed_lists.families(recipe).values()) - 1
         step = st.slider(
             "Level",
             help="0: as it is. Each family goes through levels of its own, which count different "
@@ -59,20 +59,22 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     with notes:
         reading = st.container()
         measure = str(parts.measure_line(recipe, f"query {query}"))
-    frame = opened.computed(key, sections.of_query, query, measure)
+    frame = study_access.compute(key, sections.of_query, query, measure)
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))
     with picture:
         answer, others = sections.query_in_words(cells, query, measure)
         parts.headline(answer)
     if len(cells):
-        losses = drawn(figure.losses, cells, sections.headed(cells["family"]), measure)
+        losses = cached_figure(
+            figure.losses, cells, sections.families_by_heading(cells["family"]), measure
+        )
         alt = figure.alt_text(cells, measure)
         chart(losses, alt, MAP, CELL, place=picture)
         why = "The worst query of the study: no ranker loses as much in any other. "
         levels = ", ".join(sections.levels_in_words(cells))
         reading.caption(
-            told(
+            escaped_sentence(
                 f"{why if query == worst else ''}{others} Change of {measure} of this query "
                 f"alone, mean of the draws. Levels: {levels}. Click a cell for its list."
             )
@@ -82,17 +84,17 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
 
 def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
     """Draw the choice of the query; it, and the one that loses most anywhere, which is usual."""
-    ids = [*map(str, opened.result(key).query_ids)]
-    missing = state.absent("query", ids)
-    usual = opened.computed(key, sections.most_changed)
+    ids = [*map(str, study_access.result(key).query_ids)]
+    missing = state.missing_option("query", ids)
+    usual = study_access.compute(key, sections.most_changed)
     query = str(
         st.selectbox(
-            "Query", **address.selectbox("query", address.named(*ids), usual),
+            "Query", **address.selectbox("query", address.option_texts(*ids), usual),
             help="A query of the test part; type to search. Unless another is asked for, the "
             "worst: the one in which some ranker loses most under any perturbation.",
         )
     )  # fmt: skip
-    captions.said(query)
+    captions.draw_query_text(query)
     with notices:
         state.instead("query", missing, query)
     return query, usual
@@ -107,7 +109,7 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]
     chosen = left.selectbox(
-        "Family", **address.selectbox("family", address.named(*families), families[0])
+        "Family", **address.selectbox("family", address.option_texts(*families), families[0])
     )
     own = cells[cells["family"] == chosen].set_index("ranker")["level"]
     ranker = choice.ranker(
@@ -117,7 +119,7 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     if ranker is None:
         return
     point = ranker, str(chosen), float(own[ranker])
-    damaged = opened.computed(str(artefact.key), sections.damage, *point, measure)
+    damaged = study_access.compute(str(artefact.key), sections.damage, *point, measure)
     if query in set(damaged["query"].astype(str)):
         perturbed_queries.one_list(artefact, point, damaged, query, right)
     else:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from shuffleproof.app import opened, recent, state
+from shuffleproof.app import recent_work, state, study_access
 from shuffleproof.app.pictures import small
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import demonstration, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -36,7 +36,7 @@ def page(titles: Mapping[str, str]) -> None:
     st.subheader("Shuffle the documents")
     demonstration.draw()
     _gallery(titles)
-    works = recent.recent(RECENT)
+    works = recent_work.recent_work(RECENT)
     if not works:
         _own_data()
         return
@@ -60,7 +60,7 @@ def _own_data() -> None:
 
 def _gallery(titles: Mapping[str, str]) -> None:
     """What six studies of the sample found: a picture, a sentence, a link."""
-    shipped = ((kind, sample_result.shipped(kind)) for kind in SHOWN)
+    shipped = ((kind, sample_result.shipped_study(kind)) for kind in SHOWN)
     found = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
     if found:
         st.subheader("What else the sample shows")
@@ -69,23 +69,23 @@ def _gallery(titles: Mapping[str, str]) -> None:
         for place, (kind, artefact) in zip(places, found[row : row + ACROSS], strict=False):
             with place.container(border=True, height="stretch"):
                 key = str(artefact.key)
-                picture = opened.computed(key, sample_result.picture)
+                picture = study_access.compute(key, sample_result.picture)
                 if picture is not None:
                     figure, alt = small(picture)
                     chart(figure, alt, f"found {kind}", config=sample_result.STILL)
-                parts.headline(opened.computed(key, sample_result.headline))
+                parts.headline(study_access.compute(key, sample_result.headline))
                 address = {state.USE: SAMPLE, "study": key}
                 parts.link(kind, titles[kind], query=address)
 
 
-def _recent_work(works: Sequence[recent.Made], titles: Mapping[str, str]) -> None:
+def _recent_work(works: Sequence[recent_work.RecentWork], titles: Mapping[str, str]) -> None:
     st.subheader("Recent work")
     for work in works:
         with st.container(gap="xxsmall"):
             what = work.title or titles[work.page]
             title = f"{what} on {work.data}" if work.data else what
             if work.data:
-                parts.link(work.page, told(title), query=work.address)
+                parts.link(work.page, escaped_sentence(title), query=work.address)
             else:
-                st.markdown(f"**{told(title)}**")
-            st.caption(told(" · ".join(filter(None, (work.number, work.age)))))
+                st.markdown(f"**{escaped_sentence(title)}**")
+            st.caption(escaped_sentence(" · ".join(filter(None, (work.number, work.age)))))

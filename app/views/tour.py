@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import address, opened, pictures, state
+from shuffleproof.app import address, pictures, state, study_access
 from shuffleproof.app.study import demonstration, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -44,17 +44,17 @@ def _why() -> None:
 
 def _study(kind: str, label: str) -> None:
     """The sample's result of a kind, and the link to its page."""
-    artefact = sample_result.shipped(kind)
+    artefact = sample_result.shipped_study(kind)
     if artefact is None:
         parts.not_yet(
             "The sample's studies are not here.", "One command makes them:", "make sample"
         )
         return
     key = str(artefact.key)
-    parts.headline(opened.computed(key, sample_result.headline))
-    shown = opened.computed(key, sample_result.picture)
+    parts.headline(study_access.compute(key, sample_result.headline))
+    shown = study_access.compute(key, sample_result.picture)
     if shown is not None:
-        figure, alt = pictures.drawn(shown)
+        figure, alt = pictures.draw(shown)
         chart(figure, alt, f"tour {kind}", config=parts.PLAIN)
     parts.link(kind, label, query={state.USE: SAMPLE, "study": key})
 
@@ -102,7 +102,7 @@ STEPS = (
 def page() -> None:
     """Draw the step of the address."""
     numbers = {at: (str(at),) for at in range(1, len(STEPS) + 1)}
-    at = address.one("step", numbers, 1)
+    at = address.settle_choice("step", numbers, 1)
     step = STEPS[at - 1]
     parts.header(f"{at}. {step.title}", step.text)
     with st.container(horizontal=True, vertical_alignment="center"):

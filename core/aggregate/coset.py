@@ -67,10 +67,10 @@ def orders(preferences: Preferences, seed: int) -> list[Int64[np.ndarray, " item
                 order = np.lexsort((by_chance, -_grades(preferences, query)))
                 rows.append(tables[query].T[order])
                 offsets.append(offsets[-1] + len(order))
-        weights.append(fitted(np.concatenate(rows), np.array(offsets)))
+        weights.append(fit_weights(np.concatenate(rows), np.array(offsets)))
     for query in queries:
         weighted = weights[query % PARTS] @ tables[query]
-        query_orders.append(scores.falling(-weighted.round(scores.DIGITS)))
+        query_orders.append(scores.by_falling_score(-weighted.round(scores.DIGITS)))
     return query_orders
 
 
@@ -91,7 +91,7 @@ def ranks(table: Float32[np.ndarray, "rankers items"]) -> Float64[np.ndarray, "r
     return np.where(np.isnan(ranked), (counts + 1 + items) / 2, ranked) / items
 
 
-def fitted(
+def fit_weights(
     positions: Float64[np.ndarray, "rows rankers"], offsets: Int64[np.ndarray, " bounds"]
 ) -> Weights:
     """The likeliest weights θ for orders that are known.
@@ -116,7 +116,7 @@ def fitted(
 def surprise(
     positions: np.ndarray, offsets: np.ndarray, weights: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Minus the log-likelihood of orders, and its gradient by the weights; arguments: `fitted`."""
+    """Minus the log-likelihood of orders and its gradient; arguments as of `fit_weights`."""
     total, slope = 0.0, np.zeros(len(weights))
     for query in range(len(offsets) - 1):
         query_positions = positions[offsets[query] : offsets[query + 1]]

@@ -67,7 +67,7 @@ class Disturbance:
     drawn: bool = True
 
 
-def named(name: str) -> Disturbance:
+def disturbance(name: str) -> Disturbance:
     """The disturbance of a name.
 
     Raises:
@@ -78,7 +78,7 @@ def named(name: str) -> Disturbance:
     return DISTURBANCES[name]
 
 
-def turned(pairs: Pairs, chosen: Bool[np.ndarray, "items items"]) -> Pairs:
+def reversed_pairs(pairs: Pairs, chosen: Bool[np.ndarray, "items items"]) -> Pairs:
     """The same with the chosen pairs the other way round.
 
     Args:
@@ -86,7 +86,8 @@ def turned(pairs: Pairs, chosen: Bool[np.ndarray, "items items"]) -> Pairs:
         chosen: pairs (i, j); (j, i) need not be there.
 
     >>> f = np.array([[np.nan, 0.9], [0.2, np.nan]])
-    >>> turned(Pairs(f, np.ones((2, 2))), np.array([[False, True], [False, False]])).values[0, 1]
+    >>> reversed_pairs(Pairs(f, np.ones((2, 2))), np.array([[False, True], [False,
+    ...     False]])).values[0, 1]
     np.float64(0.2)
     """
     either_way = chosen | chosen.T
@@ -106,7 +107,7 @@ def _random_pairs(
 
 
 def _noise(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) -> list[Variant]:
-    return [Variant.of(turned(pairs, _random_pairs(pairs, level, draws)))]
+    return [Variant.of(reversed_pairs(pairs, _random_pairs(pairs, level, draws)))]
 
 
 def _missing_pairs(
@@ -147,7 +148,7 @@ def _adversarial_pairs(
         picked = np.lexsort(keys[::-1])[:budget]
         mask = np.zeros(pairs.values.shape, bool)
         mask[above[picked], below[picked]] = True
-        variants.append(Variant.of(turned(pairs, mask)))
+        variants.append(Variant.of(reversed_pairs(pairs, mask)))
     return variants
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from shuffleproof.core.errors import DataError, UsageError, quoted
 from shuffleproof.core.parameters import parts_of
-from shuffleproof.core.user_code import DIGITS, MARK, digest_of, failure, imported
+from shuffleproof.core.user_code import DIGITS, MARK, digest_of, failure, import_module_of_user
 
 Shown: TypeAlias = Mapping[str, Any]
 """`query` (id, text), and `a` and `b` (id, text, features): what a judge is given, as JSON."""
@@ -83,7 +83,7 @@ def preference_of(answer: Any) -> float | None:
     return value if 0 <= value <= 1 else None
 
 
-def offered() -> tuple[str, ...]:
+def judges_for_pages() -> tuple[str, ...]:
     """The judges that pages may ask: those that `SHUFFLEPROOF_JUDGES` names, separated by commas.
 
     Whoever starts the dashboard says so; a visitor cannot make this machine call an address.
@@ -114,7 +114,7 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
             f"{quoted(judge)} is no judge: name an address (http://…) or a function "
             "(module:function)"
         )
-    imported(module)
+    import_module_of_user(module)
     target = getattr(import_module(module), function, None)
     if not callable(target):
         raise DataError(judge, f"{module} has no function {function}", "Mend the name.")

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from shuffleproof.core.aggregate import kernels, scores
-from shuffleproof.core.aggregate.voting import improved
+from shuffleproof.core.aggregate.voting import local_search
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.seeds import generator
 
@@ -114,7 +114,7 @@ def _cost_of(gaps: np.ndarray, order: np.ndarray) -> float:
 
 def _local_search(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
     """An order that no move of one item improves."""
-    return improved(gaps, np.ascontiguousarray(start))
+    return local_search(gaps, np.ascontiguousarray(start))
 
 
 @compiled()
@@ -236,7 +236,7 @@ class _Programme:
         bound, above = self._relaxation()
         if bound >= cost - NEAR:
             return order, cost
-        rounded = _local_search(self.gaps, scores.falling(above.sum(axis=1)))
+        rounded = _local_search(self.gaps, scores.by_falling_score(above.sum(axis=1)))
         if _cost_of(self.gaps, rounded) < cost:
             order, cost = rounded, _cost_of(self.gaps, rounded)
         return order, min(bound, cost)

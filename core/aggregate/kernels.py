@@ -116,7 +116,7 @@ def note(read: np.ndarray, pairs: np.ndarray, one: int, other: int) -> None:
 
 @compiled()
 @no_type_check
-def above(weights: np.ndarray, one: int, other: int) -> bool:
+def goes_before(weights: np.ndarray, one: int, other: int) -> bool:
     """Whether one goes before the other; a tie is settled by the row."""
     weight, reverse = weights[one, other], weights[other, one]
     if weight > reverse:
@@ -154,7 +154,7 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
         before, after = first, 0
         for at in range(first + 1, last):
             item = order[at]
-            if above(weights, item, pivot):
+            if goes_before(weights, item, pivot):
                 order[before] = item
                 before += 1
             else:
@@ -239,12 +239,12 @@ def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
             note(read, pairs, heap[child], heap[child + 1])
             if not asked[heap[child], heap[child + 1]]:
                 return False
-            if above(weights, heap[child + 1], heap[child]):
+            if goes_before(weights, heap[child + 1], heap[child]):
                 child += 1
         note(read, pairs, heap[child], heap[at])
         if not asked[heap[child], heap[at]]:
             return False
-        if not above(weights, heap[child], heap[at]):
+        if not goes_before(weights, heap[child], heap[at]):
             return True
         heap[at], heap[child] = heap[child], heap[at]
         at = child
@@ -295,7 +295,7 @@ def _match(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     note(read, pairs, first, second)
     if not asked[first, second]:
         return -2
-    return first if above(weights, first, second) else second
+    return first if goes_before(weights, first, second) else second
 
 
 @compiled()
@@ -337,7 +337,7 @@ def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by on
 
 @compiled()
 @no_type_check
-def sliding(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
+def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, top: int,
 ) -> np.ndarray:  # fmt: skip

@@ -21,7 +21,7 @@ Judge: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Known:
+class PaidPairs:
     """What was paid for.
 
     Attributes:
@@ -37,7 +37,7 @@ class Known:
     pairs: Int64[np.ndarray, " one"] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @classmethod
-    def nothing(cls, items: int) -> "Known":
+    def nothing(cls, items: int) -> "PaidPairs":
         """No pair of so many items."""
         return cls(
             np.full((items, items), np.nan),
@@ -46,7 +46,7 @@ class Known:
         )
 
     @classmethod
-    def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "Known":
+    def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "PaidPairs":
         """Every pair there is; what is read is noted in `read`."""
         return cls(weights, _all_pairs(len(weights)), np.zeros(weights.shape, bool))
 

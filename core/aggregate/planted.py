@@ -29,10 +29,10 @@ CIRCLE = 0.9
 
 
 @cache
-def planted() -> Preferences:
+def planted_preferences() -> Preferences:
     """Twelve queries, all pairs in both orders by three judges.
 
-    >>> found = planted()
+    >>> found = planted_preferences()
     >>> found.queries, found.documents, len(found.value)
     (12, 138, 4662)
     """

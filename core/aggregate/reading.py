@@ -50,7 +50,7 @@ RESPONSE = re.compile(r"Response:\s*(.*?)\s*$")
 
 
 @dataclass(frozen=True)
-class Reading:
+class PreferenceFormat:
     """How files become preferences.
 
     Attributes:
@@ -88,7 +88,7 @@ class Reading:
                 raise UnknownNameError("column", name, COLUMNS)
 
 
-def read(paths: Sequence[Path], reading: Reading | None = None) -> Preferences:
+def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Preferences:
     """All preferences of these files together.
 
     Raises:
@@ -96,7 +96,7 @@ def read(paths: Sequence[Path], reading: Reading | None = None) -> Preferences:
         DataError: a file that is missing, empty or of another form; a query of one item, an item
             that was never compared, an unknown one.
     """
-    reading = reading or Reading()
+    reading = reading or PreferenceFormat()
     for path in paths:
         if not path.is_file():
             raise no_file(path)
@@ -170,7 +170,7 @@ class _Judgments:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: PreferenceFormat,
         known: Mapping[str, Mapping[str, int]] | None,
         labels: Mapping[str, Mapping[str, int]],
     ) -> None:
@@ -326,7 +326,7 @@ class _Judgments:
                 raise DataError(place, finding, "Ask for one pair with it, or leave it out.")
 
 
-def answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
+def answers(path: Path, reading: PreferenceFormat) -> Iterator[tuple[int, str, Answer | str]]:
     """Line number, line and what it answers, or what is wrong with it."""
     if path.suffix == ".parquet":
         yield from _parquet_answers(path, reading)
@@ -344,7 +344,9 @@ def answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | s
     yield from _table_answers(path, reading)
 
 
-def _table_answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
+def _table_answers(
+    path: Path, reading: PreferenceFormat
+) -> Iterator[tuple[int, str, Answer | str]]:
     import csv  # noqa: PLC0415 (beside what it reads)
 
     lines = _lines(path)
@@ -375,7 +377,7 @@ def _table_answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Ans
         yield at, line, _answer(path, at, line, cell, stated=stated)
 
 
-def _of_json(path: Path, at: int, line: str, reading: Reading) -> Answer | str:
+def _of_json(path: Path, at: int, line: str, reading: PreferenceFormat) -> Answer | str:
     try:
         entry = json.loads(line)
         fields = {name: entry.get(reading.columns.get(name, name)) for name in COLUMNS}
@@ -387,7 +389,9 @@ def _of_json(path: Path, at: int, line: str, reading: Reading) -> Answer | str:
     return _answer(path, at, line, cell, stated=stated)
 
 
-def _parquet_answers(path: Path, reading: Reading) -> Iterator[tuple[int, str, Answer | str]]:
+def _parquet_answers(
+    path: Path, reading: PreferenceFormat
+) -> Iterator[tuple[int, str, Answer | str]]:
     import pandas as pd  # noqa: PLC0415 (who reads Parquet waits for it)
 
     try:
@@ -476,7 +480,7 @@ def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:
 def _read_rankings(
     paths: Sequence[Path],
     form: str,
-    reading: Reading,
+    reading: PreferenceFormat,
     listed_items: Mapping[str, Mapping[str, int]] | None,
     qrels: Mapping[str, Mapping[str, int]],
 ) -> Preferences:
@@ -532,7 +536,7 @@ def _scores_below(table: np.ndarray) -> np.ndarray:
 
 def _check_items(
     paths: Sequence[Path],
-    reading: Reading,
+    reading: PreferenceFormat,
     listed_items: Mapping[str, Mapping[str, int]] | None,
     scores: Mapping[str, Mapping[str, Mapping[str, float]]],
 ) -> None:
@@ -603,13 +607,15 @@ def _direction_error(
         return DataError(
             str(path), finding, "Say --direction small or large; --qrels FILE lets it be proposed."
         )
-    small, large = (proposed(tables, labels, sign) for sign in (-1.0, 1.0))
+    small, large = (propose_direction(tables, labels, sign) for sign in (-1.0, 1.0))
     better = "small" if small > large else "large"
     finding += f"; by the labels small = top has precision@1 {small:.3f}, large = top {large:.3f}"
     return DataError(str(path), finding, f"Say --direction {better} if that is what is meant.")
 
 
-def proposed(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], sign: float) -> float:
+def propose_direction(
+    tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], sign: float
+) -> float:
     """How often the item that a ranker has on top is relevant, on average over rankers and queries.
 
     Items that a ranker ties on top count alike.

@@ -13,7 +13,7 @@ from jaxtyping import Float32, Int64
 
 from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
-from shuffleproof.core.aggregate.oracle import Judge, Known, Oracle
+from shuffleproof.core.aggregate.oracle import Judge, Oracle, PaidPairs
 from shuffleproof.core.aggregate.preferences import Pairs, Preferences
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.seeds import generator
@@ -43,7 +43,7 @@ class Task:
         runs: orders that are drawn by who draws several.
     """
 
-    known: Known
+    known: PaidPairs
     seed: int
     top: int
     rankings: Rankings | None = None
@@ -61,7 +61,7 @@ def _random_order(seed: int, run: int, items: int) -> Order:
 
 
 @dataclass(frozen=True)
-class Described:
+class Description:
     """What is said of a way to make an order.
 
     Attributes:
@@ -92,7 +92,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Aggregator(Described):
+class Aggregator(Description):
     """A way from the preferences of a query to an order.
 
     Attributes:
@@ -103,7 +103,7 @@ class Aggregator(Described):
 
 
 @dataclass(frozen=True)
-class Supervised(Described):
+class SupervisedAggregator(Description):
     """A way from rankings to orders that learns from labelled queries.
 
     Attributes:
@@ -138,7 +138,7 @@ class Terms:
         if self.runs < 1:
             raise ParameterError("runs", self.runs, "a whole number from 1 on")
 
-    def task(self, known: Known, rankings: Rankings | None) -> Task:
+    def task(self, known: PaidPairs, rankings: Rankings | None) -> Task:
         """What is to be ordered, on these terms."""
         top = known.items if self.top is None else min(self.top, known.items)
         return Task(known, self.seed, top, rankings, self.runs)
@@ -179,11 +179,11 @@ def aggregate(
     >>> aggregate("goa", Pairs(f, np.ones((3, 3)))).order.tolist()
     [0, 2, 1]
     """
-    aggregator, terms = named(name), terms or Terms()
+    aggregator, terms = aggregator_named(name), terms or Terms()
     if terms.calls is not None:
-        steps = asking(name, Known.nothing(pairs.items), terms, rankings)
-        return answered(steps, Oracle(pairs))
-    known = Known.all_of(pairs.weights)
+        steps = order_by_asking(name, PaidPairs.nothing(pairs.items), terms, rankings)
+        return order_by_judge(steps, Oracle(pairs))
+    known = PaidPairs.all_of(pairs.weights)
     order = aggregator.order(terms.task(known, rankings))
     missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
     if not aggregator.adaptive:
@@ -192,8 +192,8 @@ def aggregate(
     return Aggregation(order, int(known.pairs[0]) - missing, missing, complete=True)
 
 
-def asking(
-    name: str, known: Known, terms: Terms, rankings: Rankings | None = None
+def order_by_asking(
+    name: str, known: PaidPairs, terms: Terms, rankings: Rankings | None = None
 ) -> Generator[np.ndarray, np.ndarray, Aggregation]:
     """Yield the pairs that an aggregator wants, take their answers, return its order.
 
@@ -204,7 +204,7 @@ def asking(
         terms: budget, seed and depth.
         rankings: those that the preferences are of, where they are.
     """
-    aggregator = named(name)
+    aggregator = aggregator_named(name)
     budget = known.items**2 if terms.calls is None else terms.calls
     task = terms.task(known, rankings)
     count = unanswered = 0
@@ -228,7 +228,9 @@ def asking(
     return Aggregation(aggregator.order(task), count, unanswered, complete)
 
 
-def answered(steps: Generator[np.ndarray, np.ndarray, Aggregation], judge: Judge) -> Aggregation:
+def order_by_judge(
+    steps: Generator[np.ndarray, np.ndarray, Aggregation], judge: Judge
+) -> Aggregation:
     """Ask a judge whatever an aggregator wants, to its order."""
     try:
         couples = next(steps)
@@ -267,14 +269,16 @@ def spent(name: str, pairs: Pairs, terms: Terms) -> Spent:
         asked_couples.append(couples)
         return oracle(couples)
 
-    aggregation = answered(asking(name, Known.nothing(pairs.items), terms), judge)
-    couples, known = np.concatenate(asked_couples), Known.nothing(pairs.items)
+    aggregation = order_by_judge(
+        order_by_asking(name, PaidPairs.nothing(pairs.items), terms), judge
+    )
+    couples, known = np.concatenate(asked_couples), PaidPairs.nothing(pairs.items)
     known.put(couples, Oracle(pairs)(couples))
-    following = next(asking(name, known, replace(terms, calls=None)), couples[:0])
+    following = next(order_by_asking(name, known, replace(terms, calls=None)), couples[:0])
     return Spent(aggregation, couples, following)
 
 
-def named(name: str) -> Aggregator:
+def aggregator_named(name: str) -> Aggregator:
     """The aggregator of a name.
 
     Raises:
@@ -294,11 +298,11 @@ def _greedy_order(task: Task) -> Order:
 
 def _by_score(score: Callable[[scores.Weights], scores.Scores]) -> Callable[[Task], Order]:
     """Items by falling score."""
-    return lambda task: scores.falling(score(task.known.weights))
+    return lambda task: scores.by_falling_score(score(task.known.weights))
 
 
 def _bradley_terry(task: Task) -> Order:
-    return scores.falling(scores.bradley_terry(task.known.weights).round(scores.DIGITS))
+    return scores.by_falling_score(scores.bradley_terry(task.known.weights).round(scores.DIGITS))
 
 
 def _quicksort(task: Task, run: int = 0) -> Order:
@@ -322,7 +326,7 @@ def _fused_order(task: Task) -> Order:
         table = np.where(is_ranked, task.rankings, -np.inf)
         above = (table[:, None, :] > table[:, :, None]).sum(axis=2)
         ranks = np.where(is_ranked, above, np.inf)
-    return scores.falling((1.0 / (FUSION + 1.0 + ranks)).sum(axis=0).round(12))
+    return scores.by_falling_score((1.0 / (FUSION + 1.0 + ranks)).sum(axis=0).round(12))
 
 
 def _from_row_order(
@@ -454,13 +458,13 @@ _ENTRIES = (
         "ranking prompting. NAACL findings 2024", "", "k n at most, each pair once",
         "the order given stays",
         random=False, equivariant=False, adaptive=True,
-        order=_from_row_order(kernels.sliding, lambda task: task.top),
+        order=_from_row_order(kernels.sliding_windows, lambda task: task.top),
     ),
 )  # fmt: skip
 AGGREGATORS: Mapping[str, Aggregator] = {entry.name: entry for entry in _ENTRIES}
 
-SUPERVISED: Mapping[str, Supervised] = {
-    "cps": Supervised(
+SUPERVISED: Mapping[str, SupervisedAggregator] = {
+    "cps": SupervisedAggregator(
         "cps", "CPS", "items by ranks weighed per ranker, as likely as can be on labelled queries",
         "O(n²) a labelled query and step", "Qin, Geng & Liu: A new probabilistic model for rank "
         "aggregation. NIPS 2010, with Spearman's distance", "", "none of rankings", _ROW,

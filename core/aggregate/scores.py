@@ -17,7 +17,7 @@ Weights = Float64[np.ndarray, "items items"]
 Scores = Float64[np.ndarray, " items"]
 
 
-def falling(scores: Scores) -> Int64[np.ndarray, " items"]:
+def by_falling_score(scores: Scores) -> Int64[np.ndarray, " items"]:
     """Items by falling score, ties by row."""
     return np.argsort(-scores, kind="stable")
 

@@ -64,7 +64,7 @@ def kemeny(
     start = falling_order(offsets, borda(offsets, votes))
     scores = np.empty(votes.shape[1])
     for first, last in pairwise(offsets.tolist()):
-        order = improved(margins(votes[:, first:last]), start[first:last] - first)
+        order = local_search(margins(votes[:, first:last]), start[first:last] - first)
         scores[first + order] = -np.arange(last - first)
     return scores
 
@@ -94,7 +94,7 @@ def _margins(votes: np.ndarray) -> np.ndarray:
 
 @compiled()
 @no_type_check
-def improved(found: np.ndarray, start: np.ndarray) -> np.ndarray:
+def local_search(found: np.ndarray, start: np.ndarray) -> np.ndarray:
     """An order that no move of one document to another place brings closer to the margins."""
     order = start.copy()
     for _ in range(SWEEPS):

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.retrieval.ingest import find
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever, named
+from shuffleproof.core.retrieval.registry import (
+    RETRIEVERS,
+    IndexedCollection,
+    Retriever,
+    retriever_entry,
+)
 from shuffleproof.core.retrieval.snrm import Latent
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey
@@ -19,7 +24,7 @@ BEST = 10
 REASONS = 3
 
 
-def trained(item: Mapping[str, Any]) -> list[str]:
+def trained_retrievers(item: Mapping[str, Any]) -> list[str]:
     """The learnt retrievers that are trained on a collection, as `name@preset`.
 
     Args:
@@ -27,7 +32,9 @@ def trained(item: Mapping[str, Any]) -> list[str]:
     """
     indexed = _indexed_collection(item["store"], item["collection"])
     entries = [
-        named(f"{name}@{preset}") for name, entry in RETRIEVERS.items() for preset in entry.presets
+        retriever_entry(f"{name}@{preset}")
+        for name, entry in RETRIEVERS.items()
+        for preset in entry.presets
     ]
     return [
         entry.name
@@ -36,7 +43,7 @@ def trained(item: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def found(item: Mapping[str, Any]) -> dict[str, Any]:
+def find_documents(item: Mapping[str, Any]) -> dict[str, Any]:
     """The documents that a learnt retriever finds, and the dimensions that the best ones matched.
 
     Args:
@@ -64,11 +71,11 @@ def found(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _indexed_collection(store: str, collection: str) -> Indexed:
+def _indexed_collection(store: str, collection: str) -> IndexedCollection:
     place = Store(Path(store), default_store().bundled)
-    return Indexed(find(collection, place), place)
+    return IndexedCollection(find(collection, place), place)
 
 
 @lru_cache(maxsize=8)
 def _retriever(store: str, collection: str, retriever: str) -> Retriever:
-    return named(retriever).made(_indexed_collection(store, collection))
+    return retriever_entry(retriever).made(_indexed_collection(store, collection))

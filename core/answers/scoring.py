@@ -44,7 +44,7 @@ def libraries_loaded(item: Any) -> list[str]:
     return [*names, *(item or [])]
 
 
-def described(item: Mapping[str, Any]) -> dict[str, Any]:
+def describe_data(item: Mapping[str, Any]) -> dict[str, Any]:
     """What a page needs to know of a data set: its parts' fingerprints, test queries, features."""
     fold = _fold(item["store"], item["data"], digest_of_name(item))
     relevant = (fold.test.labels > 0).astype(np.float64)
@@ -81,7 +81,7 @@ def documents(item: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def scored(item: Mapping[str, Any]) -> dict[str, Any]:
+def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
     """The scores of a query's documents by several rankers, under several orders shown.
 
     Args:
@@ -167,7 +167,7 @@ def list_for(item: Mapping[str, Any]) -> JudgedLists:
     Raises:
         DataError: the test part has no such query.
     """
-    return only(lists_for(item), place_of(item, lists_for(item)))
+    return single_list(lists_for(item), place_of(item, lists_for(item)))
 
 
 def place_of(item: Mapping[str, Any], judged: JudgedLists) -> int:
@@ -184,7 +184,7 @@ def place_of(item: Mapping[str, Any], judged: JudgedLists) -> int:
     raise DataError(f"query {item['query']!r}", finding, "Choose another.")
 
 
-def only(judged: JudgedLists, at: int) -> JudgedLists:
+def single_list(judged: JudgedLists, at: int) -> JudgedLists:
     """One of the lists."""
     return JudgedLists(judged.dataset, judged.lists.select(np.array([at])))
 
@@ -272,7 +272,7 @@ def _lists(store: str, data: str, digest: str, recipe: str) -> JudgedLists:
     fields = json.loads(recipe)
     fields["initial"] = tuple(fields["initial"])
     fold = _fold(store, data, digest)
-    return list_sources.prepared(data, fold, ListRecipe(**fields), _store(store)).test
+    return list_sources.prepare_lists(data, fold, ListRecipe(**fields), _store(store)).test
 
 
 @lru_cache(maxsize=32)
@@ -283,8 +283,8 @@ def _ranker(store: str, key: str) -> Ranker:
 @lru_cache(maxsize=1024)
 def _floor(workbench: tuple[str, str, str, str], query: str, key: str) -> tuple[float, ...]:
     judged, ranker = _lists(*workbench), _ranker(workbench[0], key)
-    base = only(judged, place_of({"data": workbench[1], "query": query}, judged))
-    floor, _ = score_floor.measured(ranker, base, ranker.score(base.dataset, base.lists))
+    base = single_list(judged, place_of({"data": workbench[1], "query": query}, judged))
+    floor, _ = score_floor.measure_floor(ranker, base, ranker.score(base.dataset, base.lists))
     return tuple(floor.doubt.tolist())
 
 

@@ -149,10 +149,10 @@ class ShownOrder:
         return sorted(places, key=lambda place: -column[place])
 
 
-def moved(arranged: Sequence[int], at: int, to: int) -> list[int]:
+def move_document(arranged: Sequence[int], at: int, to: int) -> list[int]:
     """The order after the document at one position is put at another; the others close up.
 
-    >>> moved([5, 6, 7, 8], at=0, to=2)
+    >>> move_document([5, 6, 7, 8], at=0, to=2)
     [6, 7, 5, 8]
     """
     remaining = [*arranged[:at], *arranged[at + 1 :]]

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.words import percent
@@ -56,11 +56,11 @@ def approximate(index: SparseIndex, queries: SparseVectors, best: int) -> BenchR
 
     pairs = list(zip(exactly(), approximately(), strict=True))
     kept = float(np.mean([len(one & other) / max(1, len(one)) for one, other in pairs]))
-    seconds = interleaved(exactly, approximately)
+    seconds = interleave(exactly, approximately)
     note = (
         f"{len(queries)} queries one by one; it finds {percent(kept, 1)} of the exact best {best}"
     )
-    return compared("search", (seconds[0], seconds[1]), PEER, None, note)
+    return comparison_row("search", (seconds[0], seconds[1]), PEER, None, note)
 
 
 @contextmanager

@@ -18,9 +18,9 @@ from pathlib import Path
 from shuffleproof.core import sharing
 from shuffleproof.core.bench import cluster_cells
 from shuffleproof.core.bench.result import BenchRow
-from shuffleproof.core.bench.scaling import TINY, generated
+from shuffleproof.core.bench.scaling import TINY, generate_parts
 from shuffleproof.core.execution import claims
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
@@ -88,12 +88,12 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
     """Seconds of the whole command, and where they went."""
     with tempfile.TemporaryDirectory() as folder:
         data, store = Path(folder) / "data", Store(Path(folder) / "store")
-        generated(data, TINY)
+        generate_parts(data, TINY)
         asked = {"rankers": [NAME], "seeds": cells, "measures": ["NDCG@10"]}
         scope = {"data": str(data), "lists": LISTS, "preset": "small"}
         begun, start = time.time(), time.perf_counter()
-        failed = finished(
-            sharing.shared(
+        failed = run_to_end(
+            sharing.share_work(
                 store, "benchmark", {**asked, **scope}, where, workers=workers,
                 modules=[cluster_cells.__name__],
             )
@@ -101,7 +101,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
         if failed:
             raise RuntimeError("; ".join(failed))
         question = Benchmark.from_plain(asked)
-        finished(question.answered(Scope(store, str(data), LISTS, "small")))
+        run_to_end(question.answered(Scope(store, str(data), LISTS, "small")))
         seconds = time.perf_counter() - start
         ends = sorted(
             one.path.stat().st_mtime - begun
@@ -110,7 +110,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
         )
         unit = (ends[-1] - ends[0]) / max(1, len(ends) - 1) - cluster_cells.SECONDS / workers
         again = time.perf_counter()
-        finished(Scope(store, str(data), LISTS, "small").opened())
+        run_to_end(Scope(store, str(data), LISTS, "small").opened())
         overheads = Overheads(
             ends[0] - cluster_cells.SECONDS, unit, _skip(store),
             time.perf_counter() - again, seconds - ends[-1],

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from shuffleproof.core.bench.result import BenchRow
-from shuffleproof.core.progress import finished
-from shuffleproof.core.retrieval.ingest import find, ingesting
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.retrieval.ingest import find, ingest
+from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 
@@ -28,7 +28,7 @@ def memory(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (every job'
     size = QUICK if quick else DOCUMENTS
     with TemporaryDirectory() as folder:
         _write(Path(folder), size)
-        program = f"from {__name__} import searched; searched({folder!r})"
+        program = f"from {__name__} import search_folder; search_folder({folder!r})"
         told = subprocess.run(
             [sys.executable, "-c", program], check=True, capture_output=True, text=True
         )
@@ -41,11 +41,11 @@ def memory(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (every job'
     )  # fmt: skip
 
 
-def searched(folder: str) -> None:
+def search_folder(folder: str) -> None:
     """Read in what lies in a folder, search it once, and print the peak of this process."""
     store = Store(Path(folder) / "store")
-    finished(ingesting(Path(folder) / "files", NAME, store))
-    indexed = Indexed(find(NAME, store), store)
+    run_to_end(ingest(Path(folder) / "files", NAME, store))
+    indexed = IndexedCollection(find(NAME, store), store)
     found = RETRIEVERS["bm25"].made(indexed).search([indexed.collection.queries[0]], 1000)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; of macOS bytes
     unit = 1 if sys.platform == "darwin" else 1024

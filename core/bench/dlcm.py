@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from shuffleproof.core.bench.peak import MatrixProduct
-from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.bench.result import BenchRow, interleave
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.recurrence import GatedRecurrence
 
@@ -60,7 +60,7 @@ def _rows(size: Size) -> Iterator[BenchRow]:
     grads = torch.randn(size.lists, size.docs, hidden, generator=generator)
     grads *= (torch.arange(size.docs) < lengths[:, None])[..., None]
     product = MatrixProduct(torch.float32)
-    *ours, peer, _ = interleaved(
+    *ours, peer, _ = interleave(
         _ours(vectors, lengths, grads, reset_after=False),
         _ours(vectors, lengths, grads, reset_after=True),
         _packed(vectors, lengths, grads),

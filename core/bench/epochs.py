@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
@@ -50,15 +50,15 @@ def timed(
 
 def data_of(lists: int, docs: int, features: int, device: str) -> TrainingData:
     """Lists to learn from, and one to select on."""
-    learnt, selected = judged(lists, docs, features), judged(1, docs, features)
+    learnt, selected = graded_lists(lists, docs, features), graded_lists(1, docs, features)
     train_lists, valid = (
-        held(one.lists, one.dataset.features, one.dataset.labels, device)
+        on_device(one.lists, one.dataset.features, one.dataset.labels, device)
         for one in (learnt, selected)
     )
     return TrainingData("bench", train_lists, valid, selected)
 
 
-def judged(lists: int, docs: int, features: int) -> JudgedLists:
+def graded_lists(lists: int, docs: int, features: int) -> JudgedLists:
     """Seeded lists whose grades 0 to 4 follow two of the features, ranked by each of four."""
     draws = generator(0, "bench epochs", docs)
     values = draws.standard_normal((docs * lists, features), dtype=np.float32)

@@ -15,16 +15,16 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from shuffleproof.core.bench.epochs import data_of, judged, timed
+from shuffleproof.core.bench.epochs import data_of, graded_lists, timed
 from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
-from shuffleproof.core.bench.result import BenchRow, interleaved
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.bench.result import BenchRow, interleave
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.setrank import SetRank
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.training.network import built, held_scores
 
@@ -141,14 +141,14 @@ def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """The neural rows of Table 2: trained with every seed, scored and measured on the test part."""
     place = Place.here(quick=quick)
     *parts, seeds = place.table
-    train, valid, test = (judged(count, TABLE_DOCS, place.features) for count in parts)
-    names = [name for name in expanded(["table2"]) if name in FIXED]
+    train, valid, test = (graded_lists(count, TABLE_DOCS, place.features) for count in parts)
+    names = [name for name in expand(["table2"]) if name in FIXED]
     measure, seconds, values = Measure.parse("NDCG@10"), [], []
     for name in names:
         start = time.perf_counter()
         for seed in range(seeds):
             spec = NeuralSpec.preset(name, place.preset, seed=seed, **place.changes)
-            scores = finished(spec.fit(train, valid)).score(test.dataset, test.lists)
+            scores = run_to_end(spec.fit(train, valid)).score(test.dataset, test.lists)
         values.append(mean_of(measure, evaluate([measure], test.dataset, test.lists, scores)[0]))
         seconds.append(time.perf_counter() - start)
     each = [
@@ -235,7 +235,7 @@ def _scoring_row(size: Size, place: Place) -> BenchRow:
     spec = NeuralSpec.preset("setrank-msab", place.preset)
     network = built(spec.model, place.features, 0).to(place.device).eval()
     product = MatrixProduct(LOW, place.device)
-    seconds, _ = interleaved(lambda: held_scores(network, data.train, "bf16"), product)
+    seconds, _ = interleave(lambda: held_scores(network, data.train, "bf16"), product)
     due = scoring_operations(place.config("msab"), size.lists, size.docs) / product.rate
     note = f"{place.name}; {size.lists} lists"
     return _share(f"gpu-score msab N={size.docs}", seconds, due, SCORING_SHARE, note)

@@ -10,13 +10,13 @@ import numpy as np
 
 from shuffleproof.core.bench.approximate_search import approximate
 from shuffleproof.core.bench.collection_memory import memory
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.bench.snrm import training_step
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.seeds import generator
@@ -40,23 +40,23 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
     shape = f"{size} × {DIMENSIONS}, {NONZEROS} non-zeros, queries one by one, the best {BEST}"
     floor = None if quick else 1.0
     rows = [
-        compared(f"search, {word}", (float(value), ceiling), "our ceiling", floor, shape)
+        comparison_row(f"search, {word}", (float(value), ceiling), "our ceiling", floor, shape)
         for word, value, ceiling in (
             ("p95", np.quantile(seconds, 0.95), 1e-3),
             ("median", np.median(seconds), 1e-4),
         )
     ]
-    ours, peer = interleaved(
+    ours, peer = interleave(
         lambda: index.search(queries, DEPTH), lambda: index.product(queries, DEPTH)
     )
     note = f"{QUERIES} queries at once, the best {DEPTH}"
-    rows.append(compared("search", (ours, peer), "SciPy's product", floor, note))
-    (made,) = interleaved(lambda: SparseIndex.of(documents))
+    rows.append(comparison_row("search", (ours, peer), "SciPy's product", floor, note))
+    (made,) = interleave(lambda: SparseIndex.of(documents))
     ceiling = size / 20_000
     note = f"{size / made:,.0f} vectors a second"
     return [
         *rows,
-        compared("indexing", (made, ceiling), "our ceiling", floor, note),
+        comparison_row("indexing", (made, ceiling), "our ceiling", floor, note),
         approximate(index, queries, BEST),
         _bm25(size, floor),
         memory(quick),
@@ -101,14 +101,14 @@ def _bm25(size: int, floor: float | None) -> BenchRow:
     theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     theirs.index(drawn, show_progress=False)
     with TemporaryDirectory() as folder:
-        ours = Bm25(Indexed(_collection(drawn), Store(Path(folder))).words)
+        ours = Bm25(IndexedCollection(_collection(drawn), Store(Path(folder))).words)
         texts = [" ".join(query) for query in asked]
-        seconds = interleaved(
+        seconds = interleave(
             lambda: ours.search(texts, DEPTH),
             lambda: theirs.retrieve(asked, k=DEPTH, show_progress=False),
         )
     note = f"{size} documents of {LENGTH} words, {QUERIES} queries of 4"
-    return compared("BM25", (seconds[0], seconds[1]), "bm25s", floor, note)
+    return comparison_row("BM25", (seconds[0], seconds[1]), "bm25s", floor, note)
 
 
 def _collection(documents: list[list[str]]) -> Collection:

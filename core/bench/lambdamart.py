@@ -5,7 +5,7 @@ from collections.abc import Callable
 import lightgbm
 import numpy as np
 
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.boosting.trees import LambdaMART, LambdaMARTSpec, threads
@@ -18,10 +18,10 @@ FEATURES = 136  # as MSLR has
 def lambdamart(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
     """Seconds of a fit with early stopping, ours and `lightgbm.train` with the same parameters."""
     queries, trees, repeats = (60, 30, 9) if quick else (350, 150, 7)
-    train, valid = (judged(part, queries) for part in ("train", "valid"))
+    train, valid = (graded_lists(part, queries) for part in ("train", "valid"))
     spec = LambdaMARTSpec(trees=trees, patience=trees)  # counted after each tree, never stopping
-    seconds = interleaved(
-        lambda: fitted(spec, train, valid), lambda: raw(spec, train, valid), repeats=repeats
+    seconds = interleave(
+        lambda: fit_to_end(spec, train, valid), lambda: raw(spec, train, valid), repeats=repeats
     )
     note = (
         f"{queries} queries, {len(train.lists.rows)} documents, {FEATURES} features, "
@@ -30,10 +30,12 @@ def lambdamart(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common
     if quick:
         note += "; too short a fit for a floor of a twentieth"
     floor = None if quick else FLOOR
-    return [compared("lambdamart fit", (seconds[0], seconds[1]), "lightgbm.train", floor, note)]
+    return [
+        comparison_row("lambdamart fit", (seconds[0], seconds[1]), "lightgbm.train", floor, note)
+    ]
 
 
-def judged(part: str, queries: int) -> JudgedLists:
+def graded_lists(part: str, queries: int) -> JudgedLists:
     """Seeded lists of 20 to 140 documents whose grades follow three of the features."""
     draws = generator(0, "bench lambdamart", part)
     lengths = draws.integers(20, 141, queries)
@@ -47,7 +49,7 @@ def judged(part: str, queries: int) -> JudgedLists:
     return JudgedLists(dataset, CandidateLists.everything(dataset))
 
 
-def fitted(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> LambdaMART:
+def fit_to_end(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> LambdaMART:
     """Our fit, to its end."""
     fitting = spec.fit(train, valid)
     while True:

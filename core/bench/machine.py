@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from shuffleproof.core.bench.peak import MatrixProduct
-from shuffleproof.core.bench.result import interleaved
+from shuffleproof.core.bench.result import interleave
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.machine import processor
 
@@ -62,7 +62,7 @@ def limits() -> dict[str, float]:
     single, half = (MatrixProduct(dtype) for dtype in (torch.float32, torch.bfloat16))
     source = np.ones(COPIED // 8)
     target = np.empty_like(source)
-    *_, copied = interleaved(single, half, lambda: np.copyto(target, source))
+    *_, copied = interleave(single, half, lambda: np.copyto(target, source))
     found = {
         "product, float32 (Gflop/s)": single.rate / 1e9,
         "product, bfloat16 (Gflop/s)": half.rate / 1e9,
@@ -70,7 +70,7 @@ def limits() -> dict[str, float]:
     }
     if torch.cuda.is_available():
         graphics = MatrixProduct(torch.bfloat16, "cuda")
-        interleaved(graphics)
+        interleave(graphics)
         found["product on the GPU, bfloat16 (Gflop/s)"] = graphics.rate / 1e9
     return found | _disk()
 
@@ -92,5 +92,5 @@ def _disk() -> dict[str, float]:
                 while file.read(1 << 24):
                     pass
 
-        rates = [WRITTEN / least / 1e6 for least in interleaved(written, read, repeats=3)]
+        rates = [WRITTEN / least / 1e6 for least in interleave(written, read, repeats=3)]
     return {"disk, written (MB/s)": rates[0], "disk, read (MB/s)": rates[1]}

@@ -10,9 +10,15 @@ import numpy as np
 import torch
 from jaxtyping import Int64
 
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.batches import HeldLists, held, scoring_plan, training_plan, waste_of
+from shuffleproof.core.data.batches import (
+    HeldLists,
+    on_device,
+    scoring_plan,
+    training_plan,
+    waste_of,
+)
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.training.network import (
@@ -47,7 +53,7 @@ def mixed_lengths(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the bench com
     order = draws.permutation(len(lengths))
     batches = [order[at : at + RANDOM_BATCH] for at in range(0, len(order), RANDOM_BATCH)]
     note = f"{len(lengths)} lists, median {np.median(lengths):.0f}, longest {lengths.max()}"
-    seconds = interleaved(
+    seconds = interleave(
         lambda: held_scores(network, lists),
         lambda: _random_batches(network, lists, batches),
         repeats=3,
@@ -58,7 +64,7 @@ def mixed_lengths(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the bench com
     shuffled = draws.permutation(len(many))
     random = [shuffled[at : at + RANDOM_BATCH] for at in range(0, len(many), RANDOM_BATCH)]
     return [
-        compared(
+        comparison_row(
             "mixed-lengths score",
             (seconds[0], seconds[1]),
             f"random batches of {RANDOM_BATCH}",
@@ -96,7 +102,7 @@ def _held(
         prior=nothing.astype(np.float32),
     )
     features = draws.normal(size=(docs, FEATURES)).astype(np.float32)
-    return held(lists, features, np.zeros(docs, dtype=np.float32), device)
+    return on_device(lists, features, np.zeros(docs, dtype=np.float32), device)
 
 
 @torch.inference_mode()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float32
 
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.metrics.measure import Measure
@@ -32,7 +32,7 @@ def ndcg(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (the si
     if largest > 1e-5:
         raise AssertionError(f"NDCG differs from pytrec_eval's by {largest:g}")
     matrix = scores.reshape(lists, length)
-    mine, built, evaluated, limit = interleaved(
+    mine, built, evaluated, limit = interleave(
         lambda: evaluate(measures, dataset, candidates, scores),
         theirs.build,
         theirs.evaluate,
@@ -41,8 +41,10 @@ def ndcg(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (the si
     )
     job, note = f"ndcg {lists} × {length}", f"values equal within {largest:.0e}"
     rows = [
-        compared(job, (mine, built + evaluated), "pytrec_eval with its dictionaries", FLOOR, note),
-        compared(job, (mine, evaluated), "pytrec_eval, dictionaries given", None, note),
+        comparison_row(
+            job, (mine, built + evaluated), "pytrec_eval with its dictionaries", FLOOR, note
+        ),
+        comparison_row(job, (mine, evaluated), "pytrec_eval, dictionaries given", None, note),
     ]
     return [_with_limit(row, mine, limit) for row in rows]
 

@@ -75,11 +75,11 @@ def history_of(page: Path) -> Path:
     return page.with_suffix(".history.jsonl")
 
 
-def recorded(run: Run, page: Path) -> list[Slower]:
+def record_run(run: Run, page: Path) -> list[Slower]:
     """Write a run down: the page anew, a line of the history; what has become slower."""
     history = history_of(page)
     slower = slower_than_last(run, _lines(history))
-    page.write_text(told(run, slower), encoding="utf-8")
+    page.write_text(page_text(run, slower), encoding="utf-8")
     with history.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_line(run), separators=(",", ":")) + "\n")
     return slower
@@ -128,7 +128,7 @@ def _lines(history: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines() if line]
 
 
-def told(run: Run, slower: Sequence[Slower] = ()) -> str:
+def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
     """The page, as Markdown."""
     missed = [row for row in run.rows if verdict(row) == MISSED]
     said = [f"- {row.job} beside {row.peer_name}: {_times(row.ratio)} of {_times(row.floor)}."

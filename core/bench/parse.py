@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core.bench.result import BenchRow, interleaved
-from shuffleproof.core.data import stored
+from shuffleproof.core.bench.result import BenchRow, interleave
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.stream import Limits, blocks
@@ -20,7 +20,7 @@ BYTES_A_ROW = 1_350  # of the generated text
 LARGE, SMALL, QUICK = 290, 30, 3  # MB
 
 
-def written(path: Path, megabytes: int) -> RankingDataset:
+def write_letor(path: Path, megabytes: int) -> RankingDataset:
     """Write text like MSLR's: 136 features, 45 % counts, the rest with six decimals."""
     random = generator(7, "bench", "parse", megabytes)
     rows = megabytes * 1_000_000 // BYTES_A_ROW
@@ -52,9 +52,9 @@ def parse(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (every
 
 
 def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
-    cells = written(path, megabytes).features.size
+    cells = write_letor(path, megabytes).features.size
     size = path.stat().st_size / 1e6
-    ours, sklearn, polars, limit = interleaved(
+    ours, sklearn, polars, limit = interleave(
         lambda: letor.read(path),
         lambda: _with_sklearn(path),
         lambda: _with_polars(path),
@@ -114,11 +114,11 @@ def reopen(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (ever
     with tempfile.TemporaryDirectory() as folder:
         text, packed = Path(folder) / "data.txt", Path(folder) / "data.npz"
         ready = Path(folder) / "data.safetensors"
-        dataset = written(text, QUICK if quick else LARGE)
-        stored.save(dataset, ready)
+        dataset = write_letor(text, QUICK if quick else LARGE)
+        mapped_file.save(dataset, ready)
         np.savez(packed, features=dataset.features, labels=dataset.labels, offsets=dataset.offsets)
-        ours, peer, limit = interleaved(
-            lambda: float(stored.open_(ready).features.sum()),
+        ours, peer, limit = interleave(
+            lambda: float(mapped_file.open_(ready).features.sum()),
             lambda: float(_loaded(packed)["features"].sum()),
             lambda: float(dataset.features.sum()),
             repeats=7,

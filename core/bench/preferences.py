@@ -7,10 +7,10 @@ import numpy as np
 
 from shuffleproof.core.aggregate.consistency import triads
 from shuffleproof.core.aggregate.kemeny import kemeny
-from shuffleproof.core.aggregate.oracle import Known
+from shuffleproof.core.aggregate.oracle import PaidPairs
 from shuffleproof.core.aggregate.preferences import Pairs
 from shuffleproof.core.aggregate.registry import Terms, aggregate
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.seeds import generator
 
 Rows = list[list[float]]
@@ -23,7 +23,7 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
     items = 200 if quick else 1_000
     pairs = _tournament(items)
     rows = pairs.values.tolist()
-    start = Terms().task(Known.all_of(pairs.weights), None).drawn(0).tolist()
+    start = Terms().task(PaidPairs.all_of(pairs.weights), None).drawn(0).tolist()
     plain: dict[str, tuple[Callable[[], list[int]], float, int]] = {
         "goa": (lambda: _goa(rows), 40.0, 1),
         "gain": (lambda: _gain(rows), 40.0, 1),
@@ -36,10 +36,10 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
             message = f"{name} differs from its definition"
             raise AssertionError(message)
         order = partial(_repeated, partial(aggregate, name, pairs), times)
-        ours, theirs = interleaved(order, partial(_repeated, peer, times), repeats=3)
+        ours, theirs = interleave(order, partial(_repeated, peer, times), repeats=3)
         job = f"{name} n = {items}" + (f", {times} orders" if times > 1 else "")
         floor_here = None if quick else floor
-        found.append(compared(job, (ours, theirs), "plain Python", floor_here))
+        found.append(comparison_row(job, (ours, theirs), "plain Python", floor_here))
     small, large = _tournament(15), _tournament(100)
     beaten = np.nan_to_num(pairs.values) > 0.5
     holes = beaten.copy()
@@ -51,8 +51,8 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
         "kemeny n = 100, search and bound": (lambda: kemeny(large.weights), 2.0),
     }
     for job, (work, ceiling) in ceilings.items():
-        (seconds,) = interleaved(work, repeats=5)
-        found.append(compared(job, (seconds, ceiling), "our ceiling", None if quick else 1.0))
+        (seconds,) = interleave(work, repeats=5)
+        found.append(comparison_row(job, (seconds, ceiling), "our ceiling", None if quick else 1.0))
     return found
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import lightgbm
 
-from shuffleproof.core.bench.lambdamart import FEATURES, judged
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.lambdamart import FEATURES, graded_lists
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.boosting.fit import RankBoostSpec
 from shuffleproof.core.rankers.boosting.trees import threads
 
@@ -17,18 +17,20 @@ FLOOR = 1 / 3
 def rankboost(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
     """Seconds of a whole fit, binning included, and of `lightgbm.train` on the same documents."""
     queries, rounds, repeats = (60, 100, 3) if quick else (350, 1000, 2)
-    train = judged("train", queries)
+    train = graded_lists("train", queries)
     spec = RankBoostSpec(rounds=rounds)
-    seconds = interleaved(
-        lambda: finished(spec.fit(train, train)), lambda: grown(train, rounds), repeats=repeats
+    seconds = interleave(
+        lambda: run_to_end(spec.fit(train, train)),
+        lambda: grow_trees(train, rounds),
+        repeats=repeats,
     )
     note = f"{queries} queries, {len(train.lists.rows)} documents, {FEATURES} features"
     peer = f"lightgbm.train, lambdarank, {rounds} trees of 20 leaves"
     job = f"rankboost {rounds} rounds"
-    return [compared(job, (seconds[0], seconds[1]), peer, FLOOR, note)]
+    return [comparison_row(job, (seconds[0], seconds[1]), peer, FLOOR, note)]
 
 
-def grown(train: JudgedLists, trees: int) -> lightgbm.Booster:
+def grow_trees(train: JudgedLists, trees: int) -> lightgbm.Booster:
     """So many trees of 20 leaves with LightGBM alone."""
     features = train.dataset.features
     settings = {

@@ -9,10 +9,10 @@ from time import sleep
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.canonical import CanonicalLists
 from shuffleproof.core.rankers.linear.fit import LinearRanker, RankSVMSpec
 from shuffleproof.core.rankers.linear.pairs import PairedLists
@@ -31,7 +31,7 @@ def ranksvm(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common si
     return [_fit_row(few, many), _memory_row(many), *_evaluation_rows(many)]
 
 
-def judged(queries: int) -> JudgedLists:
+def graded_lists(queries: int) -> JudgedLists:
     """Seeded lists of 120 documents whose grades follow a noisy sum of features."""
     draws = generator(0, "bench ranksvm")
     features = draws.standard_normal((queries * DOCUMENTS, FEATURES), dtype=np.float32)
@@ -48,16 +48,16 @@ def judged(queries: int) -> JudgedLists:
     return JudgedLists(dataset, CandidateLists.everything(dataset))
 
 
-def fitted(lists: JudgedLists) -> LinearRanker:
+def fit_to_end(lists: JudgedLists) -> LinearRanker:
     """Our whole fit: canonical order, normalisation, Newton steps."""
-    return finished(SPEC.fit(lists, lists))
+    return run_to_end(SPEC.fit(lists, lists))
 
 
 def _fit_row(queries: int, many: int) -> BenchRow:
     from sklearn.svm import LinearSVC  # noqa: PLC0415 (a development dependency, used here alone)
 
-    lists = judged(queries)
-    ranker = fitted(lists)
+    lists = graded_lists(queries)
+    ranker = fit_to_end(lists)
     seen = ranker.normalisation.apply(lists.dataset.features, lists.dataset.offsets)
     better, worse = explicit_pairs(lists.dataset)
     signs = np.where(np.arange(len(better)) % 2, -1.0, 1.0)
@@ -73,11 +73,11 @@ def _fit_row(queries: int, many: int) -> BenchRow:
     ours, theirs = objective(ranker.weights), objective(peer.coef_[0])
     if ours > theirs * (1 + 1e-6):
         raise AssertionError(f"our objective is {ours:.9g}, LinearSVC's {theirs:.9g}")
-    whole = judged(many)
-    mine, pairwise, larger = interleaved(
-        lambda: fitted(lists),
+    whole = graded_lists(many)
+    mine, pairwise, larger = interleave(
+        lambda: fit_to_end(lists),
         lambda: peer.fit(differences, signs),
-        lambda: fitted(whole),
+        lambda: fit_to_end(whole),
         repeats=2,
     )
     note = (
@@ -85,7 +85,9 @@ def _fit_row(queries: int, many: int) -> BenchRow:
         f"too many for LinearSVC's memory) given to it, its fit timed; objective {ours:.6g} "
         f"against {theirs:.6g}; ours on {many} queries: {larger:.2f} s"
     )
-    return compared("ranksvm fit", (mine, pairwise), "LinearSVC on explicit pairs", FIT_FLOOR, note)
+    return comparison_row(
+        "ranksvm fit", (mine, pairwise), "LinearSVC on explicit pairs", FIT_FLOOR, note
+    )
 
 
 def explicit_pairs(
@@ -102,11 +104,11 @@ def explicit_pairs(
 
 def fitted_when_told(queries: int) -> None:
     """A fit in a process whose memory is watched: says when the data is there, waits for a line."""
-    fitted(judged(2))
-    lists = judged(queries)
+    fit_to_end(graded_lists(2))
+    lists = graded_lists(queries)
     print("ready", flush=True)
     sys.stdin.readline()
-    fitted(lists)
+    fit_to_end(lists)
 
 
 def fit_bytes(queries: int) -> int:
@@ -132,7 +134,7 @@ def fit_bytes(queries: int) -> int:
 
 def _memory_row(queries: int) -> BenchRow:
     ours = fit_bytes(queries)
-    pairs = len(explicit_pairs(judged(queries).dataset)[0])
+    pairs = len(explicit_pairs(graded_lists(queries).dataset)[0])
     peer = pairs * FEATURES * 8
     note = (
         f"{queries} queries × {DOCUMENTS} × {FEATURES}: peak of our whole fit beside the data; for "
@@ -147,8 +149,8 @@ def _evaluation_rows(queries: int) -> list[BenchRow]:
     """One evaluation beside its products by all threads of BLAS, and by one as ours has."""
     from threadpoolctl import threadpool_limits  # noqa: PLC0415 (of scikit-learn, used here alone)
 
-    lists = judged(queries)
-    ranker = fitted(lists)
+    lists = graded_lists(queries)
+    ranker = fit_to_end(lists)
     canonical = CanonicalLists.of(lists)
     matrix = ranker.normalisation.apply(canonical.features, lists.dataset.offsets)
     pairs = SPEC.pairs(canonical, SPEC.cost)
@@ -162,19 +164,19 @@ def _evaluation_rows(queries: int) -> list[BenchRow]:
         with threadpool_limits(1):
             products()
 
-    ours, *peers = interleaved(
-        lambda: evaluated(matrix, pairs, ranker.weights), products, products_of_one_thread,
+    ours, *peers = interleave(
+        lambda: loss_and_gradient(matrix, pairs, ranker.weights), products, products_of_one_thread,
         repeats=15,
     )  # fmt: skip
     note = f"{queries} queries × {DOCUMENTS} × {FEATURES}, loss and gradient over all pairs"
     names = ("the two matrix products, BLAS float32", "the same products by one thread, as ours")
     return [
-        compared("ranksvm evaluation", (ours, peer), name, EVALUATION_FLOOR, note)
+        comparison_row("ranksvm evaluation", (ours, peer), name, EVALUATION_FLOOR, note)
         for peer, name in zip(peers, names, strict=True)
     ]
 
 
-def evaluated(
+def loss_and_gradient(
     matrix: Float32[np.ndarray, "docs features"],
     pairs: PairedLists,
     weights: Float64[np.ndarray, " features"],

@@ -32,7 +32,7 @@ class BenchRow:
     note: str = ""
 
 
-def interleaved(*jobs: Callable[[], object], repeats: int = 5) -> tuple[float, ...]:
+def interleave(*jobs: Callable[[], object], repeats: int = 5) -> tuple[float, ...]:
     """Least seconds of each job, run in turn A B A B …, after one warm-up of each.
 
     On a machine with other work the least time is nearest to what a job takes by itself.
@@ -48,7 +48,7 @@ def interleaved(*jobs: Callable[[], object], repeats: int = 5) -> tuple[float, .
     return tuple(seconds)
 
 
-def compared(
+def comparison_row(
     job: str, seconds: tuple[float, float], peer_name: str, floor: float | None, note: str = ""
 ) -> BenchRow:
     """The row of (ours, peer) in seconds: ratio = peer / ours."""

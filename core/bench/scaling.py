@@ -25,7 +25,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 TIMES = 8
 QUERIES, QUICK_QUERIES = 1_000, 100
@@ -64,14 +64,14 @@ def _of(queries: int) -> dict[str, Any]:
     """What the steps take on a set of so many training queries, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         warm, data, store = (Path(folder) / name for name in ("warm", "data", "store"))
-        generated(warm, TINY)
-        size = generated(data, queries)
+        generate_parts(warm, TINY)
+        size = generate_parts(data, queries)
         command = [sys.executable, "-c", CHILD, *map(str, (warm, data, store))]
         answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         return {"bytes": size, "steps": json.loads(answer.splitlines()[-1])}
 
 
-def generated(folder: Path, queries: int) -> int:
+def generate_parts(folder: Path, queries: int) -> int:
     """Write train, vali and test files of LETOR text; their bytes in all."""
     folder.mkdir()
     draws, total = generator(0, "scaling"), 0
@@ -95,7 +95,7 @@ def steps(data: Path, root: Path) -> dict[str, dict[str, float]]:
     def done(name: str, work: Generator[Any, None, Any]) -> Any:
         with _watched() as most:
             start = time.perf_counter()
-            answer = finished(work)
+            answer = run_to_end(work)
             seconds = time.perf_counter() - start
         found[name] = {"seconds": seconds, "bytes": most[0]}
         return answer

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
 from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
-from shuffleproof.core.bench.result import BenchRow, interleaved
+from shuffleproof.core.bench.result import BenchRow, interleave
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.setrank import SetRank
@@ -203,7 +203,7 @@ def _rows(
     peer, contenders = runs
     products = {dtype: MatrixProduct(dtype) for dtype in (torch.float32, LOW)}
     ours = [contender.run for contender in contenders]
-    seconds = interleaved(peer, *ours, *products.values(), repeats=3 if lists < 6 else 7)
+    seconds = interleave(peer, *ours, *products.values(), repeats=3 if lists < 6 else 7)
     for contender, taken in zip(contenders, seconds[1:-2], strict=True):
         rate = products[contender.dtype].rate
         limit = passes * scoring_operations(contender.config, lists, size.docs) / rate

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from shuffleproof.core.bench.result import BenchRow, compared, interleaved
+from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.models.snrm import SNRM, SNRMConfig, l1, pairwise_hinge
 from shuffleproof.core.seeds import generator
 
@@ -69,9 +69,9 @@ def training_step(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (eve
         message = f"the networks differ: {lost}"
         raise AssertionError(message)
     note = f"{QUERIES} queries, {2 * QUERIES} documents of {lengths.min()} to {lengths.max()} words"
-    seconds = interleaved(ours, peer, repeats=3)
+    seconds = interleave(ours, peer, repeats=3)
     peer_name = "stock modules, padded"
-    return compared(
+    return comparison_row(
         "a training step of SNRM", (seconds[0], seconds[1]), peer_name, None if quick else FLOOR,
         note,
     )  # fmt: skip

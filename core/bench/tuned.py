@@ -22,7 +22,7 @@ from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import t_interval
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.initial import part_of_query
@@ -40,7 +40,7 @@ Values = Float64[np.ndarray, "measures queries"]
 def tuned(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
     """NDCG of both presets by ranker, set and cut-off, and over the queries of all sets."""
     rankers, wanted = QUICK if quick else (RANKERS, tuple(SETS))
-    sets = {name: opened(name) for name in wanted if name in there()}
+    sets = {name: open_fold(name) for name in wanted if name in sets_in()}
     if not sets:
         absent = f"no real data in {DATA.name} beside the project: nothing is compared"
         return [BenchRow("tuned", None, None, "paper", None, None, note=absent)]
@@ -49,7 +49,7 @@ def tuned(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common sign
 
 def rows_of(ranker: str, sets: dict[str, Fold]) -> Iterable[BenchRow]:
     """The rows of one ranker: every set's, then those of all queries of all sets."""
-    for part, measured in (("held out", held_out), ("test", tested)):
+    for part, measured in (("held out", held_out), ("test", test_values)):
         values = {
             preset: [measured(registry.spec(ranker, preset), fold) for fold in sets.values()]
             for preset in ("tuned", "paper")
@@ -58,21 +58,21 @@ def rows_of(ranker: str, sets: dict[str, Fold]) -> Iterable[BenchRow]:
         pairs = zip(values["tuned"], values["paper"], strict=True)
         for name, both in (*zip(sets, pairs, strict=True), (TOGETHER, together)):
             for measure, ours, theirs in zip(MEASURES, *both, strict=True):
-                row = compared(f"{ranker} {name} {part} {measure}", ours, theirs)
+                row = comparison_row(f"{ranker} {name} {part} {measure}", ours, theirs)
                 gains = name == TOGETHER and measured is held_out
                 yield replace(row, floor=1.0) if gains else row
 
 
-def compared(
+def comparison_row(
     what: str, ours: Float64[np.ndarray, " queries"], theirs: Float64[np.ndarray, " queries"]
 ) -> BenchRow:
     """The row of two means over the same queries; its floor is what chance explains of a loss.
 
     >>> better, worse = np.array([0.5, 0.7, 0.9]), np.array([0.4, 0.7, 0.7])
-    >>> row = compared("x", better, worse)
+    >>> row = comparison_row("x", better, worse)
     >>> row.note
     '3 queries, difference +0.100 (95 % -0.148 to +0.348)'
-    >>> row.ratio > row.floor, compared("x", worse[:1], better[:1]).floor
+    >>> row.ratio > row.floor, comparison_row("x", worse[:1], better[:1]).floor
     (True, None)
     """
     low, high = t_interval(ours - theirs)
@@ -98,7 +98,7 @@ def held_out(spec: RankerSpec, fold: Fold) -> Values:
     return values
 
 
-def tested(spec: RankerSpec, fold: Fold) -> Values:
+def test_values(spec: RankerSpec, fold: Fold) -> Values:
     """The measures of every test query."""
     return values_of(_fitted(spec, fold.train, fold.valid), fold.test)
 
@@ -112,7 +112,7 @@ def values_of(ranker: Ranker, dataset: RankingDataset) -> Values:
 
 
 def _fitted(spec: RankerSpec, train: RankingDataset, valid: RankingDataset) -> Ranker:
-    return finished(spec.fit(_whole(train), _whole(valid)))
+    return run_to_end(spec.fit(_whole(train), _whole(valid)))
 
 
 def _whole(dataset: RankingDataset) -> JudgedLists:
@@ -160,7 +160,7 @@ SETS: dict[str, RealFiles] = {
 }
 
 
-def there(folder: Path = DATA) -> list[str]:
+def sets_in(folder: Path = DATA) -> list[str]:
     """The sets whose files are all in the folder."""
     return [
         name
@@ -169,7 +169,7 @@ def there(folder: Path = DATA) -> list[str]:
     ]
 
 
-def opened(name: str, folder: Path = DATA) -> Fold:
+def open_fold(name: str, folder: Path = DATA) -> Fold:
     """A set's fold; parts that it lacks are cut from its training queries, by chance."""
     files = SETS[name]
     train = _read(files.train, folder, groups=files.groups)

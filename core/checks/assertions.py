@@ -14,15 +14,15 @@ import numpy as np
 from jaxtyping import Float64
 
 from shuffleproof.core.checks import counterexample
-from shuffleproof.core.checks.given import judged, ranker_of
+from shuffleproof.core.checks.list_forms import as_judged_lists, ranker_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.experiment.score_reuse import source_of
-from shuffleproof.core.gate.comparison import LEAST, Pair, Tier, compared
+from shuffleproof.core.gate.comparison import LEAST, Pair, Tier, compare
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.seeds import generator
@@ -30,7 +30,7 @@ from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
-    Judged,
+    Verdicts,
     systematic_of,
     verdict_of,
 )
@@ -50,10 +50,12 @@ def assert_invariant(  # noqa: PLR0913 (what is tested, on what, and how often)
     if _is_strategy(lists):
         _for_all(
             lists, examples, seed,
-            lambda one, shown: _invariant(asked, judged(one), permutations, seed, shown=shown),
+            lambda one, shown: _invariant(
+                asked, as_judged_lists(one), permutations, seed, shown=shown
+            ),
         )  # fmt: skip
         return
-    reasons = _invariant(asked, judged(lists), permutations, seed, strict=strict)
+    reasons = _invariant(asked, as_judged_lists(lists), permutations, seed, strict=strict)
     if reasons:
         text = f"whether {asked.name} is invariant cannot be told: {'; '.join(reasons)}"
         warnings.warn(text, stacklevel=3)
@@ -79,7 +81,7 @@ def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
     __tracebackhide__ = True
     shuffle = perturbation("shuffle-shown", 1.0)
     variants = [
-        disturbed(shuffle, base, generator(seed, "testing", draw)).lists
+        disturb(shuffle, base, generator(seed, "testing", draw)).lists
         for draw in range(permutations)
     ]
     seen = examination.examine(ranker, base, variants)
@@ -99,13 +101,13 @@ def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
 
 
 def _shown(
-    ranker: Ranker, base: JudgedLists, seen: examination.Examined, variants: list[Any]
+    ranker: Ranker, base: JudgedLists, seen: examination.Examination, variants: list[Any]
 ) -> str:
     """The smallest list and order that show that the order matters, in words."""
     import pandas as pd  # noqa: PLC0415 (loaded already by the verdict)
 
     block = np.stack(seen.values).astype(np.float32)
-    moved = Judged.of(block, systematic_of(pd.DataFrame([seen.facts]))).moved
+    moved = Verdicts.of(block, systematic_of(pd.DataFrame([seen.facts]))).moved
     lists, scores = base.lists, ranker.score(base.dataset, base.lists)
     every = [*scoring.systematic(lists, scores).values(), *(_order(base, one) for one in variants)]
     for one in sorted(np.flatnonzero(moved).tolist(), key=lambda at: lists.lengths[at])[:3]:
@@ -133,15 +135,15 @@ def assert_no_worse(
             "assert_no_worse compares means over given lists: give arrays, a frame or a data set "
             "instead of a strategy"
         )
-    base, wanted = judged(lists), Measure.parse(measure)
+    base, wanted = as_judged_lists(lists), Measure.parse(measure)
     asked = ranker_of(ranker)
-    own, noise = measured(asked, base, wanted)
+    own, noise = measure_ranker(asked, base, wanted)
     if isinstance(baseline, np.ndarray | list | tuple):
         other, name, more = np.asarray(baseline, dtype=np.float64), "the baseline", 0.0
     else:
         compared_with = ranker_of(baseline)
-        (other, more), name = measured(compared_with, base, wanted), compared_with.name
-    (told,) = compared([Pair(other, own, max(noise, more))], least)
+        (other, more), name = measure_ranker(compared_with, base, wanted), compared_with.name
+    (told,) = compare([Pair(other, own, max(noise, more))], least)
     if told.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
         found = f"whether {asked.name} is worse than {name} cannot be told: {told.because}"
         raise DataError("lists", found, "Give more lists, or a larger `least`.")
@@ -154,7 +156,7 @@ def assert_no_worse(
         )
 
 
-def measured(
+def measure_ranker(
     ranker: Ranker, base: JudgedLists, measure: Measure
 ) -> tuple[Float64[np.ndarray, " lists"], float]:
     """A ranker's value of every list, and how far its mean moves though nothing changed.
@@ -173,7 +175,9 @@ def measured(
         values(score_floor.in_other_company(ranker, base)),
     ]
     for draw in range(score_floor.DRAWS):
-        shaken = score_floor.shaken(base.dataset, np.unique(lists.rows), generator(draw, "testing"))
+        shaken = score_floor.shake_features(
+            base.dataset, np.unique(lists.rows), generator(draw, "testing")
+        )
         try:
             others.append(values(ranker.score(shaken, lists)))
         except DataError:  # scores of a file: nothing else can be asked

@@ -15,8 +15,8 @@ from jaxtyping import Bool, Float64, Int64
 
 from shuffleproof.core.checks.counterexample import documents
 from shuffleproof.core.checks.first_pass import FAILED, FirstPass, first_pass
-from shuffleproof.core.checks.given import judged as judged_of
-from shuffleproof.core.checks.given import ranker_of
+from shuffleproof.core.checks.list_forms import as_judged_lists as judged_of
+from shuffleproof.core.checks.list_forms import ranker_of
 from shuffleproof.core.data import doctor_counts, ragged
 from shuffleproof.core.data.doctor import Finding, Severity
 from shuffleproof.core.data.lists import JudgedLists
@@ -28,7 +28,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.metrics.tied import tied_share
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.invariance.scoring import as_in
@@ -117,10 +117,10 @@ class Diagnosis:
 
 def findings(ranker: Any, lists: Any, seed: int = 0) -> tuple[Finding, ...]:
     """The findings about anything that ranks, on lists in any form."""
-    return finished(diagnosed(ranker_of(ranker), judged_of(lists), seed)).findings
+    return run_to_end(diagnose(ranker_of(ranker), judged_of(lists), seed)).findings
 
 
-def diagnosed(
+def diagnose(
     ranker: Ranker,
     base: JudgedLists,
     seed: int = 0,

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from shuffleproof.core.checks.doctor import Diagnosis, diagnosed, unread
+from shuffleproof.core.checks.doctor import Diagnosis, diagnose, unread
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.progress import Progress
@@ -12,7 +12,7 @@ from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.studies.workbench import Workbench
 
 
-def examined(
+def examine_ranker(
     bench: Workbench, name: str, lists: JudgedLists, seed: int = 0
 ) -> Generator[Progress, None, Diagnosis]:
     """Examine the ranker of a name on some test lists of a workbench; it is trained if need be.
@@ -28,12 +28,12 @@ def examined(
     """
     named = RankerName.parse(name)
     if named.kind is Kind.FUNCTION:
-        return (yield from diagnosed(CallableRanker.named(name), lists, seed))
+        return (yield from diagnose(CallableRanker.named(name), lists, seed))
     if named.kind is Kind.FILE:
         try:
-            ranker = file_ranker.named(name, bench.prepared.test.dataset)
+            ranker = file_ranker.file_ranker(name, bench.prepared.test.dataset)
         except AnswerError as error:
             return unread(error, len(lists.lists), name)
-        return (yield from diagnosed(ranker, lists, seed))
+        return (yield from diagnose(ranker, lists, seed))
     found = yield from bench.identified(name)
-    return (yield from diagnosed(found.ranker, lists, seed))
+    return (yield from diagnose(found.ranker, lists, seed))

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from shuffleproof.core.checks.given import RankingList
+from shuffleproof.core.checks.list_forms import RankingList
 from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import ParameterError
 

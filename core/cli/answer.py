@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shuffleproof.core.studies.fitted import fitted, is_numeric, width
+from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number
 
 VERSION = 1
@@ -58,13 +58,13 @@ def table(rows: Any) -> str:
     """Rows as an aligned table, as wide as the terminal at most; a mapping as a line a field."""
     if isinstance(rows, Mapping):
         pairs = [[str(key), _cell(value)] for key, value in rows.items()]
-        return fitted([["", ""], *pairs], [False, False], width()).partition("\n")[2]
+        return fit_table([["", ""], *pairs], [False, False], width()).partition("\n")[2]
     if not isinstance(rows, Sequence) or not rows:
         return "nothing"
     heads = list(rows[0])
     cells = [[_cell(row.get(head)) for head in heads] for row in rows]
     numeric = [is_numeric(column) for column in zip(*cells, strict=True)]
-    return fitted([heads, *cells], numeric, width())
+    return fit_table([heads, *cells], numeric, width())
 
 
 def _cell(value: Any) -> str:

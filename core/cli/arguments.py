@@ -14,12 +14,12 @@ from shuffleproof.core.cli.wrong_usage import Parser
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.numerals import is_count, number, whole
 from shuffleproof.core.rankers.outside.signature import MORE, SIGNATURE
-from shuffleproof.core.retrieval.recipe import Analysis, Reading
+from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.store.manifest import remedy_of
 from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.registry import kind_of
-from shuffleproof.core.user_code import imported
+from shuffleproof.core.user_code import import_module_of_user
 
 INTERRUPTED = 130
 """As shells have it: 128 and the signal's number."""
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser().parse_args(words)
     try:
         for own in getattr(chosen, "modules", None) or ():
-            imported(own)
+            import_module_of_user(own)
         if "first" in chosen:
             _function(chosen.first)(chosen)
         answer: Answer = _function(chosen.answer)(chosen)
@@ -159,7 +159,7 @@ def parser() -> argparse.ArgumentParser:
             f"What is made is kept in {default_store().root} and never made twice; "
             "SHUFFLEPROOF_HOME names another folder, --store one for a command. "
             "SHUFFLEPROOF_DEVICE=cpu|cuda says where networks compute, --device for a command."
-            f"\n\n{examples.shown('')}"
+            f"\n\n{examples.help_lines('')}"
         ),
     )
     root.add_argument("--version", action=_Version, nargs=0, help="print the version and end")
@@ -197,7 +197,7 @@ def _command(
     command = commands.add_parser(name, help=summary, description=summary, formatter_class=_Help)
     called = command.prog.partition(" ")[2]
     command.set_defaults(answer=answer, command=called)
-    command.epilog = examples.shown(called)
+    command.epilog = examples.help_lines(called)
     command.add_argument("--json", action="store_true", help="answer in JSON on stdout")
     command.add_argument(
         "--store", type=_place, metavar="PLACE",
@@ -300,7 +300,10 @@ def _preference_commands(
     ingest.add_argument("--items", type=Path, help="a file of query and item: all that there are")
     ingest.add_argument("--qrels", type=Path, help="judgments (TREC): labels of items")
     consistency = _command(
-        commands, "consistency", "preferences:examined", "where preferences contradict themselves"
+        commands,
+        "consistency",
+        "preferences:show_consistency",
+        "where preferences contradict themselves",
     )
     consistency.add_argument("preferences", help="a stored name, a key, or a file")
     consistency.add_argument(
@@ -310,7 +313,7 @@ def _preference_commands(
     aggregate = _command(
         commands,
         "aggregate",
-        "preferences:aggregated",
+        "preferences:show_orders",
         "orders made of preferences, and their cost",
     )
     aggregate.add_argument("preferences", help="a stored name, a key, or a file")
@@ -395,7 +398,7 @@ def _collection_commands(
     )  # fmt: skip
     ingest.add_argument("path", type=Path, help="a folder of its files, or one archive")
     ingest.add_argument("--name", required=True, help="the name to find it by")
-    flags_studies.fields(ingest, Reading)
+    flags_studies.fields(ingest, CollectionFormat)
     flags_studies.fields(ingest, Analysis)
     doctor = _command(
         commands, "doctor-collection", "retrieval:doctor",
@@ -465,7 +468,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
     )
     train.add_argument("--seed", type=whole, help="of the ranker")
     flags_studies.dry_run(train, "train")
-    flags_studies.shared(train, _count)
+    flags_studies.add_worker_flags(train, _count)
     _workbench(train)
     tune = _command(
         commands, "tune", "tune:tune",
@@ -492,7 +495,7 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
         help="trials that are proposed before any of them is known; part of what is searched "
         "(default 1, with --executor as many as workers)",
     )  # fmt: skip
-    flags_studies.shared(tune, _count)
+    flags_studies.add_worker_flags(tune, _count)
     _workbench(tune)
     certify = _command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
@@ -523,11 +526,13 @@ def _ranker_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPars
 
 
 def _outside_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    bring = _command(commands, "bring", "outside:bring", "a ranker from outside, by its file")
+    bring = _command(
+        commands, "bring", "outside_rankers:bring", "a ranker from outside, by its file"
+    )
     bring.add_argument("kind", choices=("scores", "lightgbm", "xgboost"))
     bring.add_argument("path", type=Path, help="scores of the test part, or a model file")
     bring.add_argument("--data", default="sample", help="the data set that it is brought to")
-    runs = _command(commands, "runs", "outside:runs", "TREC runs, judged and compared")
+    runs = _command(commands, "runs", "outside_rankers:runs", "TREC runs, judged and compared")
     runs.add_argument("run", type=Path, nargs="+", help="files of runs")
     runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
     flags_studies.measures(runs, RUNS)
@@ -619,7 +624,7 @@ def _library_commands(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     export = _command(commands, "export", "export:export", "write something stored to a file")
-    export.set_defaults(first="export_format:chosen", late="out")
+    export.set_defaults(first="export_format:export_format", late="out")
     export.add_argument("what", help="a stored study, ranker, data set or collection: key or name")
     export.add_argument(
         "out",
@@ -668,7 +673,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     )  # fmt: skip
     export.add_argument("-k", type=_count, default=1000, help="documents a query (default 1000)")
     flags_studies.measures(export, None)
-    flags_studies.marked(export)
+    flags_studies.add_baseline_flags(export)
     export.add_argument(
         "--part",
         choices=("all", "train", "valid", "test"),

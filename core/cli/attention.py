@@ -9,8 +9,8 @@ import pandas as pd
 
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, done, rankers_in, studied
-from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.cli.open import answer_question, asked_question, rankers_in, run_shown
+from shuffleproof.core.cli.studies import print_study
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
@@ -18,7 +18,12 @@ from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.attention import sections
-from shuffleproof.core.studies.kinds.attention.study import NO_CHANGE, ListEdit, Look, looked
+from shuffleproof.core.studies.kinds.attention.study import (
+    NO_CHANGE,
+    ListEdit,
+    Look,
+    attention_after,
+)
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.table_text import records, terminal
 
@@ -28,14 +33,14 @@ def study(arguments: argparse.Namespace) -> Answer:
 
     With `--query` one list's weights, before and after `--change`; the map itself with `--json`.
     """
-    question, scope = asked(arguments)
+    question, scope = asked_question(arguments)
     if arguments.query is not None:
         if arguments.queries is not None or arguments.max_seconds is not None:
             raise UsageError(
                 "--query looks at one list: leave --queries and --max-seconds out, or --query"
             )
         return _list(scope, rankers_in(question), arguments)
-    return answered(studied(question, scope, arguments), arguments)
+    return print_study(answer_question(question, scope, arguments), arguments)
 
 
 def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> Answer:
@@ -43,16 +48,16 @@ def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> 
     for name in names:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-    workbench = done("lists", scope.opened())
+    workbench = run_shown("lists", scope.opened())
     test = workbench.prepared.test
     lists = test.lists.select(np.array([test.dataset.query_ids.index(arguments.query)]))
     one = JudgedLists(test.dataset, lists)
     documents = document_names(test.dataset.doc_ids, lists.rows)
     answers, parts = [], []
     for name in names:
-        ranker = done(f"train {name}", workbench.trained(name)).ranker
-        before = looked(ranker, one, ListEdit.parse(NO_CHANGE))
-        after = looked(ranker, one, change)
+        ranker = run_shown(f"train {name}", workbench.trained(name)).ranker
+        before = attention_after(ranker, one, ListEdit.parse(NO_CHANGE))
+        after = attention_after(ranker, one, change)
         changes = before.changes(after)
         said = sections.verdict(name, sorted(ranker.reads), change, changes).text
         frame = _heads(before)
@@ -64,7 +69,7 @@ def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> 
                 **_map(before.record, after.record, arguments),
             }
         )  # fmt: skip
-        table = tables.inferred(frame, "", sections.COLUMNS)
+        table = tables.infer_columns(frame, "", sections.COLUMNS)
         parts += [terminal(table), said, ""]
     return Answer(answers, "\n".join(parts).rstrip())
 

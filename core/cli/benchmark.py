@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, rankers_in, studied
-from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.cli.open import answer_question, asked_question, rankers_in
+from shuffleproof.core.cli.studies import print_study
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
@@ -17,16 +17,16 @@ from shuffleproof.core.studies.user_names import ranker_name
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds."""
-    question, scope = asked(arguments)
+    question, scope = asked_question(arguments)
     view = view_of(arguments)
     benchmark_table.check_baselines(view.baselines or (), view.symbols)
     rows = benchmark_rows.rows_of(rankers_in(question), scope.usual, 1)
     _check_rows(view.baselines or (), [row.label for row in rows])
-    artefact = studied(question, scope, arguments)
+    artefact = answer_question(question, scope, arguments)
     result = StudyResult.open(artefact.path)
     failed = result.facts.get("failed", {})
     _check_rows(view.baselines or (), [*benchmark_table.rankers_of(result), *failed])
-    return answered(artefact, arguments, view=view)
+    return print_study(artefact, arguments, view=view)
 
 
 def view_of(arguments: argparse.Namespace) -> View:

@@ -5,23 +5,23 @@ from pathlib import Path
 
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import (
-    asked,
-    done,
+    answer_question,
+    asked_question,
     one_fold,
+    run_shown,
     store_of,
-    studied,
     use_device,
     use_jobs,
 )
-from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.cli.studies import print_study
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.gate import card_file, reports
-from shuffleproof.core.gate.check import card_of, checked
+from shuffleproof.core.gate.check import card_of, check_card
 from shuffleproof.core.gate.comparison import LEAST
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.studies.sections import STOPPED
-from shuffleproof.core.studies.stored_names import called
+from shuffleproof.core.studies.stored_names import stored_name
 from shuffleproof.core.studies.user_names import ranker_name
 
 
@@ -30,34 +30,34 @@ def card(arguments: argparse.Namespace) -> Answer:
     measures = tuple(str(Measure.parse(one)) for one in parts_of(arguments.measures or "", OLD))
     if measures and not arguments.out:
         raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
-    question, scope = asked(arguments)
-    artefact = studied(question, scope, arguments)
+    question, scope = asked_question(arguments)
+    artefact = answer_question(question, scope, arguments)
     if not arguments.out:
-        return answered(artefact, arguments, {"out": None})
+        return print_study(artefact, arguments, {"out": None})
     if STOPPED in artefact.facts:
         raise UsageError(
             "a card that was stopped is no baseline: leave out --max-seconds, or --out"
         )
-    workbench = done("lists", scope.opened())
-    made = done("noise", card_of(workbench, artefact, measures))
-    _write(arguments.out, card_file.written(made))
+    workbench = run_shown("lists", scope.opened())
+    made = run_shown("noise", card_of(workbench, artefact, measures))
+    _write(arguments.out, card_file.card_text(made))
     unsteady = [name for name, one in made.rankers.items() if not one.steady]
     for name in unsteady:
         warn(f"{name} is not deterministic: it gave the same lists other scores.")
     said = [f"written to {arguments.out}: `shuffleproof check --baseline {arguments.out}`"]
-    return answered(artefact, arguments, {"out": str(arguments.out)}, said)
+    return print_study(artefact, arguments, {"out": str(arguments.out)}, said)
 
 
 def check(arguments: argparse.Namespace) -> Answer:
     """`check`: the same card again on today's rankers, told by tier and exit status."""
     use_device(arguments)
     use_jobs(arguments)
-    baseline, store = card_file.read(arguments.baseline), store_of(arguments)
+    baseline, store = card_file.read_card(arguments.baseline), store_of(arguments)
     data = one_fold(arguments.data or baseline.data["name"], store)
     asked_for = map(ranker_name, parts_of(arguments.rankers or ""))
-    named = [called(one, store) for one in asked_for] or None
+    named = [stored_name(one, store) for one in asked_for] or None
     least = LEAST if arguments.least is None else arguments.least
-    gate = done("check", checked(baseline, store, data, named, least))
+    gate = run_shown("check", check_card(baseline, store, data, named, least))
     if arguments.junit:
         _write(arguments.junit, reports.junit(gate, arguments.fail_on))
     if arguments.markdown:

@@ -9,7 +9,7 @@ from typing import Any
 from shuffleproof.core import words
 from shuffleproof.core.checks import rankers
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import done, one_fold, store_of, workbench_of
+from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_of
 from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
@@ -28,12 +28,14 @@ PROBLEM = 3
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest`: files into the store, under a name, and what in them can mislead a study."""
     given = {"documents": arguments.documents, "queries": arguments.queries}
-    beside = [display_texts.read(path, kind) for kind, path in given.items() if path is not None]
+    beside = [
+        display_texts.read_side_file(path, kind) for kind, path in given.items() if path is not None
+    ]
     parts = (arguments.path, arguments.train, arguments.valid, arguments.test)
     if beside and not any(parts):
         return _attached(arguments.name, beside, store_of(arguments))
     fractions = _fractions(arguments.split)
-    reading = catalogue.Reading(arguments.nulls, fractions, arguments.seed, arguments.texts)
+    reading = catalogue.ReadingOptions(arguments.nulls, fractions, arguments.seed, arguments.texts)
     named = Parts(
         arguments.name,
         *(tuple(getattr(arguments, part) or ()) for part in ("train", "valid", "test")),
@@ -45,7 +47,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         raise UsageError("a path and --train/--valid/--test do not go together: leave one out")
     place = arguments.path or named
     work = catalogue.ingest(place, arguments.name, store_of(arguments), reading, arguments.fold)
-    artefacts = done("ingest", work)
+    artefacts = run_shown("ingest", work)
     told = [_beside(artefact, store_of(arguments), beside) for artefact in artefacts]
     rows = [
         {
@@ -60,7 +62,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     ]
     text = table(rows)
     for row, artefact in zip(rows, artefacts, strict=True):
-        seen = done("examine", examination.examined(artefact, store_of(arguments)))
+        seen = run_shown("examine", examination.examine(artefact, store_of(arguments)))
         grave = [one for one in seen.findings if one.severity != "info"]
         row["findings"] = [_fields(one) for one in grave]
         text += f"\n\nThe doctor on {row['name']}:\n{_advised(grave)}" if grave else ""
@@ -99,7 +101,7 @@ def _advised(findings: Sequence[doctor.Finding]) -> str:
     """Findings about data, those of one kind together, each kind with what to do about it."""
     return "\n".join(
         _listed(one.findings) + (f"\n         → {one.action}" if one.action else "")
-        for one in advice.advised(findings)
+        for one in advice.merge_findings(findings)
     )
 
 
@@ -163,7 +165,9 @@ def _of_ranker(arguments: argparse.Namespace) -> Answer:
     """What a ranker's scores of the test lists hide."""
     bench = workbench_of(arguments)
     lists = bench.test_lists(arguments.queries)
-    found = done(arguments.ranker, rankers.examined(bench, arguments.ranker, lists, arguments.seed))
+    found = run_shown(
+        arguments.ranker, rankers.examine_ranker(bench, arguments.ranker, lists, arguments.seed)
+    )
     facts = found.plain()
     ids = {"": lists.dataset}
     rows = [asdict(one) | {"queries": _ids(one, ids)} for one in found.findings]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import (
-    asked,
+    asked_question,
     one_fold,
     recipe_of,
     scope_of,
@@ -14,13 +14,13 @@ from shuffleproof.core.cli.open import (
 )
 from shuffleproof.core.cli.studies import listless_question
 from shuffleproof.core.parameters import fields_of
-from shuffleproof.core.studies.rehearsal import Dry, rehearsed, rehearsed_training
+from shuffleproof.core.studies.rehearsal import Dry, rehearse, rehearsed_training
 
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND --dry-run`: lists, trainings and trials, stored or to be made."""
-    question, scope = asked(arguments)
-    return _told(rehearsed(question, scope))
+    question, scope = asked_question(arguments)
+    return _told(rehearse(question, scope))
 
 
 def listless_study(arguments: argparse.Namespace) -> Answer:

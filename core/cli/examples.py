@@ -123,6 +123,6 @@ def of(command: str) -> tuple[str, ...]:
     return line, f"{line} --data mq2008 --preset small --queries 100"
 
 
-def shown(command: str) -> str:
+def help_lines(command: str) -> str:
     """The lines as a help text ends with them."""
     return "\n".join(["examples:", *(f"  shuffleproof {line}" for line in of(command))])

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from shuffleproof.core.cli import export_format
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import done, measures_of, one_fold, store_of, workbench_of
-from shuffleproof.core.cli.work import drawn, report
+from shuffleproof.core.cli.open import measures_of, one_fold, run_shown, store_of, workbench_of
+from shuffleproof.core.cli.work import report, write_picture
 from shuffleproof.core.data import catalogue, table_write, trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.data.table_write import WRITERS
 from shuffleproof.core.errors import ArtefactError, UsageError
-from shuffleproof.core.metrics.bundles import moved
+from shuffleproof.core.metrics.bundles import under_bundle
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL, RankerName
@@ -24,13 +24,13 @@ from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.ablation import sections as ablation_sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
-from shuffleproof.core.studies.kinds.benchmark import retrieved, sections
+from shuffleproof.core.studies.kinds.benchmark import retrieved_documents, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import View, tables_in
-from shuffleproof.core.studies.tables import DIGITS, Table, inferred
+from shuffleproof.core.studies.tables import DIGITS, Table, infer_columns
 from shuffleproof.core.studies.user_names import row_name
 
 FIGURES = ("pdf", "svg", "png")
@@ -39,11 +39,11 @@ TITLES = {"markdown": "**{}**\n\n", "latex": ""}
 
 def export(arguments: argparse.Namespace) -> Answer:
     """`export`: a study's numbers, a ranker's run, a data set's text, a collection's vectors."""
-    chosen = export_format.chosen(arguments)
+    chosen = export_format.export_format(arguments)
     if arguments.out is None:
         from shuffleproof.core.cli import retrieval  # noqa: PLC0415 (only of collections)
 
-        return retrieval.exported(arguments, chosen)
+        return retrieval.export_collection(arguments, chosen)
     told, store = {}, store_of(arguments)
     _check_flags(arguments, chosen, store)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _run(arguments: argparse.Namespace) -> str:
     workbench = workbench_of(arguments)
     name = RankerName.of(arguments.what)
     if name.parts or name.digits or name.feature is not None or name.base in registry.RANKERS:
-        ranker = done(arguments.what, workbench.trained(arguments.what)).ranker
+        ranker = run_shown(arguments.what, workbench.trained(arguments.what)).ranker
     else:
         ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)
     judged = getattr(workbench.prepared, part)
@@ -109,13 +109,13 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     if chosen in FIGURES:
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
         how["width"] = arguments.width or ""
-        drawn(artefact, arguments.out, how | {"measures": list(view.measures)})
+        write_picture(artefact, arguments.out, how | {"measures": list(view.measures)})
         return
     result = StudyResult.open(artefact.path)
     if chosen in table_text.EXACT:
         frame_of = result.every_value if arguments.per_query else result.summarised
-        table = inferred(frame_of(view.measures), str(artefact.key), SUMMARY)
-        written(table, chosen, arguments.out, view.digits)
+        table = infer_columns(frame_of(view.measures), str(artefact.key), SUMMARY)
+        write_table_file(table, chosen, arguments.out, view.digits)
         return
     shown = EVERY[artefact.recipe["kind"]].telling().sections(result, view)
     text, title = table_text.WRITERS[TABLE_ENDINGS[chosen]], TITLES[chosen]
@@ -237,7 +237,7 @@ def view_of(arguments: argparse.Namespace, study: Artefact) -> View:
     if arguments.measures:
         measures = measures_of(arguments)
     elif arguments.conventions:
-        measures = [moved(text, arguments.conventions) for text in study.recipe["measures"]]
+        measures = [under_bundle(text, arguments.conventions) for text in study.recipe["measures"]]
     return View(
         measures,
         arguments.digits or DIGITS,
@@ -269,8 +269,8 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
             raise UsageError(
                 "these runs came from files: use those, nothing of them is written again"
             )
-        folds = retrieved.made_on(artefact.facts, store)
-        retrieved.write(artefact.path, folds, out)
+        folds = retrieved_documents.made_on(artefact.facts, store)
+        retrieved_documents.write(artefact.path, folds, out)
         return
     result = StudyResult.open(artefact.path)
     if artefact.recipe["kind"] == Ablation.kind:
@@ -280,7 +280,7 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
                 "--measures and --conventions"
             )
         table = Table(ablation_sections.table(result), ablation_sections.COLUMNS, str(artefact.key))
-        written(table, chosen, out, view.digits)
+        write_table_file(table, chosen, out, view.digits)
         return
     measures = list(view.measures or result.measures)
     result = benchmark_table.with_measures(result, artefact.path, measures, store)
@@ -292,9 +292,9 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
         frame = benchmark_table.numbers(result, view)
         out.write_bytes(table_text.exact(frame, TABLE_ENDINGS[chosen]))
         return
-    written(sections.table(result, view), chosen, out, view.digits)
+    write_table_file(sections.table(result, view), chosen, out, view.digits)
 
 
-def written(table: Table, chosen: str, out: Path, digits: int = DIGITS) -> None:
+def write_table_file(table: Table, chosen: str, out: Path, digits: int = DIGITS) -> None:
     """Write a table: CSV, Parquet and JSON exact, LaTeX and Markdown for people."""
-    out.write_bytes(table_text.written(table, TABLE_ENDINGS[chosen], digits))
+    out.write_bytes(table_text.table_bytes(table, TABLE_ENDINGS[chosen], digits))

@@ -11,7 +11,7 @@ ENDINGS = {
 }  # fmt: skip
 
 
-def chosen(arguments: argparse.Namespace) -> str:
+def export_format(arguments: argparse.Namespace) -> str:
     """What `--format` says, else the file's ending; of a collection, what is written of it.
 
     Raises:

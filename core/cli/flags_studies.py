@@ -8,7 +8,7 @@ from pathlib import Path
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.numerals import number, whole
-from shuffleproof.core.parameters import chosen, parameters
+from shuffleproof.core.parameters import choice_named, parameters
 from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, STUDIES
 
@@ -56,7 +56,7 @@ def add(
         dry_run(added, "study")
         max_seconds(added, "; the same line without it goes on")
         jobs(added, count)
-        shared(added, count)
+        add_worker_flags(added, count)
         workbench(added, ",".join(question.initial))
     for studies, data in (
         (COLLECTION_STUDIES, "collection's name, a key, a folder"),
@@ -92,7 +92,7 @@ def conventions(command: argparse.ArgumentParser, digits: int | None = DIGITS) -
     command.add_argument(
         "--conventions",
         choices=tuple(BUNDLES),
-        type=partial(chosen, BUNDLES),
+        type=partial(choice_named, BUNDLES),
         help="whose conventions measures have that do not say their own; `list conventions`",
     )
     command.add_argument(
@@ -109,7 +109,7 @@ def fields(command: argparse.ArgumentParser, declared: type) -> None:
                 f"--{flag.name}",
                 required=flag.required,
                 choices=flag.choices or None,
-                type=partial(chosen, flag.choices) if flag.choices else str,
+                type=partial(choice_named, flag.choices) if flag.choices else str,
                 nargs="+" if flag.several else None,
                 help=flag.help.replace("%", "%%"),
             )
@@ -146,7 +146,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def shared(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
+def add_worker_flags(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
     """Add the flags that say who makes what is missing."""
     command.add_argument(
         "--executor",
@@ -191,7 +191,7 @@ def question_of(kind: type[Question], arguments: argparse.Namespace, preset: str
 def _of_benchmark(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
     del count
     command.add_argument("--against", default=BASELINE, help=f"baselines (default {BASELINE})")
-    marked(command)
+    add_baseline_flags(command)
 
 
 def _of_attention(command: argparse.ArgumentParser, count: Callable[[str], int]) -> None:
@@ -235,7 +235,7 @@ MORE: Mapping[str, Callable[[argparse.ArgumentParser, Callable[[str], int]], Non
 """Flags of an answer that its question does not have."""
 
 
-def marked(command: argparse.ArgumentParser) -> None:
+def add_baseline_flags(command: argparse.ArgumentParser) -> None:
     """Add the flags that say how rows of a table are compared with its baselines."""
     command.add_argument(
         "--test", default="paired t", choices=("paired t", "randomisation"), help="of the marks"

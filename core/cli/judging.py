@@ -5,13 +5,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from shuffleproof.core.aggregate import judged
-from shuffleproof.core.aggregate.asking import Material, Plan, cost_of
-from shuffleproof.core.aggregate.judged import Judged, Target
+from shuffleproof.core.aggregate import judge_sets
+from shuffleproof.core.aggregate.judge_questions import Material, Plan, cost_of
+from shuffleproof.core.aggregate.judge_sets import AskingOutcome, Target
 from shuffleproof.core.aggregate.judges import judge_of
 from shuffleproof.core.cli.answer import Answer, table, warn
 from shuffleproof.core.cli.data import check_name
-from shuffleproof.core.cli.open import done, store_of, workbench_of
+from shuffleproof.core.cli.open import run_shown, store_of, workbench_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.words import counted
 
@@ -37,17 +37,17 @@ def judge(arguments: argparse.Namespace) -> Answer:
         live = judge_of(arguments.judge, arguments.called or "", arguments.timeout)
     bench = workbench_of(arguments)
     lists = bench.test_lists(arguments.queries)
-    material = judged.material_of(lists, bench.fold.fingerprint, store)
+    material = judge_sets.material_of(lists, bench.fold.fingerprint, store)
     target = Target(arguments.name, store, arguments.data)
     if live is None:
         return _by_hand(arguments, material, plan, target)
-    before = judged.answered_before(target, live, material, plan)
+    before = judge_sets.answered_before(target, live, material, plan)
     cost = cost_of(plan, plan.most(material), before, arguments.price, arguments.seconds)
     warn(f"{live.name}: {cost['text']}")
     if arguments.dry_run:
         return Answer({"name": arguments.name, "judge": live.name, "cost": cost}, cost["text"])
     begun = time.monotonic()
-    found = done("judge", judged.ask(target, live, material, plan))
+    found = run_shown("judge", judge_sets.ask(target, live, material, plan))
     told = _told(arguments.name, live.name, found)
     told |= {"seconds": time.monotonic() - begun, "cost": cost}
     return Answer(told, _text(told))
@@ -67,14 +67,14 @@ def _by_hand(
     arguments: argparse.Namespace, material: Material, plan: Plan, target: Target
 ) -> Answer:
     """`--next` and `--answers`."""
-    by = arguments.called or judged.BY_HAND
+    by = arguments.called or judge_sets.BY_HAND
     if arguments.answers:
-        found = judged.read_answers(arguments.answers, target, material, by)
+        found = judge_sets.read_answers(arguments.answers, target, material, by)
         told = _told(arguments.name, by, found)
         return Answer(told, _text(told, "left out"))
     if arguments.out is None:
         raise UsageError("--next writes a file: name it (--out pairs.jsonl)")
-    count = judged.write_next(arguments.out, target, material, plan, arguments.next, by)
+    count = judge_sets.write_next(arguments.out, target, material, plan, arguments.next, by)
     text = f"{counted(count, 'pair')} to ask in {arguments.out}; `judge {arguments.name} --answers "
     text += f"{arguments.out}` reads them back when each has its preference."
     if not count:
@@ -82,7 +82,7 @@ def _by_hand(
     return Answer({"name": arguments.name, "judge": by, "next": count}, text)
 
 
-def _told(name: str, by: str, found: Judged) -> dict[str, Any]:
+def _told(name: str, by: str, found: AskingOutcome) -> dict[str, Any]:
     return {
         "name": name, "key": str(found.artefact.key), "judge": by,
         "queries": found.preferences.queries, "judgments": len(found.preferences.value),

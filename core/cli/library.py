@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.library import cleaning, imports, side_by_side
@@ -16,12 +16,12 @@ from shuffleproof.core.library.cleaning import Waste
 from shuffleproof.core.library.entries import Entry
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged import Damaged
-from shuffleproof.core.store.damaged import remove as remove_damaged
+from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import remove as remove_damaged
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.store.verified import verifying
+from shuffleproof.core.store.verified import verify_files
 from shuffleproof.core.studies import methods, reproduce
-from shuffleproof.core.studies.fitted import fitted, width
+from shuffleproof.core.studies.terminal_width import fit_table, width
 from shuffleproof.core.words import counted
 
 MOST_LETTERS = 44
@@ -44,7 +44,7 @@ def listing(arguments: argparse.Namespace) -> Answer:
         for entry in found
         if wanted[0] in ("", *entry.tags) and wanted[1] in (None, entry.key.kind)
     ]
-    broken = library.damaged(store)
+    broken = library.damaged_entries(store)
     rows = [_row(entry) for entry in kept] + [_damaged_row(one) for one in broken]
     lines = [_line(entry) for entry in kept]
     silent = {name for name in RARE if not any(line[name] for line in lines)}
@@ -65,11 +65,11 @@ def _stale(entries: Sequence[Entry]) -> list[str]:
     return ["\n".join([f"Stale, {len(found):,} in all:", *lines, remedy])] if found else []
 
 
-def _damaged_row(one: Damaged) -> dict[str, Any]:
+def _damaged_row(one: DamagedEntry) -> dict[str, Any]:
     return {"name": one.name, "damaged": one.what, "found": one.found, "bytes": one.size}
 
 
-def _damaged(broken: Sequence[Damaged]) -> str:
+def _damaged(broken: Sequence[DamagedEntry]) -> str:
     """What lies in the store and cannot be read, and how to be rid of it."""
     lines = _first(f"{one.name}: {one.found}" for one in broken)
     remedy = "`library delete NAME` removes an entry, `library clean --yes` names and tags."
@@ -110,7 +110,7 @@ def compare(arguments: argparse.Namespace) -> Answer:
     heads = [str(entry.key) for entry in chosen]
     rows: list[dict[str, Any]] = [
         {"field": name} | dict(zip(heads, values, strict=True))
-        for name, values in side_by_side.differing(chosen).items()
+        for name, values in side_by_side.differing_fields(chosen).items()
     ]
     if not rows:
         return Answer(rows, "They do not differ in anything that was noted.")
@@ -147,7 +147,7 @@ def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
         return "nothing"
     names = list(lines[0])
     rows = [names, *([line[name] for name in names] for line in lines)]
-    return fitted(rows, [False] * len(names), width())
+    return fit_table(rows, [False] * len(names), width())
 
 
 def _first(lines: Iterable[str]) -> list[str]:
@@ -204,9 +204,9 @@ def export(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     found = _entries(store, arguments.what)
     keys = [_entry(store, found, text).key for text in arguments.what]
-    chosen = [entry.artefact for entry in library.required(found, keys)]
+    chosen = [entry.artefact for entry in library.with_dependencies(found, keys)]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    done("export", archive.write(store, chosen, arguments.out))
+    run_shown("export", archive.write(store, chosen, arguments.out))
     size = arguments.out.stat().st_size
     kept = [str(artefact.key) for artefact in chosen]
     return Answer({"out": str(arguments.out), "bytes": size, "artefacts": kept})
@@ -214,7 +214,7 @@ def export(arguments: argparse.Namespace) -> Answer:
 
 def take(arguments: argparse.Namespace) -> Answer:
     """`library import`: the artefacts of an archive, digests checked."""
-    found = done("import", imports.read(arguments.archive, store_of(arguments)))
+    found = run_shown("import", imports.read_archive(arguments.archive, store_of(arguments)))
     kept = [str(one.key) for one in found if one.imported is None]
     return Answer({"artefacts": [str(artefact.key) for artefact in found], "made_here": kept})
 
@@ -242,7 +242,7 @@ def delete(arguments: argparse.Namespace) -> Answer:
         UsageError: something was made from it and --with-dependents was not said.
     """
     store = store_of(arguments)
-    broken = [one for one in library.damaged(store) if arguments.what == one.name]
+    broken = [one for one in library.damaged_entries(store) if arguments.what == one.name]
     if broken:
         freed = sum(remove_damaged(store, one) for one in broken)
         return Answer({"deleted": [arguments.what], "bytes": freed})
@@ -300,8 +300,8 @@ def verify(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     keys = [store.meant(text) for text in arguments.what]
     chosen = [one for one in store.artefacts() if not keys or one.key in keys]
-    found = [] if keys else library.damaged(store)
-    found += done("verify", verifying(store, chosen))
+    found = [] if keys else library.damaged_entries(store)
+    found += run_shown("verify", verify_files(store, chosen))
     rows = [{"name": one.name, "damaged": one.what, "found": one.found} for one in found]
     size = sum(one.size for one in chosen) / 1e6
     said = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "

@@ -3,8 +3,8 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, studied
-from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.cli.open import answer_question, asked_question
+from shuffleproof.core.cli.studies import print_study
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, words
 from shuffleproof.core.rankers.neural.recipes import rankings_of
@@ -17,11 +17,11 @@ RANKS = 40
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study initial-rankings`: none, one or many initial rankings, left out and exchanged."""
-    question, scope = asked(arguments)
-    artefact = studied(question, scope, arguments)
+    question, scope = asked_question(arguments)
+    artefact = answer_question(question, scope, arguments)
     learnt = _geometry(StudyResult.open(artefact.path), scope.store)
     lines = [f"{table['ranker']}. {table['words']}" for table in learnt]
-    return answered(artefact, arguments, {"geometry": learnt}, lines)
+    return print_study(artefact, arguments, {"geometry": learnt}, lines)
 
 
 def _geometry(result: StudyResult, store: Store) -> list[dict[str, str]]:

@@ -17,7 +17,7 @@ from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.retrieval.name import is_trained
@@ -26,7 +26,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.stored_names import called
+from shuffleproof.core.studies.stored_names import stored_name
 from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown
 from shuffleproof.core.words import duration
 
@@ -74,7 +74,7 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
     return [under(text, arguments.conventions) for text in parts_of(arguments.measures, OLD)]
 
 
-def done(
+def run_shown(
     title: str,
     work: Generator[Progress, None, Value],
     rehearse: Callable[[], "Dry"] | None = None,
@@ -92,7 +92,7 @@ def done(
     if rehearse is not None:
         work = _announced(work, rehearse, stored)
     try:
-        return finished(work, line)
+        return run_to_end(work, line)
     finally:
         line.close()
 
@@ -155,7 +155,7 @@ def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
     """
     preset = preset_of(arguments)
     if "ranker" in arguments:
-        arguments.ranker = called(ranker_name(arguments.ranker), store_of(arguments))
+        arguments.ranker = stored_name(ranker_name(arguments.ranker), store_of(arguments))
         refuse_unknown("rankers", [arguments.ranker], preset)
     from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
 
@@ -231,7 +231,7 @@ def look_over_list(arguments: argparse.Namespace) -> None:
         refuse_unknown("rankers", [ranker_name(arguments.of)], "small")
 
 
-def asked(arguments: argparse.Namespace) -> tuple[Question, Scope]:
+def asked_question(arguments: argparse.Namespace) -> tuple[Question, Scope]:
     """The question that a command of `study` asks, as it was looked over."""
     found: tuple[Question, Scope] = arguments.asked
     return found
@@ -256,9 +256,9 @@ def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     return question.in_store(scope.store), scope
 
 
-def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> Artefact:
+def answer_question(question: Question, scope: Scope, arguments: argparse.Namespace) -> Artefact:
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
-    from shuffleproof.core.studies.rehearsal import rehearsed  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
     if arguments.executor:
         if arguments.max_seconds is not None:
@@ -266,10 +266,10 @@ def studied(question: Question, scope: Scope, arguments: argparse.Namespace) -> 
         values = {one.name: getattr(question, one.name) for one in parameters(question)}
         share(question.kind, values, scope, arguments)
     work = question.answered(scope, arguments.max_seconds)
-    return done(
+    return run_shown(
         question.kind.replace("-", " "),
         work,
-        lambda: rehearsed(question, scope),
+        lambda: rehearse(question, scope),
         lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
     )
 
@@ -282,14 +282,14 @@ def share(
     Raises:
         UsageError: no such executor, or what is needed for it is not installed.
     """
-    from shuffleproof.core.sharing import shared  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.sharing import share_work  # noqa: PLC0415 (who has work to do)
 
     of_scope = {"data": scope.data, "lists": dict(scope.lists or {}), "preset": scope.usual}
-    work = shared(
+    work = share_work(
         scope.store, kind, {**values, **of_scope}, arguments.executor,
         workers=arguments.workers, modules=arguments.modules or (),
     )  # fmt: skip
-    for why in dict.fromkeys(done(kind.replace("-", " "), work)):
+    for why in dict.fromkeys(run_shown(kind.replace("-", " "), work)):
         warn(f"shuffleproof: a worker ended early: {why}")
 
 
@@ -318,7 +318,7 @@ def workbench_of(
     store = store_of(arguments)
     recipe, preset = recipe_of(arguments)
     data = one_fold(arguments.data, store)
-    return done("lists", Workbench.opened(data, recipe, store, preset), rehearse)
+    return run_shown("lists", Workbench.opened(data, recipe, store, preset), rehearse)
 
 
 EVERY = 0.2

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.aggregate import registry, stored
+from shuffleproof.core.aggregate import preference_store, registry
 from shuffleproof.core.aggregate.consistency import agreement_of, consistency
 from shuffleproof.core.aggregate.kemeny import Kemeny, kemeny
 from shuffleproof.core.aggregate.preferences import Preferences
-from shuffleproof.core.aggregate.reading import Reading
+from shuffleproof.core.aggregate.reading import PreferenceFormat
 from shuffleproof.core.aggregate.registry import Aggregation, Terms
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import check_name
-from shuffleproof.core.cli.open import done, measures_of, store_of
+from shuffleproof.core.cli.open import measures_of, run_shown, store_of
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError, UsageError
@@ -34,18 +34,18 @@ def ingest(arguments: argparse.Namespace) -> Answer:
         if not equals or not theirs:
             raise ParameterError("--columns", part, "OURS=THEIRS, like query=topic")
         columns[ours] = theirs
-    reading = Reading(
+    reading = PreferenceFormat(
         arguments.format or "", arguments.direction or "", arguments.nulls, arguments.repeats,
         arguments.malformed, columns, arguments.items, arguments.qrels,
     )  # fmt: skip
-    artefact = stored.ingest(arguments.path, arguments.name, store, reading)
+    artefact = preference_store.ingest(arguments.path, arguments.name, store, reading)
     return Answer({"name": arguments.name, "key": str(artefact.key)} | dict(artefact.facts))
 
 
-def examined(arguments: argparse.Namespace) -> Answer:
+def show_consistency(arguments: argparse.Namespace) -> Answer:
     """`consistency`: where preferences contradict themselves."""
     found = consistency(
-        stored.find(arguments.preferences, store_of(arguments)), best=arguments.best
+        preference_store.find(arguments.preferences, store_of(arguments)), best=arguments.best
     )
     lists = {"per_query", "judges", "cycles"}
     text = table({name: value for name, value in found.items() if name not in lists})
@@ -57,18 +57,18 @@ def examined(arguments: argparse.Namespace) -> Answer:
     return Answer(found, text)
 
 
-def aggregated(arguments: argparse.Namespace) -> Answer:
+def show_orders(arguments: argparse.Namespace) -> Answer:
     """`aggregate`: the order that each aggregator makes of each query, and what it cost."""
     names = parts_of(arguments.aggregators)
     if not names:
         raise UsageError("--with names no aggregator; `list aggregators` shows them")
     for name in names:
         if name not in registry.SUPERVISED:
-            registry.named(name)
+            registry.aggregator_named(name)
     terms = Terms(arguments.calls, arguments.seed, arguments.top)
     measures = [Measure.parse(text) for text in measures_of(arguments)]
-    preferences = stored.find(arguments.preferences, store_of(arguments))
-    rows = done("aggregate", _orders(preferences, names, terms, measures))
+    preferences = preference_store.find(arguments.preferences, store_of(arguments))
+    rows = run_shown("aggregate", _orders(preferences, names, terms, measures))
     summary: list[dict[str, Any]] = [
         {
             "aggregator": name,

@@ -11,9 +11,9 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.answer_keys import ANSWERS
 from shuffleproof.core.cli.dry_run import changes_of
 from shuffleproof.core.cli.open import (
-    done,
     one_fold,
     recipe_of,
+    run_shown,
     scope_of,
     share,
     store_of,
@@ -31,12 +31,12 @@ from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
 from shuffleproof.core.perturb.registry import PERTURBATIONS
-from shuffleproof.core.progress import within
+from shuffleproof.core.progress import limit_seconds
 from shuffleproof.core.rankers import recipe_fields
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.retrieval.name import is_trained
-from shuffleproof.core.retrieval.registry import RETRIEVERS, named
+from shuffleproof.core.retrieval.registry import RETRIEVERS, retriever_entry
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
@@ -45,7 +45,7 @@ from shuffleproof.core.studies.kinds.invariance.study import certificate_of
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.user_names import ranker_name
-from shuffleproof.core.studies.workbench import trained
+from shuffleproof.core.studies.workbench import train_ranker
 from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
     if arguments.of is None:
         raise UsageError("which ranker's recipe? Name one, as in `list recipe dlcm@paper`")
     if is_trained(arguments.of):
-        entry = named(arguments.of)
+        entry = retriever_entry(arguments.of)
         recipe = entry.learner.preset(entry.preset or entry.presets[0])
         rows = recipe_fields.of_parts((recipe.model, recipe.weak, recipe.training))
         return Answer(rows, table([recipe_fields.short(row) for row in rows]))
@@ -187,9 +187,9 @@ def train(arguments: argparse.Namespace) -> Answer:
 
     if arguments.executor:
         share("train", {"ranker": arguments.ranker, "changes": changes}, scope, arguments)
-    found = done(
+    found = run_shown(
         arguments.ranker,
-        trained(scope, arguments.ranker, changes),
+        train_ranker(scope, arguments.ranker, changes),
         lambda: rehearsed_training(scope, arguments.ranker, changes),
     )
     facts = found.artefact.facts
@@ -229,12 +229,14 @@ def certify(arguments: argparse.Namespace) -> Answer:
         lists=arguments.lists,
         in_blocks=seconds is not None and rehearse().study is None,
     )
-    card = done(arguments.ranker, work if seconds is None else within(seconds, work), rehearse)
+    card = run_shown(
+        arguments.ranker, work if seconds is None else limit_seconds(seconds, work), rehearse
+    )
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
 
 
 def _rehearsed(question: Invariance, scope: Scope) -> "Dry":
-    from shuffleproof.core.studies.rehearsal import rehearsed  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
-    return rehearsed(question, scope)
+    return rehearse(question, scope)

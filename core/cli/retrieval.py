@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.data import PROBLEM, check_name
-from shuffleproof.core.cli.open import done, store_of, use_device
+from shuffleproof.core.cli.open import run_shown, store_of, use_device
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, parts_of
 from shuffleproof.core.retrieval import candidates as bridge
 from shuffleproof.core.retrieval import ingest as collections
-from shuffleproof.core.retrieval.doctor import Finding, examined
-from shuffleproof.core.retrieval.recipe import Analysis, Reading
-from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.retrieval.doctor import Finding, examine_collection
+from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
+from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
@@ -28,10 +28,10 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest-collection`: documents, queries and judgments into the store, and what they hide."""
     store = store_of(arguments)
     check_name(arguments.name, store)
-    how, analysis = (_declared(kind, arguments) for kind in (Reading, Analysis))
-    work = collections.ingesting(arguments.path, arguments.name, store, how, analysis)
-    artefact = done("ingest", work)
-    findings = examined(Indexed(collections.find(arguments.name, store), store))
+    how, analysis = (_declared(kind, arguments) for kind in (CollectionFormat, Analysis))
+    work = collections.ingest(arguments.path, arguments.name, store, how, analysis)
+    artefact = run_shown("ingest", work)
+    findings = examine_collection(IndexedCollection(collections.find(arguments.name, store), store))
     facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
     facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}
     told = {"notes": artefact.facts["notes"], "findings": [asdict(one) for one in findings]}
@@ -48,7 +48,7 @@ def doctor(arguments: argparse.Namespace) -> Answer:
     """`doctor-collection`: what a collection hides; 3 where it spoils what is measured on it."""
     store = store_of(arguments)
     collection = collections.find(arguments.collection, store)
-    findings = examined(Indexed(collection, store))
+    findings = examine_collection(IndexedCollection(collection, store))
     facts = {
         "documents": len(collection), "queries": len(collection.query_ids),
         "judgments": len(collection.judged),
@@ -71,10 +71,10 @@ def search(arguments: argparse.Namespace) -> Answer:
     names = parts_of(arguments.by)
     if not names:
         raise UsageError("--by names no retriever; `list retrievers` shows them")
-    entries = [named(name) for name in names]
+    entries = [retriever_entry(name) for name in names]
     store = store_of(arguments)
     collection = collections.find(arguments.collection, store)
-    indexed = Indexed(collection, store)
+    indexed = IndexedCollection(collection, store)
     unknown = int(indexed.tokens.encode([arguments.query]).unknown[0])
     rows: list[dict[str, Any]] = []
     for entry in entries:
@@ -98,14 +98,14 @@ def candidates(arguments: argparse.Namespace) -> Answer:
     """`candidates`: a data set of a collection's candidates, features and judgments."""
     store = store_of(arguments)
     check_name(arguments.name, store)
-    indexed = Indexed(collections.find(arguments.collection, store), store)
+    indexed = IndexedCollection(collections.find(arguments.collection, store), store)
     by = parts_of(arguments.by)
     if not by:
         raise UsageError("--by names no retriever; `list retrievers` shows them")
-    work = bridge.making(
+    work = bridge.make_candidates(
         indexed, arguments.depth, arguments.name, by, arguments.seed, words=arguments.features
     )
-    artefact = done("candidates", work)
+    artefact = run_shown("candidates", work)
     facts = {"name": arguments.name, "key": str(artefact.key)}
     facts |= {name: artefact.facts[name] for name in ("queries", "documents", "features")}
     columns = (*by, *(bridge.OF_WORDS if arguments.features else ()))
@@ -114,7 +114,7 @@ def candidates(arguments: argparse.Namespace) -> Answer:
     return Answer(facts | {"rows": features, "notes": artefact.facts["notes"]}, text)
 
 
-def exported(arguments: argparse.Namespace, what: str) -> Answer:
+def export_collection(arguments: argparse.Namespace, what: str) -> Answer:
     """`export COLLECTION`: the vectors of a retriever's documents, or the run of its queries.
 
     Args:
@@ -124,13 +124,15 @@ def exported(arguments: argparse.Namespace, what: str) -> Answer:
     Raises:
         UsageError: vectors of a retriever that has none.
     """
-    entry = named((arguments.by or {"vectors": "snrm", "run": "bm25"}[what]).strip().casefold())
+    entry = retriever_entry(
+        (arguments.by or {"vectors": "snrm", "run": "bm25"}[what]).strip().casefold()
+    )
     if what == "vectors" and not entry.sparse:
         raise UsageError(f"{entry.name} has no learnt vectors: name one that has, as in --by snrm")
     store = store_of(arguments)
     use_device(arguments)
     collection = collections.find(arguments.what, store)
-    retriever: Any = entry.made(Indexed(collection, store))
+    retriever: Any = entry.made(IndexedCollection(collection, store))
     out: Path = getattr(arguments, what)
     out.parent.mkdir(parents=True, exist_ok=True)
     ids = list(collection.doc_ids)
@@ -169,7 +171,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
         raise UsageError("of a collection, leave out --executor, which rankers of lists alone take")
     cached = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
     start = time.perf_counter()
-    artefact = done(learner.kind, learner.training(indexed, recipe))
+    artefact = run_shown(learner.kind, learner.training(indexed, recipe))
     facts = artefact.facts
     answer = {
         "ranker": learner.kind, "artefact": str(artefact.key), "cached": cached,
@@ -198,11 +200,11 @@ def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str
 
 def _asked_of(
     arguments: argparse.Namespace, changes: Mapping[str, str]
-) -> "tuple[Learner[Any, Any], Indexed, Any]":
+) -> "tuple[Learner[Any, Any], IndexedCollection, Any]":
     """What `train` names: what trains, the collection, and the recipe."""
-    entry = named(arguments.ranker)
+    entry = retriever_entry(arguments.ranker)
     learner = entry.learner
     preset = entry.preset or arguments.preset or entry.presets[0]
     recipe = learner.preset(preset).with_fields(changes)
     store = store_of(arguments)
-    return learner, Indexed(collections.find(arguments.data, store), store), recipe
+    return learner, IndexedCollection(collections.find(arguments.data, store), store), recipe

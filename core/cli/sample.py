@@ -10,10 +10,10 @@ import shutil
 import time
 
 from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.open import done
+from shuffleproof.core.cli.open import run_shown
 from shuffleproof.core.library.entries import dependencies
 from shuffleproof.core.retrieval import planted
-from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope
@@ -27,7 +27,7 @@ def sample(arguments: argparse.Namespace) -> Answer:
     studies = set()
     for kind, asked in EVERY.items():
         start = time.perf_counter()
-        studies.add(done(kind, asked(**asked.sample).study(Scope(store))).key)
+        studies.add(run_shown(kind, asked(**asked.sample).study(Scope(store))).key)
         warn(f"{kind}: {time.perf_counter() - start:.0f} s")
     needed = _needed(store, studies) | {_network(store)}
     rows = []
@@ -45,8 +45,11 @@ def sample(arguments: argparse.Namespace) -> Answer:
 
 def _network(store: Store) -> ArtefactKey:
     """The small network that the shipped text collection is searched with."""
-    indexed, entry = Indexed(planted.planted(), store), named("snrm@small")
-    done(entry.name, entry.learning(indexed))
+    indexed, entry = (
+        IndexedCollection(planted.planted_collection(), store),
+        retriever_entry("snrm@small"),
+    )
+    run_shown(entry.name, entry.learning(indexed))
     return ArtefactKey(entry.learner.kind, entry.network(indexed))
 
 

@@ -7,26 +7,26 @@ from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.flags_studies import DIGITS, question_of
-from shuffleproof.core.cli.open import asked, done, store_of, studied
+from shuffleproof.core.cli.open import answer_question, asked_question, run_shown, store_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY, LISTLESS
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.sections import STOPPED, View, told
-from shuffleproof.core.studies.table_text import records, said
+from shuffleproof.core.studies.sections import STOPPED, View, sections_of
+from shuffleproof.core.studies.table_text import records, terminal_text
 
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND`: a study of any kind, its sections as text or its answer as JSON."""
-    question, scope = asked(arguments)
-    return answered(studied(question, scope, arguments), arguments)
+    question, scope = asked_question(arguments)
+    return print_study(answer_question(question, scope, arguments), arguments)
 
 
 def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
     question, scope = listless_question(arguments)
-    artefact = done(question.kind, question.answered(scope, arguments.max_seconds))
-    return answered(artefact, arguments)
+    artefact = run_shown(question.kind, question.answered(scope, arguments.max_seconds))
+    return print_study(artefact, arguments)
 
 
 def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
@@ -38,7 +38,7 @@ def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
     return question, scope
 
 
-def answered(
+def print_study(
     artefact: Artefact,
     arguments: argparse.Namespace,
     more: Mapping[str, Any] | None = None,
@@ -77,5 +77,5 @@ def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
 def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) -> str:
     """The sections of a stored study for the terminal."""
     telling = EVERY[artefact.recipe["kind"]].telling()
-    sections = told(telling, StudyResult.open(artefact.path), view or View(digits=digits))
-    return said(sections, digits) + "\n"
+    sections = sections_of(telling, StudyResult.open(artefact.path), view or View(digits=digits))
+    return terminal_text(sections, digits) + "\n"

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import done, recipe_of, scope_of, share, use_device
+from shuffleproof.core.cli.open import recipe_of, run_shown, scope_of, share, use_device
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.words import counted
@@ -34,7 +34,7 @@ def seconds(text: str) -> float:
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
     from shuffleproof.core.sharing import afterwards  # noqa: PLC0415 (who has work to do)
-    from shuffleproof.core.studies.tuning import Tuning, refuse, tuned  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.studies.tuning import Tuning, refuse, tune  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
     recipe_of(arguments)  # which refuses names that nothing has
@@ -52,8 +52,8 @@ def tune(arguments: argparse.Namespace) -> Answer:
         refuse(asked, scope)
         share("tune", asdict(asked), scope, arguments)
         asked = Tuning(**afterwards(asdict(asked), time.monotonic() - start))
-    preset, cached = done(f"tune {arguments.ranker}", tuned(asked, scope))
-    return Answer(plain(preset, cached=cached), said(preset))
+    preset, cached = run_shown(f"tune {arguments.ranker}", tune(asked, scope))
+    return Answer(plain(preset, cached=cached), preset_lines(preset))
 
 
 def at_a_time(arguments: argparse.Namespace) -> int:
@@ -83,7 +83,7 @@ def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:
     }
 
 
-def said(preset: NamedPreset) -> str:
+def preset_lines(preset: NamedPreset) -> str:
     """A tuned preset for the terminal."""
     fields = " ".join(f"{name}={value}" for name, value in preset.fields.items())
     pruned = sum(row["state"] == "pruned" for row in preset.history)

@@ -17,7 +17,7 @@ from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.arguments import BENCH_JOBS
-from shuffleproof.core.cli.open import done, store_of
+from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, text_of
 from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_supervisor import supervise
@@ -77,10 +77,10 @@ def _on_page(
     rows: list[BenchRow], limits: dict[str, float], arguments: argparse.Namespace
 ) -> "list[Slower]":
     """The rows on a page, beside the machine's limits; what has become slower."""
-    from shuffleproof.core.bench.page import Run, recorded, summary  # noqa: PLC0415 (loads torch)
+    from shuffleproof.core.bench.page import Run, record_run, summary  # noqa: PLC0415 (loads torch)
 
     run = Run.of(rows, limits, quick=arguments.quick)
-    slower = recorded(run, arguments.page)
+    slower = record_run(run, arguments.page)
     warn(f"{arguments.page}: {summary(run, slower)}")
     for one in slower:
         warn(one.text)
@@ -98,9 +98,9 @@ def demo(arguments: argparse.Namespace) -> Answer:
     """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report."""
     start = time.perf_counter()
     store = Store(store_of(arguments).root)
-    workbench = done("lists", Workbench.opened("sample", store=store))
+    workbench = run_shown("lists", Workbench.opened("sample", store=store))
     for name in DEMO:
-        done(name, workbench.trained(name))
+        run_shown(name, workbench.trained(name))
     figure, cards = _studies(workbench, DEMO)
     report([cards, figure], arguments.out)
     took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
@@ -117,10 +117,10 @@ def demo(arguments: argparse.Namespace) -> Answer:
 
 def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:
     pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
-    figure = done(
+    figure = run_shown(
         "Figure 3", RankingDegradation(rankers, pairs, ("NDCG@10",), DRAWS).run(workbench)
     )
-    cards = done("certificates", Invariance(rankers, PERMUTATIONS).run(workbench))
+    cards = run_shown("certificates", Invariance(rankers, PERMUTATIONS).run(workbench))
     return figure, cards
 
 
@@ -143,7 +143,7 @@ def report(studies: list[Artefact], out: Path) -> None:
         )  # fmt: skip
 
 
-def drawn(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
+def write_picture(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
     """Write one picture of a stored study as PDF, SVG or PNG, drawn by the app's figures.
 
     Args:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import asked, done, rankers_in, studied
-from shuffleproof.core.cli.studies import answered
+from shuffleproof.core.cli.open import answer_question, asked_question, rankers_in, run_shown
+from shuffleproof.core.cli.studies import print_study
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL
@@ -22,15 +22,15 @@ DEAREST = 10
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study worst-case`: random mean against worst found, a row for every ranker and budget."""
-    question, scope = asked(arguments)
+    question, scope = asked_question(arguments)
     if arguments.map is None:
-        return answered(studied(question, scope, arguments), arguments)
-    worst_case_study.check_query(done("lists", scope.opened()), arguments.map)
-    artefact = studied(question, scope, arguments)
-    workbench = done("lists", scope.opened())
+        return print_study(answer_question(question, scope, arguments), arguments)
+    worst_case_study.check_query(run_shown("lists", scope.opened()), arguments.map)
+    artefact = answer_question(question, scope, arguments)
+    workbench = run_shown("lists", scope.opened())
     maps = _maps(workbench, rankers_in(question), arguments.map, artefact.recipe)
     lines = [line for ranker, costs in maps.items() for line in _dearest(ranker, costs)]
-    return answered(
+    return print_study(
         artefact, arguments, {"maps": {name: own.tolist() for name, own in maps.items()}}, lines
     )
 
@@ -40,7 +40,7 @@ def _maps(
 ) -> dict[str, np.ndarray]:
     """What every single exchange of two places costs each ranker in one query."""
     rankers: dict[str, Ranker] = {INITIAL: InitialRanking()}
-    rankers |= {name: done(name, workbench.identified(name)).ranker for name in names}
+    rankers |= {name: run_shown(name, workbench.identified(name)).ranker for name in names}
     how = (query, recipe["target"], recipe["measure"])
     return {
         label: worst_case_study.swap_map(workbench, ranker, *how)

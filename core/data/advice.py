@@ -56,11 +56,11 @@ class Advice:
     findings: tuple[Finding, ...]
 
 
-def advised(findings: Iterable[Finding]) -> tuple[Advice, ...]:
+def merge_findings(findings: Iterable[Finding]) -> tuple[Advice, ...]:
     """One piece of advice a code: problems first, and among equals by consequence.
 
     >>> parts = [Finding("no-relevant", "info", "1 of 9.", part=part) for part in ("train", "test")]
-    >>> [(advice.severity, len(advice.findings)) for advice in advised(parts)]
+    >>> [(advice.severity, len(advice.findings)) for advice in merge_findings(parts)]
     [('info', 2)]
     """
     of: dict[str, list[Finding]] = {}

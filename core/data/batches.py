@@ -118,7 +118,7 @@ class HeldLists:
         )
 
 
-def held(
+def on_device(
     lists: CandidateLists,
     features: Float32[np.ndarray, "candidates features"],
     labels: Float32[np.ndarray, " candidates"],

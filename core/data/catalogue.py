@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shuffleproof.core.data import archive, layout, stored, texts
+from shuffleproof.core.data import archive, layout, mapped_file, texts
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
-from shuffleproof.core.data.letor.sink import Missing
+from shuffleproof.core.data.letor.sink import MissingCells
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import locks
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -29,7 +29,7 @@ CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingOptions:
     """How files become a data set.
 
     Attributes:
@@ -39,7 +39,7 @@ class Reading:
         texts: a side file of what the documents say (`core.data.texts`); None: nothing is known.
     """
 
-    missing: str = Missing.ERROR.value
+    missing: str = MissingCells.ERROR.value
     fractions: tuple[float, float, float] = FRACTIONS
     seed: int = 0
     texts: Path | None = None
@@ -49,7 +49,7 @@ def ingest(
     place: Path | Parts,
     name: str | None,
     store: Store,
-    reading: Reading | None = None,
+    reading: ReadingOptions | None = None,
     fold: int | None = None,
 ) -> Generator[Progress, None, list[Artefact]]:
     """Read files into the store and give them a name; K folds get `name-fold1` … `name-foldK`.
@@ -67,7 +67,7 @@ def ingest(
     Raises:
         LetorError, DataError: malformed files; nothing is stored.
     """
-    reading = reading or Reading()
+    reading = reading or ReadingOptions()
     artefacts = []
     with _folds(place, store) as all_folds:
         folds = all_folds if fold is None else [_fold_of_number(all_folds, fold)]
@@ -97,14 +97,14 @@ def find(text: str, store: Store) -> Artefact:
         first_fold = f"{text}-fold1"
         return store.resolve(first_fold if first_fold in store.names() else text, KIND)
     with _folds(path, store) as folds:
-        return finished(_store_fold(folds[0], store, Reading()))
+        return run_to_end(_store_fold(folds[0], store, ReadingOptions()))
 
 
 def resolve(text: str, store: Store) -> Fold:
     """The fold that a text names, memory-mapped; see `find`."""
     artefact = find(text, store)
     try:
-        return stored.open_fold(artefact.path)
+        return mapped_file.open_fold(artefact.path)
     except DataError as error:
         raise ArtefactError(str(artefact.key), error.found, error.remedy) from error
 
@@ -134,7 +134,7 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
 def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
     """A folder of an archive's files in the store, removed at the end or by the next process."""
     folder = store.root / "incoming" / f"archive.{uuid.uuid4().hex}"
-    with locks.held(folder.with_name(f"{folder.name}.lock")):
+    with locks.hold_lock(folder.with_name(f"{folder.name}.lock")):
         folder.mkdir()
         try:
             archive.unpack(path, folder)
@@ -154,7 +154,7 @@ def _files(parts: Path | Parts) -> dict[str, tuple[Path, ...]]:
     return {"train": parts.train, "valid": parts.valid, "test": parts.test}
 
 
-def _key(parts: Path | Parts, reading: Reading) -> ArtefactKey:
+def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
     settings = {"missing": str(reading.missing)}
     if isinstance(parts, Path):
         settings |= {"fractions": repr(reading.fractions), "seed": str(reading.seed)}
@@ -178,7 +178,7 @@ def _digest(path: Path) -> str:
 
 
 def _store_fold(
-    parts: Path | Parts, store: Store, reading: Reading
+    parts: Path | Parts, store: Store, reading: ReadingOptions
 ) -> Generator[Progress, None, Artefact]:
     if isinstance(parts, Path) and not parts.exists():
         raise no_file(parts)
@@ -214,11 +214,11 @@ def _store_fold(
             "seed": reading.seed,
         }
         recipe |= {} if reading.texts is None else {"texts": reading.texts.name}
-        return store.add(key, recipe, lambda target: stored.save_fold(fold, target), facts)
+        return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
 
 
 def _load_fold(
-    parts: Path | Parts, reading: Reading
+    parts: Path | Parts, reading: ReadingOptions
 ) -> Generator[Progress, None, tuple[str, Fold, tuple[str, ...]]]:
     """Read files: what they are called, their fold and notes."""
     from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
@@ -227,6 +227,6 @@ def _load_fold(
     if isinstance(parts, Parts):
         loaded = yield from source.loading_parts(parts, missing=missing, seed=seed)
     else:
-        split = source.splitting(parts, missing=missing, seed=seed, fractions=reading.fractions)
+        split = source.load_split(parts, missing=missing, seed=seed, fractions=reading.fractions)
         loaded = yield from split
     return loaded.name, loaded.fold, loaded.notes

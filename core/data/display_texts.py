@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.letor.stream import Limits, blocks
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError, no_file, quoted
 from shuffleproof.core.store.artefacts import Store
@@ -99,7 +99,7 @@ class DisplayTexts:
     notes: tuple[str, ...] = ()
 
 
-def read(path: Path, kind: str) -> SideFile:
+def read_side_file(path: Path, kind: str) -> SideFile:
     """Read a side file.
 
     Args:
@@ -140,7 +140,7 @@ def attach(
     Raises:
         DataError: the documents have no ids, or a file knows none of the ids.
     """
-    fold, fingerprint = stored.open_fold(data.path), str(data.facts["fingerprint"])
+    fold, fingerprint = mapped_file.open_fold(data.path), str(data.facts["fingerprint"])
     before = _artefact(fingerprint, store)
     texts = DisplayTexts(_empty_frame(DOCUMENTS), _empty_frame(QUERIES))
     recipe: dict[str, object] = {"of": fingerprint}

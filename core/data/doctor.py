@@ -329,7 +329,7 @@ def _rows_beyond(dataset: RankingDataset, columns: np.ndarray, bound: float) -> 
 
 
 def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
-    rows, surplus, unlike = doctor_counts.repeated(dataset)
+    rows, surplus, unlike = doctor_counts.repeated_rows(dataset)
     if len(rows):
         share = len(rows) / dataset.documents
         message = (

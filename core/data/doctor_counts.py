@@ -80,7 +80,7 @@ def columns(
     return _columns(dataset.features, dataset.offsets)
 
 
-def repeated(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
+def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
     """Rows whose features equal another row's of the same query.
 
     Returns:

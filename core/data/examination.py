@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from shuffleproof.core.data import doctor, doctor_counts, stored
+from shuffleproof.core.data import doctor, doctor_counts, mapped_file
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import HUGE, LARGEST, Finding
 from shuffleproof.core.errors import ArtefactError
@@ -97,7 +97,7 @@ def find(fingerprint: str, store: Store) -> Examination | None:
     return None if artefact is None else _open(artefact)
 
 
-def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
+def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
     """Examine a stored data set, or find what was found before.
 
     Args:
@@ -109,10 +109,10 @@ def examined(data: Artefact, store: Store) -> Generator[Progress, None, Examinat
         earlier = find(data.facts["fingerprint"], store)
         if earlier is not None:
             return earlier
-        fold = stored.open_fold(data.path)
+        fold = mapped_file.open_fold(data.path)
         parts = {}
-        for count, part in enumerate(stored.PARTS):
-            yield Progress(count, len(stored.PARTS) + 1, "parts examined")
+        for count, part in enumerate(mapped_file.PARTS):
+            yield Progress(count, len(mapped_file.PARTS) + 1, "parts examined")
             parts[part] = part_facts(getattr(fold, part))
         yield Progress(len(parts), len(parts) + 1, "parts examined")
         examination = Examination(fold.fingerprint, parts, tuple(doctor.examine_fold(fold)))

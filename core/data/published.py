@@ -25,7 +25,7 @@ NEAR = 0.03
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRows:
     """The printed rows for one collection.
 
     Attributes:
@@ -44,8 +44,8 @@ _WEAK = (
     "convention."
 )
 
-TABLES: Mapping[str, Published] = {
-    "Istella": Published(
+TABLES: Mapping[str, PublishedRows] = {
+    "Istella": PublishedRows(
         "Istella",
         {
             "ranksvm": (0.5269, 0.4867, 0.5041, 0.5529),
@@ -63,7 +63,7 @@ TABLES: Mapping[str, Published] = {
         },
         "Istella is the only one of the three collections that compares like for like.",
     ),
-    "MSLR-WEB30K": Published(
+    "MSLR-WEB30K": PublishedRows(
         "MSLR30K",
         {
             "ranksvm": (0.3010, 0.3180, 0.3350, 0.3650),
@@ -80,7 +80,7 @@ TABLES: Mapping[str, Published] = {
         },
         _WEAK,
     ),
-    "Yahoo! set 1": Published(
+    "Yahoo! set 1": PublishedRows(
         "Yahoo!",
         {
             "ranksvm": (0.6370, 0.6500, 0.6740, 0.7260),
@@ -103,7 +103,7 @@ TABLES: Mapping[str, Published] = {
 
 def table_for(
     queries: int, documents: int, features: int, top_label: int | float
-) -> Published | None:
+) -> PublishedRows | None:
     """The printed table of the collection that has these facts; None where none is printed.
 
     Args:

@@ -23,10 +23,10 @@ from shuffleproof.core.data.layout import (
     find,
     group_file,
 )
-from shuffleproof.core.data.letor.read import LetorTable, Limits, Missing, ParsedLetor, Split
+from shuffleproof.core.data.letor.read import LetorTable, Limits, MissingCells, ParsedLetor, Split
 from shuffleproof.core.data.letor.table_text import features_in
 from shuffleproof.core.errors import DataError, ParameterError
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.words import counted
 
@@ -40,10 +40,10 @@ __all__ = [
     "group_file",
     "load",
     "load_parts",
+    "load_split",
     "loading_parts",
     "parts",
     "split",
-    "splitting",
 ]
 
 HELD_OUT = (0.8, 0.2)
@@ -61,7 +61,7 @@ class LoadedFold:
 def load(
     path: Path,
     *,
-    missing: Missing | str = Missing.ERROR,
+    missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
     limits: Limits | None = None,
@@ -80,14 +80,14 @@ def load(
             load_parts(parts, missing=missing, seed=seed, limits=limits) for parts in find(path)
         ]
     return [
-        finished(splitting(path, missing=missing, seed=seed, fractions=fractions, limits=limits))
+        run_to_end(load_split(path, missing=missing, seed=seed, fractions=fractions, limits=limits))
     ]
 
 
-def splitting(
+def load_split(
     path: Path,
     *,
-    missing: Missing | str = Missing.ERROR,
+    missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
     limits: Limits | None = None,
@@ -108,7 +108,7 @@ def parts(
     valid: Sequence[Path],
     test: Sequence[Path],
     *,
-    missing: Missing | str = Missing.ERROR,
+    missing: MissingCells | str = MissingCells.ERROR,
     limits: Limits | None = None,
 ) -> Fold:
     """A fold of named files, for example parts S1 S2 | S3 | S4 of a LETOR collection."""
@@ -119,18 +119,18 @@ def parts(
 def load_parts(
     parts: Parts,
     *,
-    missing: Missing | str = Missing.ERROR,
+    missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     limits: Limits | None = None,
 ) -> LoadedFold:
     """Read one fold. Without validation files, a fifth of the training queries are split off."""
-    return finished(loading_parts(parts, missing=missing, seed=seed, limits=limits))
+    return run_to_end(loading_parts(parts, missing=missing, seed=seed, limits=limits))
 
 
 def loading_parts(
     parts: Parts,
     *,
-    missing: Missing | str = Missing.ERROR,
+    missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     limits: Limits | None = None,
 ) -> Generator[Progress, None, LoadedFold]:
@@ -208,7 +208,7 @@ def _queries_of_parts(
 
 def _read_parts(
     groups_of_files: Sequence[Sequence[Path]],
-    missing: Missing | str,
+    missing: MissingCells | str,
     limits: Limits | None,
     split: Split | None = None,
 ) -> Generator[Progress, None, list[ParsedLetor]]:
@@ -222,7 +222,7 @@ def _read_parts(
     sizes = {file: _size(file) for files in groups_of_files for file in files}
     bytes_before, total = 0, sum(_size(file) for files in groups_of_files for file in files)
     for files in groups_of_files:
-        table = LetorTable(Missing(missing), limits or Limits())
+        table = LetorTable(MissingCells(missing), limits or Limits())
         for file in files:
             for stored in table.adding(file, groups=group_file(file)):
                 yield Progress(min(bytes_before + stored, total), total, "bytes")

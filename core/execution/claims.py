@@ -56,7 +56,7 @@ class Place(Protocol):
         """Take it away, unless it was held to be abandoned, and is another's by now."""
 
 
-class Taken(BaseException):
+class ClaimTakenError(BaseException):
     """What is needed here is being made by another worker.
 
     Attributes:
@@ -68,7 +68,7 @@ class Taken(BaseException):
         self.name = name
 
 
-class Shared(BaseException):
+class SharingEnd(BaseException):
     """What can be shared of a study is done; its result is made by who asked."""
 
 
@@ -114,7 +114,7 @@ class Claims:
             raise Enough
         claim = self._make_claim(name)
         if not claim:
-            raise Taken(name)
+            raise ClaimTakenError(name)
         self._held[name] = claim
         self._start_beating()
         try:
@@ -178,7 +178,7 @@ SHARING: ContextVar[Claims | None] = ContextVar("sharing", default=None)
 
 
 @contextmanager
-def working(name: str) -> Iterator[None]:
+def claim_unit(name: str) -> Iterator[None]:
     """Hold the claim of a unit, where work is shared; else nothing.
 
     Raises:
@@ -200,7 +200,7 @@ def wait_for(name: str) -> None:
     """
     claims = SHARING.get()
     if claims is not None and not claims.is_free(name):
-        raise Taken(name)
+        raise ClaimTakenError(name)
 
 
 def began() -> float:
@@ -209,7 +209,9 @@ def began() -> float:
     return time.monotonic() if claims is None else claims.since
 
 
-def each(works: Iterable[Generator[Progress, None, Any]]) -> Generator[Progress, None, list[Any]]:
+def values_of(
+    works: Iterable[Generator[Progress, None, Any]],
+) -> Generator[Progress, None, list[Any]]:
     """The values of works that do not need each other, in order.
 
     Those that another worker is at are passed over, and told when the others are done.
@@ -221,7 +223,7 @@ def each(works: Iterable[Generator[Progress, None, Any]]) -> Generator[Progress,
     for work in works:
         try:
             results.append((yield from work))
-        except Taken as error:
+        except ClaimTakenError as error:
             last_taken = error
     if last_taken is not None:
         raise last_taken

@@ -9,7 +9,7 @@ from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.jobs_slots import THREADS
-from shuffleproof.core.execution.work import Failure, answered, outcome
+from shuffleproof.core.execution.work import Failure, do_item, outcome
 
 RETRIES = 1
 PATIENCE = 5.0
@@ -48,7 +48,7 @@ class Ray:
         if not ray.is_initialized():
             self._join(ray)
         self._check(ray)
-        task = ray.remote(max_retries=RETRIES, num_cpus=self.cpus, num_gpus=self.gpus)(answered)
+        task = ray.remote(max_retries=RETRIES, num_cpus=self.cpus, num_gpus=self.gpus)(do_item)
         threads = dict.fromkeys(THREADS, str(self.cpus))
         every = int(ray.cluster_resources().get("CPU", 1))
         limit = self.workers or max(1, every // self.cpus)

@@ -10,7 +10,7 @@ from threading import Event
 from typing import Any, Protocol, runtime_checkable
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError
-from shuffleproof.core.execution.work import answered, outcome
+from shuffleproof.core.execution.work import do_item, outcome
 from shuffleproof.core.numerals import is_count, number
 
 EXECUTORS: dict[str, str] = {
@@ -59,7 +59,7 @@ class Serial:
         for index, item in enumerate(items):
             if stop and stop.is_set():
                 return
-            yield index, outcome(answered(function, json.dumps(item)))
+            yield index, outcome(do_item(function, json.dumps(item)))
 
 
 def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Executor:

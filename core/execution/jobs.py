@@ -217,7 +217,7 @@ class Jobs:
     def history(self, identifier: str) -> tuple[Step, ...]:
         """What the work measured on its way, step by step: the epochs of a training."""
         path = jobs_history.history_path(self.folder, self.get(identifier).id)
-        return jobs_history.read(path)
+        return jobs_history.read_steps(path)
 
 
 def folder_of(root: Path) -> Path:

@@ -55,7 +55,7 @@ def add(path: Path, report: Progress) -> None:
         shorter.replace(path)
 
 
-def read(path: Path) -> tuple[Step, ...]:
+def read_steps(path: Path) -> tuple[Step, ...]:
     """The steps of a job in the order of its work; empty where it measured nothing yet."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")

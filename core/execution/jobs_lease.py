@@ -36,7 +36,7 @@ class LeaseLostError(Exception):
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldJob:
     """A running job as its supervisor sees it.
 
     Attributes:
@@ -54,7 +54,7 @@ class Held:
     attempts: int
 
 
-def claim(database: Database, token: str, kinds: Collection[str] = ()) -> Held | None:
+def claim(database: Database, token: str, kinds: Collection[str] = ()) -> HeldJob | None:
     """Take the waiting job that is next: highest priority, then handed in first.
 
     Args:
@@ -76,24 +76,24 @@ def claim(database: Database, token: str, kinds: Collection[str] = ()) -> Held |
             "started = coalesce(started, ?) WHERE id = ?",
             (token, time.time(), row[0]),
         )
-    return Held(row[0], token, 0, cancel_wanted=False, attempts=row[1] + 1)
+    return HeldJob(row[0], token, 0, cancel_wanted=False, attempts=row[1] + 1)
 
 
-def waiting(database: Database) -> bool:
+def any_waiting(database: Database) -> bool:
     """Whether any job waits for a worker."""
     with database.reading() as table:
         query = "SELECT EXISTS (SELECT 1 FROM job WHERE state = 'waiting')"
         return bool(table.execute(query).fetchone()[0])
 
 
-def running(database: Database) -> list[Held]:
+def running_jobs(database: Database) -> list[HeldJob]:
     """Every running job."""
     with database.reading() as table:
         rows = table.execute(
             "SELECT id, lease, beat, cancel_wanted, attempts FROM job WHERE state = 'running'"
         ).fetchall()
     return [
-        Held(digest, token, beat, cancel_wanted=bool(cancel), attempts=attempts)
+        HeldJob(digest, token, beat, cancel_wanted=bool(cancel), attempts=attempts)
         for digest, token, beat, cancel, attempts in rows
     ]
 
@@ -133,7 +133,7 @@ def report(database: Database, digest: str, token: str, progress: Mapping[str, A
 
 
 @dataclass(frozen=True)
-class Ending:
+class JobEnding:
     """How a job ended.
 
     Attributes:
@@ -149,7 +149,7 @@ class Ending:
     progress: Mapping[str, Any] | None = None
 
 
-def finish(database: Database, digest: str, token: str, ending: Ending) -> None:
+def finish(database: Database, digest: str, token: str, ending: JobEnding) -> None:
     """End a job.
 
     Raises:
@@ -171,7 +171,7 @@ def finish(database: Database, digest: str, token: str, ending: Ending) -> None:
             raise LeaseLostError(digest)
 
 
-def give_back(database: Database, held: Held, reason: str) -> None:
+def give_back(database: Database, held: HeldJob, reason: str) -> None:
     """Let a job wait again because its worker was asked to stop; no harm to the job."""
     with database.transaction() as table:
         table.execute(
@@ -198,7 +198,7 @@ class Death:
     log: str = ""
 
 
-def bury(database: Database, held: Held, death: Death) -> bool:
+def bury(database: Database, held: HeldJob, death: Death) -> bool:
     """Settle a job whose worker is dead: cancelled if that was wanted, else it waits again.
 
     After 5 crashes or 20 kills in a row without any progress it has failed. Returns False where

@@ -42,10 +42,10 @@ REASON_BYTES = 2000
 LOG = logging.getLogger("shuffleproof.jobs")
 
 
-class Running:
+class WorkerProcess:
     """A worker process and the job that it does."""
 
-    def __init__(self, held: lease.Held, slot: Slot, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, held: lease.HeldJob, slot: Slot, process: "subprocess.Popen[bytes]") -> None:
         """Note that the process does this job in this slot."""
         self.held, self.slot, self.process = held, slot, process
         self.pump: LogPump | None = None
@@ -87,7 +87,7 @@ class Supervisor:
         self.folder = folder_of(root)
         self.database = Database(self.folder / "jobs.sqlite", create=False)
         self.free = list(places)
-        self.running: list[Running] = []
+        self.running: list[WorkerProcess] = []
         self.busy_at = time.monotonic()
 
     def run(self, stop: Event, idle_seconds: float | None = None) -> bool:
@@ -111,7 +111,7 @@ class Supervisor:
                 finally:
                     self._stop_all()
             # whoever handed work in before the lock was free counts on us
-            if stop.is_set() or not self._store_is_there() or not lease.waiting(self.database):
+            if stop.is_set() or not self._store_is_there() or not lease.any_waiting(self.database):
                 return True
 
     def _work(self, stop: Event, idle_seconds: float | None) -> None:
@@ -134,7 +134,7 @@ class Supervisor:
         return self.database.path.exists()
 
     def _tick(self) -> None:
-        running_jobs = lease.running(self.database)
+        running_jobs = lease.running_jobs(self.database)
         if running_jobs:
             self.busy_at = time.monotonic()
         by_token = {job.token: job for job in running_jobs}
@@ -148,11 +148,11 @@ class Supervisor:
             if orphan.token not in own_tokens and lease.kill_if_alive(self.folder, orphan.token):
                 self._bury(orphan, lease.Death("its worker died with its supervisor"))
         for slot in sorted(self.free, key=lambda slot: bool(slot.kinds)):  # those for all first
-            if not lease.waiting(self.database):
+            if not lease.any_waiting(self.database):
                 break
             self._start_next(slot)
 
-    def _watch(self, running: Running, job: lease.Held | None) -> None:
+    def _watch(self, running: WorkerProcess, job: lease.HeldJob | None) -> None:
         """Kill what was cancelled and does not stop, and what shows no life."""
         now = time.monotonic()
         if job is None:  # it has ended its job and is about to exit
@@ -192,7 +192,7 @@ class Supervisor:
             self._bury(job, lease.Death(why, lease.CRASHED))
             return
         clock = datetime.now().astimezone().isoformat(timespec="seconds")
-        running = Running(job, slot, process)
+        running = WorkerProcess(job, slot, process)
         if process.stdout is not None:
             heading = f"[{clock} attempt {job.attempts}, {slot.name}]"
             running.pump = LogPump(process.stdout, log_path(self.folder, job.id), heading)
@@ -202,7 +202,7 @@ class Supervisor:
             job.id[:SHOWN_DIGITS], job.attempts, slot.name, process.pid,
         )  # fmt: skip
 
-    def _settle(self, running: Running) -> None:
+    def _settle(self, running: WorkerProcess) -> None:
         """A worker process has ended: free its slot, and its job where it left it unfinished."""
         running.kill()  # what it started and left behind
         if running.process.stdin is not None:
@@ -214,7 +214,7 @@ class Supervisor:
         lease.forget_identity(self.folder, running.held.token)
         self._bury(running.held, running.fate())
 
-    def _bury(self, job: lease.Held, death: lease.Death) -> None:
+    def _bury(self, job: lease.HeldJob, death: lease.Death) -> None:
         log = tail(log_path(self.folder, job.id), REASON_BYTES)
         if lease.bury(self.database, job, replace(death, log=log)):
             LOG.warning("job %s: %s", job.id[:SHOWN_DIGITS], death.how)

@@ -35,11 +35,11 @@ Kind = Callable[[Path, Mapping[str, Any]], Work]
 """(root of the store, parameters) → reports, then a result of plain JSON values."""
 
 
-class Stopped(BaseException):
+class StopRequest(BaseException):
     """The supervisor asked this worker to stop; the job waits for another."""
 
 
-class Cancelled(BaseException):
+class CancelRequest(BaseException):
     """Somebody asked for the job to stop for good."""
 
 
@@ -121,8 +121,8 @@ def work(root: Path, digest: str, token: str, kinds: Mapping[str, Kind]) -> int:
             finally:
                 ticker.close()
             lease.finish(database, digest, token, ending)
-        except Stopped:
-            job = lease.Held(digest, token, 0, cancel_wanted=False, attempts=0)
+        except StopRequest:
+            job = lease.HeldJob(digest, token, 0, cancel_wanted=False, attempts=0)
             lease.give_back(database, job, STOPPED)
         except lease.LeaseLostError:
             LOG.warning("this job was given to another worker")
@@ -145,21 +145,21 @@ def _work_of_kind(
     return (yield from kinds[kind](root, parameters))
 
 
-def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.Ending:
+def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.JobEnding:
     """Run the work until it returns, fails or is not wanted any more."""
     try:
         result = lease.plain(_result(work, ticker, stop))
-        return lease.Ending("done", result, progress=ticker.progress())
-    except Cancelled:
-        return lease.Ending("cancelled", progress=ticker.progress())
+        return lease.JobEnding("done", result, progress=ticker.progress())
+    except CancelRequest:
+        return lease.JobEnding("cancelled", progress=ticker.progress())
     except ShuffleproofError as error:
         LOG.warning("failed: %s", error)
-        return lease.Ending("failed", reason=str(error), progress=ticker.progress())
+        return lease.JobEnding("failed", reason=str(error), progress=ticker.progress())
     except Exception as error:
         LOG.exception("failed")
         message = f"{type(error).__name__}: {error}".rstrip(": ")
         reason = f"{message} (a defect of ours; the job's log says where)"
-        return lease.Ending("failed", reason=reason, progress=ticker.progress())
+        return lease.JobEnding("failed", reason=reason, progress=ticker.progress())
 
 
 def _result(work: Work, ticker: Ticker, stop: Event) -> Any:
@@ -170,10 +170,10 @@ def _result(work: Work, ticker: Ticker, stop: Event) -> Any:
             return ended.value
         if ticker.cancelled.is_set():
             work.close()
-            raise Cancelled
+            raise CancelRequest
         if stop.is_set():
             work.close()
-            raise Stopped
+            raise StopRequest
 
 
 def _die_with_supervisor() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.jobs_slots import THREADS, threads_allowed
-from shuffleproof.core.execution.work import Failure, answered, outcome
+from shuffleproof.core.execution.work import Failure, do_item, outcome
 
 ARRAY = 500
 """Jobs of an array at most; clusters refuse larger ones."""
@@ -59,7 +59,7 @@ class Slurm:
             for start in range(0, len(texts), ARRAY):
                 part = texts[start : start + ARRAY]
                 more = [[each] * len(part) for each in (function, threads)]
-                jobs = _handed_in(executor.map_array, answered, more[0], part, more[1])
+                jobs = _handed_in(executor.map_array, do_item, more[0], part, more[1])
                 running |= {start + at: (job, 1) for at, job in enumerate(jobs)}
             while running and not (stop and stop.is_set()):
                 for index, (job, attempts) in list(running.items()):
@@ -71,7 +71,7 @@ class Slurm:
                         yield index, outcome(job.result())
                     elif attempts < ATTEMPTS:
                         retry = _handed_in(
-                            executor.submit, answered, function, texts[index], threads
+                            executor.submit, do_item, function, texts[index], threads
                         )
                         running[index] = (retry, attempts + 1)
                     else:

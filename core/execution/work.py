@@ -26,13 +26,13 @@ class Failure:
     details: str = ""
 
 
-def named(function: str) -> Callable[[Any], Any]:
+def function_named(function: str) -> Callable[[Any], Any]:
     """The function called `module:function`.
 
     Raises:
         ParameterError: the text has another form, or there is no such module or function.
 
-    >>> named("math:sqrt")(9)
+    >>> function_named("math:sqrt")(9)
     3.0
     """
     module, colon, name = function.partition(":")
@@ -47,7 +47,7 @@ def named(function: str) -> Callable[[Any], Any]:
     return target
 
 
-def answered(function: str, item: str, environment: Mapping[str, str] | None = None) -> str:
+def do_item(function: str, item: str, environment: Mapping[str, str] | None = None) -> str:
     """Do one item: the JSON text of its answer, whatever happens short of dying.
 
     Args:
@@ -57,7 +57,7 @@ def answered(function: str, item: str, environment: Mapping[str, str] | None = N
     """
     os.environ.update(environment or {})
     try:
-        return json.dumps({"result": named(function)(json.loads(item))})
+        return json.dumps({"result": function_named(function)(json.loads(item))})
     except ShuffleproofError as error:
         return json.dumps({"message": str(error), "details": ""})
     except Exception as error:  # noqa: BLE001 (the caller decides what a failed item means)

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 
-from shuffleproof.core.execution.work import answered
+from shuffleproof.core.execution.work import do_item
 
 
 def serve() -> None:
@@ -22,7 +22,7 @@ def serve() -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for line in requests:
             function, item = json.loads(line)
-            answers.write(answered(function, item) + "\n")
+            answers.write(do_item(function, item) + "\n")
             answers.flush()
 
 

@@ -141,7 +141,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedTraining:
     """A training that this machine did.
 
     Attributes:
@@ -178,13 +178,13 @@ class Cost:
     unit: str = "epochs"
 
 
-def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[Measured] = ()) -> Cost:
+def estimate(spec: RankerSpec, sizes: Sizes, known: Sequence[TimedTraining] = ()) -> Cost:
     """What it will take to fit a recipe on lists of these sizes.
 
     Args:
         spec: the recipe; one that is not fitted costs nothing.
         sizes: of the lists that it is fitted on.
-        known: what this machine has done, see `measured`.
+        known: what this machine has done, see `timed_trainings`.
     """
     kind = family(spec)
     if kind is None:
@@ -217,7 +217,7 @@ def unit_of(spec: RankerSpec | None) -> str:
     return UNITS.get((spec and family(spec)) or "", "epochs")
 
 
-def measured(store: Store) -> list[Measured]:
+def timed_trainings(store: Store) -> list[TimedTraining]:
     """The trainings of a store that this machine did and timed; other machines' are left out."""
     trainings = []
     for artefact in store.artefacts("ranker"):
@@ -229,7 +229,7 @@ def measured(store: Store) -> list[Measured]:
         epoch = epoch_seconds(spec, sizes)
         kind = str(family(spec))
         ratio = _fitting_seconds(kind, facts["seconds"]) / (facts["timed"] * epoch)
-        trainings.append(Measured(kind, epoch, ratio))
+        trainings.append(TimedTraining(kind, epoch, ratio))
     return trainings
 
 
@@ -360,11 +360,11 @@ def spec_of(recipe: Mapping[str, Any]) -> RankerSpec | None:
         return None
 
 
-def added(costs: Sequence[Cost], slots: int = 1) -> tuple[float, float]:
+def total_seconds(costs: Sequence[Cost], slots: int = 1) -> tuple[float, float]:
     """The seconds of several trainings that share so many slots, from and to.
 
     >>> one = Cost(0, 0.0, 1, 10.0, 20.0, 0)
-    >>> added([one, one, one], slots=2)
+    >>> total_seconds([one, one, one], slots=2)
     (15.0, 40.0)
     """
     if not costs:

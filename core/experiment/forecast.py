@@ -11,7 +11,7 @@ import numpy as np
 
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.experiment import cost, list_sources
-from shuffleproof.core.experiment.cost import Cost, Measured, Sizes
+from shuffleproof.core.experiment.cost import Cost, Sizes, TimedTraining
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
@@ -23,7 +23,7 @@ from shuffleproof.core.store.keys import ArtefactKey
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting:
+class FitSize:
     """A data set as far as training on it is concerned.
 
     Attributes:
@@ -41,7 +41,7 @@ class Fitting:
     features: tuple[int, ...]
 
     @classmethod
-    def of(cls, data: str, fold: Fold) -> "Fitting":
+    def of(cls, data: str, fold: Fold) -> "FitSize":
         """That of an opened fold."""
         return cls(
             data,
@@ -60,7 +60,7 @@ class Fitting:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedTraining:
     """One ranker that somebody wants.
 
     Attributes:
@@ -90,13 +90,13 @@ class Forecast:
         known: the trainings that this machine did, see `cost.measured`.
     """
 
-    data: Fitting
+    data: FitSize
     store: Store
-    known: Sequence[Measured]
+    known: Sequence[TimedTraining]
 
     def planned(
         self, lists: ListRecipe, name: str | RankerName, preset: str, changes: Mapping[str, str]
-    ) -> Planned:
+    ) -> PlannedTraining:
         """A ranker as it would be trained: whether it is there already, and what it costs if not.
 
         A ranker with ordinal embeddings reads all initial rankings that the lists carry.
@@ -115,13 +115,13 @@ class Forecast:
         spec: RankerSpec,
         preset: str = "",
         changes: Mapping[str, str] | None = None,
-    ) -> Planned:
+    ) -> PlannedTraining:
         """The fit of a recipe on these lists."""
         key = self.key(lists, spec)
         sizes = self.data.sizes(None if spec.fits_documents else lists.depth)
         costs = cost.estimate(spec, sizes, self.known)
         stored = self.store.find(key) is not None
-        return Planned(spec.name, preset, dict(changes or {}), str(key), stored, costs)
+        return PlannedTraining(spec.name, preset, dict(changes or {}), str(key), stored, costs)
 
     def key(self, lists: ListRecipe, spec: RankerSpec) -> ArtefactKey:
         """What the fit of a recipe on these lists is filed under."""
@@ -148,5 +148,5 @@ class Forecast:
                 fits += [costs] * stored.count(False)
         if not fits:
             return None
-        low, high = cost.added(fits)
+        low, high = cost.total_seconds(fits)
         return replace(fits[0], steps=len(fits), low=low, high=high)

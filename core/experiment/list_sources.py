@@ -11,7 +11,7 @@ from typing import Any
 
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import DataError, ShuffleproofError
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import (
@@ -99,7 +99,7 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
     return fitted
 
 
-def replacing(
+def test_rankers(
     names: Sequence[str], preset: str, recipe: ListRecipe, prints: Sequence[str]
 ) -> dict[str, ArtefactKey]:
     """The rankers that stand in an initial ranking's place at test time, by name.
@@ -118,7 +118,7 @@ def replacing(
         try:
             parsed = RankerName.parse(name)
             if parsed.parts:
-                keys |= replacing([*map(str, parsed.parts)], preset, recipe, prints)
+                keys |= test_rankers([*map(str, parsed.parts)], preset, recipe, prints)
                 continue
             spec = registry.spec(parsed, preset)
         except ShuffleproofError:
@@ -168,13 +168,13 @@ def check_replacing(
         DataError: one of these rankers is not stored.
     """
     prints = [getattr(fold, part).fingerprint for part in PARTS]
-    for name, key in replacing(names, preset, recipe, prints).items():
+    for name, key in test_rankers(names, preset, recipe, prints).items():
         if store.find(key) is None:
             finding = "the ranker that stands in its place is not stored"
             raise DataError(f"the initial ranking {name}", finding, REMEDY)
 
 
-def prepared(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> PreparedFold:
+def prepare_lists(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> PreparedFold:
     """The candidate lists of a fold, made from what is stored.
 
     Args:
@@ -187,4 +187,4 @@ def prepared(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> Prepare
         DataError: a fitted initial ranker and its scores are not stored.
     """
     check_stored(data, fold, recipe, store)
-    return finished(prepare(fold, recipe, store))
+    return run_to_end(prepare(fold, recipe, store))

@@ -28,10 +28,10 @@ SHIPPED = (
 """Of Figure 3 and the certificates that ship with the sample."""
 
 
-def expanded(names: Sequence[str]) -> list[str]:
+def expand(names: Sequence[str]) -> list[str]:
     """The rankers named, sets of them taken apart, each once.
 
-    >>> expanded(["lambdamart", "table2"])[:3]
+    >>> expand(["lambdamart", "table2"])[:3]
     ['lambdamart', 'ranksvm', 'rankboost']
     """
     return list(dict.fromkeys(ranker for name in names for ranker in NAMED.get(name, (name,))))

@@ -65,7 +65,7 @@ def of_scores(offsets: Int64[np.ndarray, " bounds"], scores: Scores) -> Floor:
     return Floor(steps, at_median + RELATIVE * spread, at_median + SLIGHT * spread)
 
 
-def measured(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
+def measure_floor(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Floor, np.ndarray]:
     """The floor of a ranker's scores, measured where it can be; and the lists it scores unsteadily.
 
     To what the scores tell come: the change seen when the lists are scored in other company (every
@@ -118,7 +118,7 @@ def own_rounding(
     inside = ragged.elements_of(base.lists.offsets, chosen)
     greatest = np.zeros(len(lists))
     for draw in range(DRAWS):
-        dataset = shaken(base.dataset, lists.rows, generator(draw, "own rounding"))
+        dataset = shake_features(base.dataset, lists.rows, generator(draw, "own rounding"))
         try:
             rescored = ranker.score(dataset, lists)
         except ShuffleproofError:  # it takes no such features: nothing is excused
@@ -138,17 +138,18 @@ def difference(first: Scores, second: Scores) -> Float64[np.ndarray, " candidate
         return np.where(first == second, 0.0, np.abs(first - second))
 
 
-def unchanged(offsets: Int64[np.ndarray, " bounds"], scores: Scores, again: Scores) -> bool:
+def same_within_floor(offsets: Int64[np.ndarray, " bounds"], scores: Scores, again: Scores) -> bool:
     """Whether arithmetic explains the difference of two scorings of the same documents.
 
     >>> one = np.array([1.0, 2.0])
-    >>> unchanged(np.array([0, 2]), one, one + 1e-7), unchanged(np.array([0, 2]), one, one + 1e-3)
+    >>> (same_within_floor(np.array([0, 2]), one, one + 1e-7), same_within_floor(np.array([0, 2]),
+    ...     one, one + 1e-3))
     (True, False)
     """
     return bool((difference(scores, again) <= of_scores(offsets, scores).doubt).all())
 
 
-def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
+def numeric_scores(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
     """A copy of the scores, if they are numbers (infinite ones are).
 
     Raises:
@@ -162,7 +163,7 @@ def checked(ranker: Ranker, lists: CandidateLists, scores: Scores) -> Scores:
     return scores.copy()
 
 
-def shaken(
+def shake_features(
     dataset: RankingDataset, rows: Int64[np.ndarray, " rows"], chance: np.random.Generator
 ) -> RankingDataset:
     """A data set whose features in these rows are up to four float32 steps off."""
@@ -181,7 +182,7 @@ def in_other_company(ranker: Ranker, base: JudgedLists) -> Scores:
     scores = np.empty(len(lists.rows), dtype=np.float64)
     for start in range(min(2, len(lists))):
         every_other = np.arange(start, len(lists), 2)[::-1].copy()
-        scores[ragged.elements_of(lists.offsets, every_other)] = checked(
+        scores[ragged.elements_of(lists.offsets, every_other)] = numeric_scores(
             ranker, lists.select(every_other), ranker.score(base.dataset, lists.select(every_other))
         )
     return scores

@@ -14,7 +14,7 @@ from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.experiment.score_floor import difference, unchanged
+from shuffleproof.core.experiment.score_floor import difference, same_within_floor
 from shuffleproof.core.perturb.base import origins, sources
 from shuffleproof.core.rankers.base import Input, Ranker
 
@@ -22,7 +22,7 @@ PROOFS = 3
 
 
 @dataclass(frozen=True)
-class Scored:
+class VariantScores:
     """Scores of several variants of the same lists.
 
     Attributes:
@@ -72,7 +72,7 @@ def shared_scores(
     return before[source[shared]], after[shared], offsets
 
 
-def touched(
+def inputs_changed(
     base: JudgedLists, variant: JudgedLists, source: Int64[np.ndarray, " candidates"]
 ) -> frozenset[Input]:
     """What a ranker would have to read to see the difference between the two.
@@ -122,29 +122,29 @@ class ScoreCache:
             self._scores = self.ranker.score(self.base.dataset, self.base.lists)
         return self._scores
 
-    def score(self, variants: Sequence[CandidateLists]) -> Scored:
+    def score(self, variants: Sequence[CandidateLists]) -> VariantScores:
         """The scores of several reorderings or re-rankings of the base lists."""
         return self.score_judged([JudgedLists(self.base.dataset, lists) for lists in variants])
 
-    def score_judged(self, variants: Sequence[JudgedLists]) -> Scored:
+    def score_judged(self, variants: Sequence[JudgedLists]) -> VariantScores:
         """The scores of several variants of the base, whatever was changed."""
         same_data = all(variant.dataset is self.base.dataset for variant in variants)
         if same_data and self.ranker.reads & {"order", "ranks"}:  # whatever else was changed
-            return Scored(self._really_scored(variants), carried=False, deviation=0.0)
+            return VariantScores(self._really_scored(variants), carried=False, deviation=0.0)
         sources_of = [shared_source(self.base, variant) for variant in variants]
         kind = frozenset[Input]().union(
-            *(touched(self.base, *pair) for pair in zip(variants, sources_of, strict=True))
+            *(inputs_changed(self.base, *pair) for pair in zip(variants, sources_of, strict=True))
         )
         if self.ranker.reads & kind or any((source < 0).any() for source in sources_of):
-            return Scored(self._really_scored(variants), carried=False, deviation=0.0)
+            return VariantScores(self._really_scored(variants), carried=False, deviation=0.0)
         carried = [self.scores[source] for source in sources_of]
         for variant, scores in zip(variants, carried, strict=True):
             if self._proofs.get(kind, 0) < PROOFS and self._differs(variant):
                 self._prove(kind, variant, scores)
         deviation = self._deviations.get(kind, 0.0)
         if kind in self._refuted:
-            return Scored(self._really_scored(variants), carried=False, deviation=deviation)
-        return Scored(carried, carried=True, deviation=deviation)
+            return VariantScores(self._really_scored(variants), carried=False, deviation=deviation)
+        return VariantScores(carried, carried=True, deviation=deviation)
 
     def _differs(self, variant: JudgedLists) -> bool:
         same_data = variant.dataset.features is self.base.dataset.features
@@ -167,7 +167,7 @@ class ScoreCache:
         expected = carried[ragged.elements_of(variant.lists.offsets, sample)]
         lists = variant.lists.select(sample)
         real = self.ranker.score(variant.dataset, lists)
-        if not unchanged(lists.offsets, expected, real):
+        if not same_within_floor(lists.offsets, expected, real):
             self._refuted.add(kind)
         worst = float(difference(expected, real).max(initial=0.0))
         self._deviations[kind] = max(self._deviations.get(kind, 0.0), worst)

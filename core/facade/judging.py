@@ -6,13 +6,13 @@ from os import PathLike
 from typing import Any
 
 from shuffleproof.command import arguments_for_flags
-from shuffleproof.core.aggregate import judged
-from shuffleproof.core.aggregate.asking import Plan
-from shuffleproof.core.aggregate.judged import Judged, Target
+from shuffleproof.core.aggregate import judge_sets
+from shuffleproof.core.aggregate.judge_questions import Plan
+from shuffleproof.core.aggregate.judge_sets import AskingOutcome, Target
 from shuffleproof.core.aggregate.judges import judge_of
 from shuffleproof.core.cli.data import check_name
 from shuffleproof.core.data.layout import SAMPLE
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.progress_bar import bar
 from shuffleproof.studies import open as open_
@@ -41,7 +41,7 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     depth: int | None = 40,
     store: str | PathLike[str] | Store | None = None,
     progress: bool = True,
-) -> Judged:
+) -> AskingOutcome:
     """Ask a judge for preferences between the test documents of a data set.
 
     What was answered is kept: the same call asks nothing again, and one with more `calls` goes on.
@@ -78,7 +78,9 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     if name not in where.names():
         check_name(name, where)
     bench = studies.workbench
-    material = judged.material_of(bench.test_lists(queries), bench.fold.fingerprint, bench.store)
-    work = judged.ask(Target(name, where, studies.scope.data), live, material, plan)
+    material = judge_sets.material_of(
+        bench.test_lists(queries), bench.fold.fingerprint, bench.store
+    )
+    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, plan)
     with closing(bar("judge", progress=progress)) as watch:
-        return finished(work, watch)
+        return run_to_end(work, watch)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from shuffleproof.asking import Asking, method
 from shuffleproof.command import answer, flags_told, parameters_of
 from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.interrupts import interruptible
@@ -18,17 +17,18 @@ from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
+from shuffleproof.open_data import OpenData, method
 from shuffleproof.progress_bar import bars
 from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 
 Place = str | PathLike[str]
 Where = Place | Store | None
-Lab = TypeVar("Lab", bound="Open")
+Lab = TypeVar("Lab", bound="OpenLab")
 
 
 @dataclass(frozen=True, repr=False)
-class Open(Asking):
+class OpenLab(OpenData):
     """What has no candidate lists, open for studies and commands.
 
     Attributes:
@@ -45,7 +45,7 @@ class Open(Asking):
             return answer(command, [self.scope.data, *places], flags).json
 
 
-class CollectionStudies(Open):
+class CollectionStudies(OpenLab):
     """A text collection that is open: what `shuffleproof.open_collection` returns.
 
     Every kind of study of retrievers is a method, by the name of its command with underscores.
@@ -115,7 +115,7 @@ class CollectionStudies(Open):
         return pd.DataFrame(self._told("doctor-collection")["findings"])
 
 
-class PreferenceStudies(Open):
+class PreferenceStudies(OpenLab):
     """Preferences between pairs that are open: what `shuffleproof.open_preferences` returns.
 
     >>> import shuffleproof as sp
@@ -163,7 +163,7 @@ class PreferenceStudies(Open):
 def open_collection(
     name: Place = SAMPLE, *, store: Where = None, progress: bool = True
 ) -> CollectionStudies:
-    """Open a text collection for studies of retrievers.
+    """OpenLab" a text collection for studies of retrievers.
 
     Args:
         name: a stored name, a key, a folder of its files, or `sample`.
@@ -181,7 +181,7 @@ def open_collection(
 def open_preferences(
     name: Place = SAMPLE, *, store: Where = None, progress: bool = True
 ) -> PreferenceStudies:
-    """Open preferences between pairs for their study.
+    """OpenLab" preferences between pairs for their study.
 
     Args:
         name: a stored name, a key, a file, or `sample`; its study also takes a ranking data set,

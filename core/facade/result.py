@@ -28,7 +28,7 @@ from shuffleproof.core.studies.sections import (
     Section,
     View,
     limits,
-    told,
+    sections_of,
 )
 from shuffleproof.core.studies.tables import Cell, Table
 from shuffleproof.core.words import counted, cut
@@ -91,7 +91,7 @@ class Result(StudyResult):
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
         """What the study says, under these measures (none: its own)."""
         telling = EVERY[self.recipe["kind"]].telling()
-        return told(telling, self, View(measures=_texts(measures)))
+        return sections_of(telling, self, View(measures=_texts(measures)))
 
     def _tables(self, measures: Measures = ()) -> Iterator[Table]:
         for section in self._sections(measures):

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from shuffleproof.asking import Asking, method
 from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
-from shuffleproof.core.checks.rankers import examined
+from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -22,7 +21,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.parameters import parameters, text_of
-from shuffleproof.core.progress import finished, within
+from shuffleproof.core.progress import limit_seconds, run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -35,10 +34,11 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.stored_names import called
+from shuffleproof.core.studies.stored_names import stored_name
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
+from shuffleproof.open_data import OpenData, method
 from shuffleproof.progress_bar import bars
 from shuffleproof.result import WIDEST, Result
 
@@ -55,7 +55,7 @@ NOTES = 4
 
 
 @dataclass(frozen=True, repr=False)
-class Studies(Asking):
+class Studies(OpenData):
     """A data set that is open for studies: what `shuffleproof.open` returns.
 
     Every kind of study is a method, by the name of its command with underscores and by that of
@@ -143,9 +143,9 @@ class Studies(Asking):
         (5822,)
         """
         texts = {field: text_of(value) for field, value in changes.items()}
-        name = called(ranker_name(name), self.scope.store)
+        name = stored_name(ranker_name(name), self.scope.store)
         self._check([name], texts)
-        return self._done(name, workbench.trained(self._scope, name, texts))
+        return self._done(name, workbench.train_ranker(self._scope, name, texts))
 
     @interruptible()
     @arguments_for_flags()
@@ -180,7 +180,7 @@ class Studies(Asking):
             self.workbench, name, *asked,
             queries=queries, lists=lists, in_blocks=max_seconds is not None,
         )  # fmt: skip
-        return self._done(name, work if max_seconds is None else within(max_seconds, work))
+        return self._done(name, work if max_seconds is None else limit_seconds(max_seconds, work))
 
     def doctor(
         self, ranker: Any = None, *, part: str = "all", queries: int | None = None, seed: int = 0
@@ -209,7 +209,7 @@ class Studies(Asking):
         name = self._name_of(ranker)
         self._check([name])
         lists = self.workbench.test_lists(queries)
-        found = self._done(name, examined(self.workbench, name, lists, seed))
+        found = self._done(name, examine_ranker(self.workbench, name, lists, seed))
         ids = lists.dataset.query_ids
         return [
             asdict(one) | {"queries": [ids[at] for at in one.queries]} for one in found.findings
@@ -218,7 +218,7 @@ class Studies(Asking):
     def _name_of(self, ranker: Any) -> str:
         """The name of a ranker by text or object, which is registered."""
         (name,) = by_name(RANKER, [ranker])
-        return called(ranker_name(name), self.scope.store)
+        return stored_name(ranker_name(name), self.scope.store)
 
     def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         """Refuse names that nothing has, before lists are made."""
@@ -348,7 +348,7 @@ def _read_in(frames: Frames, columns: Mapping[str, str] | None, store: Store) ->
     with files_of(frames, columns) as files:
         whole = files.get("whole")
         parts = whole or Parts("frames", *((files[part],) for part in PARTS))
-        (artefact,) = finished(catalogue.ingest(parts, None, store))
+        (artefact,) = run_to_end(catalogue.ingest(parts, None, store))
     return str(artefact.key)
 
 

@@ -76,7 +76,7 @@ class CardFile:
         return tuple(dict.fromkeys(family for _, _, family, _ in self.conditions))
 
 
-def written(card: CardFile) -> str:
+def card_text(card: CardFile) -> str:
     """The text of a card; it says the same values when it is read, to the last bit."""
     head = {
         "schema": SCHEMA,
@@ -104,14 +104,14 @@ def written(card: CardFile) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def read(path: Path) -> CardFile:
+def read_card(path: Path) -> CardFile:
     """The card in a file that anybody may have written; nothing that it names is run or opened.
 
     Raises:
         DataError: it cannot be read, is no card, too large, of another version, or not whole.
     """
     try:
-        found = plain_json.read(path, MOST_BYTES)
+        found = plain_json.read_json(path, MOST_BYTES)
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}"
         raise DataError(place, f"no JSON at column {error.colno} ({error.msg})", REMEDY) from None

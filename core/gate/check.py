@@ -17,7 +17,7 @@ from shuffleproof.core.gate.comparison import (
     Comparison,
     Pair,
     Tier,
-    compared,
+    compare,
 )
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
@@ -134,7 +134,7 @@ def card_of(
     )
 
 
-def checked(
+def check_card(
     card: CardFile,
     store: Store,
     data: str,
@@ -148,14 +148,14 @@ def checked(
         store: where data and rankers are.
         data: a stored name, a folder or `sample`.
         rankers: `name`, or `new=old` where the card has another name; none: all of the card.
-        least: see `compared`.
+        least: see `compare`.
 
     Raises:
         UnknownNameError: a ranker that the card does not have.
         UsageError: the card names files or functions, and nobody else does.
         ParameterError: `least` is not above 0.
     """
-    compared([], least)  # refused before anything is asked
+    compare([], least)  # refused before anything is asked
     names = names_of(card, rankers)
     lists, preset = card.lists["recipe"], card.lists["preset"]
     scope = Scope(store, data, lists, preset)
@@ -171,7 +171,7 @@ def checked(
 
 
 def names_of(card: CardFile, rankers: Sequence[str] | None) -> dict[str, str]:
-    """The card's name of each of today's rankers; see `checked`."""
+    """The card's name of each of today's rankers; see `check_card`."""
     known = [name for name in card.rankers if name != INITIAL]
     if rankers is None:
         outside = [
@@ -208,7 +208,7 @@ def gate(
         card: what was.
         today: what is; None: it was not asked.
         names: today's rankers, each with its name in the card.
-        least: see `compared`.
+        least: see `compare`.
         unlike: why nothing can be compared.
     """
     places = [
@@ -226,7 +226,7 @@ def gate(
         for place, why in zip(places, whys, strict=True)
         if today is not None and not why
     ]
-    found = iter(compared(pairs, least))
+    found = iter(compare(pairs, least))
     rows = [
         Row(*place, Comparison(Tier.INCOMPARABLE, why) if why else next(found))
         for place, why in zip(places, whys, strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Real
 
 from shuffleproof.core.errors import ParameterError, ShapeError
-from shuffleproof.core.metrics.significance import ALPHA, Queries, adjusted
+from shuffleproof.core.metrics.significance import ALPHA, Queries, adjusted_tests
 from shuffleproof.core.words import counted, number, p_value, signed
 
 LEAST = 0.01
@@ -94,7 +94,7 @@ class Comparison:
     noise: float = float("nan")
 
 
-def compared(pairs: Sequence[Pair], least: float = LEAST) -> list[Comparison]:
+def compare(pairs: Sequence[Pair], least: float = LEAST) -> list[Comparison]:
     """The tier of every comparison of a build.
 
     Comparisons with the same differences throughout (a ranker that reads no order has the same
@@ -110,7 +110,7 @@ def compared(pairs: Sequence[Pair], least: float = LEAST) -> list[Comparison]:
 
     >>> before = np.linspace(0.2, 0.8, 40)
     >>> after = before - 0.05 + 0.01 * np.sin(np.arange(40))
-    >>> [one.tier.value for one in compared([Pair(before, after), Pair(after, before)])]
+    >>> [one.tier.value for one in compare([Pair(before, after), Pair(after, before)])]
     ['regression', 'improvement']
     """
     if not least > 0:
@@ -147,7 +147,7 @@ def _tested(
     padded = np.full((len(distinct), longest), np.nan)
     for at, row in enumerate(distinct.values()):
         padded[at, : len(row)] = row
-    found = zip(*(column.tolist() for column in adjusted(padded)), strict=True)
+    found = zip(*(column.tolist() for column in adjusted_tests(padded)), strict=True)
     by_row = dict(zip(distinct, found, strict=True))
     return [by_row[row.tobytes()] for row in differences]
 

@@ -36,7 +36,7 @@ def floor(
     """
     first = ranker.score(base.dataset, base.lists)
     again = [ranker.score(base.dataset, base.lists) for _ in range(REPEATS)]
-    steady = all(score_floor.unchanged(base.lists.offsets, first, one) for one in again)
+    steady = all(score_floor.same_within_floor(base.lists.offsets, first, one) for one in again)
     moved = [*again, *(_shaken(base, first, draw) for draw in range(SHAKES))]
     means = _means(measures, base, first)
     noise = np.max([np.abs(_means(measures, base, one) - means) for one in moved], axis=0)

@@ -63,11 +63,11 @@ def finding(gate: Gate) -> str:
     """The verdict with its numbers, in a sentence or two."""
     count = counted(len(gate.rows), "comparison")
     tiers = ", ".join(f"{tier} {times}" for tier, times in gate.tiers.items())
-    worst = f" The first: {described(gate.rows[0])}." if verdict(gate) != Tier.NOISE else ""
+    worst = f" The first: {row_text(gate.rows[0])}." if verdict(gate) != Tier.NOISE else ""
     return f"{verdict(gate).capitalize()}. Of {count}: {tiers or 'none'}.{worst}"
 
 
-def described(row: Row) -> str:
+def row_text(row: Row) -> str:
     """A row in words."""
     found = row.comparison
     values = f", {number(found.before)} → {number(found.after)}" if found.n else ""
@@ -128,7 +128,7 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
         case = ET.SubElement(suite, "testcase", names)
         kind = "failure" if row.tier in failing else "error" if row.tier in UNTOLD else ""
         if kind:
-            message = _xml(f"{row.tier}: {described(row)}")
+            message = _xml(f"{row.tier}: {row_text(row)}")
             ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _told(row)
         elif row.tier != Tier.NOISE:
             ET.SubElement(case, "system-out").text = _told(row)

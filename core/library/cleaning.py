@@ -17,11 +17,11 @@ from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.library.entries import STRANGE
-from shuffleproof.core.library.entries import damaged as undescribed
+from shuffleproof.core.library.entries import damaged_entries as undescribed
 from shuffleproof.core.store import locks, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged import damaged, size_of
-from shuffleproof.core.studies.engine import planned, running_studies
+from shuffleproof.core.store.damaged_entries import damaged_entries, size_of
+from shuffleproof.core.studies.engine import plan_of, running_studies
 from shuffleproof.core.studies.registry import EVERY
 
 YOUNG_SECONDS = 3600.0
@@ -71,7 +71,7 @@ def clean(found: list[Waste], store: Store) -> None:
         ArtefactError: the store may not be written to.
     """
     for item in found:
-        with manifest.explained(item.path.name, store.root):
+        with manifest.disk_errors(item.path.name, store.root):
             if item.path.is_dir() and not item.path.is_symlink():
                 shutil.rmtree(item.path)
             else:
@@ -107,14 +107,14 @@ def _digests(recipe: Mapping[str, Any], lists: int) -> Iterable[str] | None:
     if "runs" in recipe:  # runs were compared as they came: no trial was made
         return ()
     try:
-        return planned(recipe).digests(lists)
+        return plan_of(recipe).digests(lists)
     except STRANGE:
         return None
 
 
 def _query_ids(path: Path) -> tuple[str, ...] | None:
     try:
-        return tuple(plain_json.read(path / "study.json", MOST_HEAD)["query_ids"])
+        return tuple(plain_json.read_json(path / "study.json", MOST_HEAD)["query_ids"])
     except (*STRANGE, OSError):
         return None
 
@@ -152,8 +152,8 @@ def _uploads(store: Store, now: float) -> Iterator[Waste]:
 def _labels(store: Store) -> Iterator[Waste]:
     """Names and tags that are damaged, or of artefacts that are gone."""
     stored = {str(artefact.key) for artefact in store.artefacts()}
-    stored |= {item.name for item in damaged(store) if item.what == "artefact"}
-    for item in damaged(store):
+    stored |= {item.name for item in damaged_entries(store) if item.what == "artefact"}
+    for item in damaged_entries(store):
         if item.what != "artefact":
             yield Waste(item.path, "damaged names and tags", item.size)
     for name, key in store.names().items():
@@ -183,7 +183,7 @@ def _examinations(store: Store) -> Iterator[Waste]:
 def _is_free(lock: Path) -> bool:
     if not lock.exists():
         return True
-    with locks.held(lock, blocking=False) as free:
+    with locks.hold_lock(lock, blocking=False) as free:
         return free
 
 

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError
-from shuffleproof.core.experiment.list_sources import recipe_of, replacing, sources
+from shuffleproof.core.experiment.list_sources import recipe_of, sources, test_rankers
 from shuffleproof.core.rankers import preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
 from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged import Damaged
-from shuffleproof.core.store.damaged import damaged as unreadable
+from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import damaged_entries as unreadable
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
@@ -87,7 +87,7 @@ def entries(store: Store) -> list[Entry]:
     return _entries_and_strange(store)[0]
 
 
-def damaged(store: Store) -> list[Damaged]:
+def damaged_entries(store: Store) -> list[DamagedEntry]:
     """What lies in a store and cannot be an entry: shown apart, and removed by its file's name."""
     undescribable = [
         artefact
@@ -97,7 +97,7 @@ def damaged(store: Store) -> list[Damaged]:
     return [
         *unreadable(store),
         *(
-            Damaged(artefact.path, "artefact", _cannot_describe(artefact), artefact.size)
+            DamagedEntry(artefact.path, "artefact", _cannot_describe(artefact), artefact.size)
             for artefact in undescribable
         ),
     ]
@@ -162,7 +162,7 @@ def data_of(entry: Entry, found: Iterable[Entry]) -> str:
     return next((name for name in names if name != SAMPLE), SAMPLE)
 
 
-def required(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
+def with_dependencies(found: Iterable[Entry], keys: Iterable[ArtefactKey]) -> list[Entry]:
     """These artefacts and all that they need, so that another machine can open them.
 
     Rankers of user code are left out, which nothing there could open; what is stored of their
@@ -387,7 +387,7 @@ def _rankers_named(artefact: Artefact) -> set[str]:
 def trials_of(artefact: Artefact) -> Trials:
     """What the trials of a stored study say; nothing where they cannot be read."""
     try:
-        frame = plain_json.read(artefact.path / "trials.json", MOST_TRIALS)
+        frame = plain_json.read_json(artefact.path / "trials.json", MOST_TRIALS)
         columns = {name: [row[at] for row in frame["data"]]
                    for at, name in enumerate(frame["columns"])}  # fmt: skip
     except (OSError, ValueError, KeyError, IndexError, TypeError):
@@ -417,7 +417,7 @@ def _sources(artefact: Artefact, prints: tuple[str, ...]) -> set[ArtefactKey]:
     needed = set(_list_keys(recipe, prints[:3]))
     names = tuple(map(str, artefact.facts.get("initial", ())))[len(recipe.initial) :]
     preset = str(artefact.facts.get("preset", "paper"))
-    return needed | set(replacing(names, preset, recipe, prints).values())
+    return needed | set(test_rankers(names, preset, recipe, prints).values())
 
 
 @lru_cache(maxsize=256)
@@ -429,7 +429,7 @@ def _list_keys(recipe: ListRecipe, prints: tuple[str, ...]) -> frozenset[Artefac
 def _fingerprints(artefact: Artefact) -> tuple[str, ...]:
     """Of train, validation, test, and of the whole; none where it cannot be opened."""
     try:
-        fold = stored.open_fold(artefact.path)
+        fold = mapped_file.open_fold(artefact.path)
     except DataError:
         return ()
     parts = (fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint)

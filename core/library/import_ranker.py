@@ -36,7 +36,7 @@ def bring(
     """
     if kind not in FILES:
         raise UnknownNameError("kind of file", kind, FILES)
-    ranker = file_ranker.named(f"{kind}:{path}", fold.test)
+    ranker = file_ranker.file_ranker(f"{kind}:{path}", fold.test)
     yield Progress(1, 2, "steps")
     part = fold.test if kind == SCORES else fold.valid
     judged = JudgedLists(part, CandidateLists.everything(part))

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from shuffleproof.core.aggregate import preference_store as preferences_stored
 from shuffleproof.core.aggregate import preferences
-from shuffleproof.core.aggregate import stored as preferences_stored
-from shuffleproof.core.data import catalogue, examination, stored
+from shuffleproof.core.data import catalogue, examination, mapped_file
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
@@ -53,9 +53,9 @@ class _Known:
     rankers: Mapping[str, str]
 
 
-def read(path: Path, store: Store) -> Generator[Progress, None, list[Artefact]]:
+def read_archive(path: Path, store: Store) -> Generator[Progress, None, list[Artefact]]:
     """Take an archive into a store, its keys recomputed; raises and yields as `archive.read`."""
-    return (yield from archive.read(path, store, check))
+    return (yield from archive.read_archive(path, store, check))
 
 
 def check(found: Sequence[Artefact], store: Store) -> None:
@@ -97,10 +97,10 @@ def _check_rankers(rankers: Sequence[Artefact]) -> None:
     """All are opened once, so many in a process, before they can end one that does other work."""
     for start in range(0, len(rankers), AT_ONCE):
         batch = rankers[start : start + AT_ONCE]
-        if len(batch) > 1 and not file_ranker.opened([artefact.path for artefact in batch]):
+        if len(batch) > 1 and not file_ranker.check_opens([artefact.path for artefact in batch]):
             continue
         for artefact in batch:
-            if reason := file_ranker.opened([artefact.path]):
+            if reason := file_ranker.check_opens([artefact.path]):
                 raise DataError(
                     str(artefact.key), f"it cannot be opened as a ranker: {reason}", REMEDY
                 )
@@ -137,8 +137,8 @@ def _not_its_key(artefact: Artefact) -> DataError:
 def _checked_fold(artefact: Artefact) -> Fold:
     """A data set whose fingerprint is that of its documents, all of them finite."""
     try:
-        fold = stored.open_fold(artefact.path)
-        for name in stored.PARTS:
+        fold = mapped_file.open_fold(artefact.path)
+        for name in mapped_file.PARTS:
             part = getattr(fold, name)
             columns = (part.doc_ids, part.comments, part.texts)
             if not all(_is_inside(column, part.documents) for column in columns):
@@ -191,13 +191,13 @@ def _check_study(artefact: Artefact) -> None:
 
 
 def _prints(fold: Fold) -> tuple[str, ...]:
-    return (*(getattr(fold, part).fingerprint for part in stored.PARTS), fold.fingerprint)
+    return (*(getattr(fold, part).fingerprint for part in mapped_file.PARTS), fold.fingerprint)
 
 
 def _stored_prints(store: Store) -> Iterator[tuple[str, ...]]:
     """Of the data sets that are here."""
     for artefact in store.artefacts(catalogue.KIND):
         try:
-            yield _prints(stored.open_fold(artefact.path))
+            yield _prints(mapped_file.open_fold(artefact.path))
         except (DataError, ParameterError):  # damaged here: nothing can be known from it
             continue

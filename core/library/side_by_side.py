@@ -27,7 +27,7 @@ _COVERED = {"kind", "rankers", "rows", "runs", "lists", "initial", "perturbation
             "seed", "draws", "seconds"}  # fmt: skip
 
 
-def differing(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
+def differing_fields(chosen: Sequence[Entry]) -> dict[str, list[Any]]:
     """The fields in which these entries differ, what is compared first on top, one value each.
 
     Args:

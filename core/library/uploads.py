@@ -35,7 +35,7 @@ class Readable(Protocol):
         """At most `size` bytes; none at the end."""
 
 
-def spooled(store: Store, files: Iterable[tuple[str, Readable]]) -> str:
+def spool(store: Store, files: Iterable[tuple[str, Readable]]) -> str:
     """Write files into the store and return the upload's name.
 
     Args:

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from shuffleproof.core.losses.pairs import pairwise
-from shuffleproof.core.losses.weights import chosen, delta_ndcg
+from shuffleproof.core.losses.weights import delta_ndcg, weights_named
 
 
 def hinge(
@@ -29,7 +29,9 @@ def hinge(
     >>> hinge(s, y, y >= 0).item()
     0.75
     """
-    return pairwise(scores, labels, mask, lambda margin: F.relu(1 - margin), chosen(pair_weights))
+    return pairwise(
+        scores, labels, mask, lambda margin: F.relu(1 - margin), weights_named(pair_weights)
+    )
 
 
 def ranknet(
@@ -55,7 +57,7 @@ def ranknet(
     >>> round(ranknet(s, y, y >= 0).item(), 4)  # log(1 + e^-1)
     0.3133
     """
-    return pairwise(scores, labels, mask, _logistic(steepness), chosen(pair_weights))
+    return pairwise(scores, labels, mask, _logistic(steepness), weights_named(pair_weights))
 
 
 def lambdarank(
@@ -113,7 +115,7 @@ def frank(
     def part(margin: Tensor) -> Tensor:
         return -torch.expm1(F.logsigmoid(steepness * margin) / 2)
 
-    return pairwise(scores, labels, mask, part, chosen(pair_weights))
+    return pairwise(scores, labels, mask, part, weights_named(pair_weights))
 
 
 def _logistic(steepness: int | float) -> partial[Tensor]:

@@ -97,7 +97,7 @@ def discount(
     return discounts if cutoff is None else discounts.masked_fill(ranks >= cutoff, 0)
 
 
-def chosen(name: str) -> Weigh:
+def weights_named(name: str) -> Weigh:
     """The weights that a recipe calls queries, pairs or grades."""
     return {"queries": by_query, "pairs": ones, "grades": by_grade}[name]
 

@@ -134,7 +134,7 @@ def positions(
     """
     order = segments.falling_order(offsets, scores)
     ties = np.arange(len(scores), dtype=np.int64) if rows is None else rows
-    return pairs.placed(offsets, order, scores.astype(np.float64), ties)
+    return pairs.positions_by_score(offsets, order, scores.astype(np.float64), ties)
 
 
 def moved_positions(

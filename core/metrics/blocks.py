@@ -350,7 +350,7 @@ def _value(  # noqa: PLR0911 (a line a kind)
 
 @no_type_check
 @compiled()
-def measured(
+def measure_blocks(
     codes: np.ndarray,
     lists: tuple[np.ndarray, np.ndarray],
     judged: tuple[np.ndarray, np.ndarray, np.ndarray],

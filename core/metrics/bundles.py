@@ -94,13 +94,14 @@ def under(text: str, bundle: str | None) -> str:
     return str(Measure.parse(text, _conventions(bundle)))
 
 
-def moved(text: str, bundle: str | None) -> str:
+def under_bundle(text: str, bundle: str | None) -> str:
     """A stored measure under a bundle, whatever its own text says of the same conventions.
 
     Raises:
         UnknownNameError: no such bundle.
 
-    >>> moved("NDCG(empty=skip)@5", "sklearn"), moved("P(relevant=2,ties=trec)", "letor4")
+    >>> (under_bundle("NDCG(empty=skip)@5", "sklearn"), under_bundle("P(relevant=2,ties=trec)",
+    ...     "letor4"))
     ('NDCG(gain=linear,ideal=shown)@5', 'P(ties=row,relevant=2)')
     """
     return str(Measure.parse(text).under(**_conventions(bundle)))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, quoted
-from shuffleproof.core.parameters import check, parameter, parameters, parsed
-from shuffleproof.core.user_code import DIGITS, MARK, names, registered
+from shuffleproof.core.parameters import check, parameter, parameters, with_texts
+from shuffleproof.core.user_code import DIGITS, MARK, names, registered_code
 
 EVERY = ("ideal", "empty", "ties")
 
@@ -276,7 +276,7 @@ class Measure:
             values[key] = _GAINS.get(value, value) if key == "gain" else value
         if match["cutoff"] is not None:
             values["cutoff"] = match["cutoff"]
-        return parsed(cls(name).under(**(conventions or {})), values)
+        return with_texts(cls(name).under(**(conventions or {})), values)
 
     def under(self, **conventions: Any) -> "Measure":
         """The same measure under other conventions; those it does not have are passed over.
@@ -340,7 +340,7 @@ def is_measure(text: str) -> bool:
 
 def user_entry(name: str) -> MeasureEntry:
     """What is known of a measure of user code, registered here or only named in what is stored."""
-    registration = registered("measure", name)
+    registration = registered_code("measure", name)
     summary = (
         registration.thing.summary if registration else "a function that is not registered here"
     )
@@ -353,7 +353,7 @@ def _of_user_code(name: str) -> str:
     Raises:
         UnknownNameError: nothing of that name is registered, and it has no digits.
     """
-    registration = registered("measure", name)
+    registration = registered_code("measure", name)
     if registration is None and not _FULL.fullmatch(name):
         raise UnknownNameError("measure", name, [*MEASURES, *names("measure")])
     return registration.full if registration else name

@@ -46,7 +46,7 @@ def tied_ranks(
 
 @no_type_check
 @compiled()
-def placed(
+def positions_by_score(
     offsets: np.ndarray, order: np.ndarray, scores: np.ndarray, ties: np.ndarray
 ) -> np.ndarray:
     """The position of every element in its list by falling score, equal scores by `ties`."""

@@ -9,7 +9,7 @@ RESAMPLES = 10_000
 NUMBERS_AT_ONCE = 2**23
 
 
-def randomised(
+def randomisation_p(
     differences: Float64[np.ndarray, "tests queries"],
     generator: np.random.Generator,
     resamples: int = RESAMPLES,
@@ -24,7 +24,7 @@ def randomised(
         generator: of the signs.
         resamples: drawn beside the differences observed.
 
-    >>> randomised(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, -1.0]]), np.random.default_rng(0))
+    >>> randomisation_p(np.array([[1.0, 2.0, 3.0], [1.0, np.nan, -1.0]]), np.random.default_rng(0))
     array([0.25, 1.  ])
     """
     tests, queries = differences.shape

@@ -149,7 +149,7 @@ def evaluate_many(
             if selected.any():
                 order = document_order(dataset) if selected is by_name else None
                 ranked = _ranked(dataset, lists, scores, (starts, stops), order)
-                measured[selected] = blocks.measured(
+                measured[selected] = blocks.measure_blocks(
                     codes[selected], *ranked, normalisers[selected], discounts
                 )
         values[run] = np.where(normalisers == 0.0, blanks[:, None], measured)
@@ -163,7 +163,9 @@ def _of_users(
 ) -> Float32[np.ndarray, "runs chosen lists"]:
     """The values of those measures that are functions of user code."""
     evaluators = [
-        user_measures.Evaluated(evaluator) for evaluator in measures if evaluator.is_user_code
+        user_measures.EvaluatedMeasure(evaluator)
+        for evaluator in measures
+        if evaluator.is_user_code
     ]
     queries = runs[0][0].queries
     spans, values = (dataset.offsets[queries], dataset.offsets[queries + 1]), []
@@ -187,12 +189,12 @@ def _of_users(
     return np.array(values, dtype=np.float32).reshape(len(runs), len(evaluators), len(queries))
 
 
-def converted(
+def convert_empty(
     values: Float32[np.ndarray, " lists"], without: Bool[np.ndarray, " lists"], empty: str
 ) -> Float32[np.ndarray, " lists"]:
     """Values under another convention for lists without relevant documents; nothing is measured.
 
-    >>> converted(np.array([0.5, 0.0], np.float32), np.array([False, True]), "one").tolist()
+    >>> convert_empty(np.array([0.5, 0.0], np.float32), np.array([False, True]), "one").tolist()
     [0.5, 1.0]
     """
     return np.where(without, np.float32(BLANKS[empty]), values).astype(np.float32)

@@ -218,7 +218,7 @@ def t_interval(values: Queries, confidence: float = 0.95) -> tuple[float, float]
     return student(mean, float(error), len(counted) - 1, confidence)
 
 
-def adjusted(
+def adjusted_tests(
     differences: Float64[np.ndarray, "comparisons queries"],
 ) -> tuple[
     Float64[np.ndarray, " comparisons"],
@@ -237,7 +237,7 @@ def adjusted(
     Returns:
         Adjusted p, low and high; NaN for rows of fewer than two queries, which are not counted.
 
-    >>> p, low, high = adjusted(np.array([[0.0, 1.0, 2.0, 1.5], [0.0, -1.0, 1.0, 0.5]]))
+    >>> p, low, high = adjusted_tests(np.array([[0.0, 1.0, 2.0, 1.5], [0.0, -1.0, 1.0, 0.5]]))
     >>> p.round(3).tolist(), low.round(2).tolist(), high.round(2).tolist()
     ([0.156, 0.789], [-0.66, -1.23], [2.91, 1.48])
     """

@@ -117,7 +117,7 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
     return function
 
 
-class Evaluated:
+class EvaluatedMeasure:
     """Values of a measure of user code; the same labels in the same blocks are measured once.
 
     Args:
@@ -128,9 +128,9 @@ class Evaluated:
     """
 
     def __init__(self, measure: Measure) -> None:
-        registration = user_code.registered("measure", measure.name)
+        registration = user_code.registered_code("measure", measure.name)
         if registration is None:
-            raise user_code.missing("measure", measure.name)
+            raise user_code.missing_code("measure", measure.name)
         self.measure, self._of = measure, registration.thing
         self._known: dict[tuple[bytes, bytes, bytes], float] = {}
 

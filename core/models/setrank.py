@@ -51,7 +51,7 @@ class SetRank(nn.Module):
         ranks: Int64[Tensor, "lists docs rankings"],
         tied: Int64[Tensor, "lists docs rankings"],
         start: Int64[Tensor, " lists"] | None = None,
-        known: "Known | None" = None,
+        known: "RankFacts | None" = None,
     ) -> Float[Tensor, "lists docs width"] | None:
         """The summed ordinal embeddings (see `OrdinalEmbedding`); None when none are read."""
         if self.ordinal is None:
@@ -316,7 +316,7 @@ class MultiHeadAttention(nn.Module):
         return tuple(part.transpose(1, 2) for part in split.unbind(2))
 
 
-class Known(NamedTuple):
+class RankFacts(NamedTuple):
     """What the host knows of a batch's ranks, so that no device is asked.
 
     Attributes:
@@ -328,7 +328,7 @@ class Known(NamedTuple):
     ties: tuple[bool, ...]
 
     @classmethod
-    def of(cls, ranks: Tensor, tied: Tensor) -> "Known":
+    def of(cls, ranks: Tensor, tied: Tensor) -> "RankFacts":
         """The same asked of the tensors; arguments as in `OrdinalEmbedding`."""
         present = (ranks >= 0).any(1).any(0).tolist()
         ties = (tied > 1).any(1).any(0).tolist()
@@ -353,7 +353,7 @@ class OrdinalEmbedding(nn.Module):
         ranks: Int64[Tensor, "lists docs rankings"],
         tied: Int64[Tensor, "lists docs rankings"],
         start: Int64[Tensor, " lists"] | None = None,
-        known: Known | None = None,
+        known: RankFacts | None = None,
     ) -> Float[Tensor, "lists docs width"]:
         """The summed embedding of each document.
 
@@ -371,7 +371,7 @@ class OrdinalEmbedding(nn.Module):
         if ranks.shape[-1] < self.rankings:
             raise MissingRankingError("ordinal embedding", self.rankings, ranks.shape[-1])
         asked = known is None
-        known = Known.of(ranks, tied) if known is None else known
+        known = RankFacts.of(ranks, tied) if known is None else known
         columns = [at for at in known.present if at < self.rankings]
         if not columns:
             return self.tables.new_zeros(*ranks.shape[:2], self.tables.shape[-1])

@@ -1,7 +1,7 @@
 """What a perturbation is: one named change of a ranker's input, at one level, drawn from a seed.
 
 Most families need nothing but the lists and map lists to lists. Some need the data set too (its
-labels, its features, documents of other queries) and map judged lists to judged lists; `disturbed`
+labels, its features, documents of other queries) and map judged lists to judged lists; `disturb`
 applies either kind.
 """
 
@@ -45,7 +45,7 @@ class Perturbation(Protocol):
         """The perturbed lists; the lists given stay as they are.
 
         Raises:
-            UsageError: the family needs the data set too; see `disturbed`.
+            UsageError: the family needs the data set too; see `disturb`.
         """
 
 
@@ -61,7 +61,7 @@ class DataPerturbation(Perturbation, Protocol):
         """The perturbed lists with the data set that they are of; what is given stays as it is."""
 
 
-def disturbed(
+def disturb(
     change: Perturbation, judged: JudgedLists, generator: np.random.Generator
 ) -> JudgedLists:
     """Judged lists under a perturbation of either kind."""
@@ -78,7 +78,7 @@ class NeedsData:
         """Nothing without the data set.
 
         Raises:
-            UsageError: always; see `disturbed`.
+            UsageError: always; see `disturb`.
         """
         del lists, generator
         raise UsageError(
@@ -132,7 +132,7 @@ class Chain:
     def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The judged lists after all links."""
         for link in self.links:
-            judged = disturbed(link, judged, generator)
+            judged = disturb(link, judged, generator)
         return judged
 
 

@@ -15,7 +15,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.perturb.base import Change, NeedsData
 from shuffleproof.core.perturb.features import moments
-from shuffleproof.core.perturb.sets import SET, assembled, best_first, by_chance
+from shuffleproof.core.perturb.sets import SET, assemble, best_first, by_chance
 
 POOL = 256
 """Documents of other queries among which hard distractors are looked for."""
@@ -25,7 +25,7 @@ NEAR = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Added:
+class AddedDocuments:
     """Documents to be added.
 
     Attributes:
@@ -41,7 +41,7 @@ class Added:
     labels: Float32[np.ndarray, " added"]
 
 
-Source = Callable[[JudgedLists, int, np.random.Generator], Added]
+Source = Callable[[JudgedLists, int, np.random.Generator], AddedDocuments]
 """(judged lists, documents a list, generator) → what is added."""
 
 
@@ -68,16 +68,20 @@ class GrowthPerturbation(NeedsData):
         """The longer lists and the data set that holds the new documents."""
         if self.level == 0:
             return judged
-        return grown(judged, self.source(judged, round(self.level), generator))
+        return add_documents(judged, self.source(judged, round(self.level), generator))
 
 
-def random_distractors(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+def random_distractors(
+    judged: JudgedLists, count: int, generator: np.random.Generator
+) -> AddedDocuments:
     """Candidates of other queries, drawn evenly; fewer where there are fewer."""
     drawn = _other_candidates(judged.lists, count, generator)
     return _distractors(judged, drawn)
 
 
-def hard_distractors(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+def hard_distractors(
+    judged: JudgedLists, count: int, generator: np.random.Generator
+) -> AddedDocuments:
     """Of 256 random candidates of other queries, those most like the list's best ranked document.
 
     Alike: least Euclidean distance of features in standard deviations of the column.
@@ -94,16 +98,18 @@ def hard_distractors(judged: JudgedLists, count: int, generator: np.random.Gener
     return _distractors(judged, nearest)
 
 
-def duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+def duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> AddedDocuments:
     """Exact copies of `count` documents of the list (of all of a shorter one), drawn evenly."""
     lists = judged.lists
     dataset, in_file = judged.dataset, ragged.order_within(lists.offsets, lists.rows)
     copied = in_file[by_chance(lists, generator)[in_file] < count]
     rows, owner = lists.rows[copied], ragged.segment_ids(lists.offsets)[copied]
-    return Added(owner, copied, dataset.features[rows], dataset.labels[rows])
+    return AddedDocuments(owner, copied, dataset.features[rows], dataset.labels[rows])
 
 
-def near_duplicates(judged: JudgedLists, count: int, generator: np.random.Generator) -> Added:
+def near_duplicates(
+    judged: JudgedLists, count: int, generator: np.random.Generator
+) -> AddedDocuments:
     """Copies whose features differ by Gaussian noise of 1 % of each column's deviation."""
     exact = duplicates(judged, count, generator)
     cells = exact.features.astype(np.float64)
@@ -114,7 +120,7 @@ def near_duplicates(judged: JudgedLists, count: int, generator: np.random.Genera
     )
 
 
-def grown(judged: JudgedLists, added: Added) -> JudgedLists:
+def add_documents(judged: JudgedLists, added: AddedDocuments) -> JudgedLists:
     """The judged lists with these documents added."""
     lists, dataset = judged.lists, judged.dataset
     queries = lists.queries[added.lists]
@@ -145,7 +151,7 @@ def grown(judged: JudgedLists, added: Added) -> JudgedLists:
 def _with_added(
     lists: CandidateLists,
     rows: Int64[np.ndarray, " candidates"],
-    added: Added,
+    added: AddedDocuments,
     new: Int64[np.ndarray, " added"],
 ) -> CandidateLists:
     """The lists with the new rows where their prior puts them: before what is shown below it."""
@@ -163,7 +169,7 @@ def _with_added(
     falling = -prior[:, 0] if lists.rankings else np.zeros(len(everything))
     order = np.lexsort((everything, falling, place, owner))
     lengths = np.bincount(owner, minlength=len(lists))
-    return assembled(lists.queries, lengths, everything[order], prior[order])
+    return assemble(lists.queries, lengths, everything[order], prior[order])
 
 
 def _other_candidates(
@@ -185,10 +191,10 @@ def _other_candidates(
     return drawn
 
 
-def _distractors(judged: JudgedLists, by_list: list[Int64[np.ndarray, " _"]]) -> Added:
+def _distractors(judged: JudgedLists, by_list: list[Int64[np.ndarray, " _"]]) -> AddedDocuments:
     counts = [len(part) for part in by_list]
     candidates = np.concatenate([*by_list, np.zeros(0, dtype=np.int64)])
-    return Added(
+    return AddedDocuments(
         lists=np.repeat(np.arange(len(counts), dtype=np.int64), counts),
         candidates=candidates,
         features=judged.dataset.features[judged.lists.rows[candidates]],

@@ -20,7 +20,7 @@ from shuffleproof.core.perturb.labels import LabelPerturbation, flips_by, matrix
 from shuffleproof.core.perturb.user_families import user_entry
 
 __all__ = [
-    "PERTURBATIONS", "PerturbationEntry", "attacked", "entry_of", "parse", "perturbation",
+    "PERTURBATIONS", "PerturbationEntry", "attack_target", "entry_of", "parse", "perturbation",
     "tau_left", "tau_shared",
 ]  # fmt: skip
 
@@ -75,10 +75,10 @@ def entry_of(family: str) -> PerturbationEntry:
     return replace(entry, family=family, make=lambda level: SignAttack(level, target))
 
 
-def attacked(family: str) -> str:
+def attack_target(family: str) -> str:
     """Whom a family attacks; empty where it is no attack, or one on nobody yet.
 
-    >>> attacked("gradient-sign@dlcm@small"), attacked("label-flips@0.9/0.1")
+    >>> attack_target("gradient-sign@dlcm@small"), attack_target("label-flips@0.9/0.1")
     ('dlcm@small', '')
     """
     name, _, whom = family.partition("@")

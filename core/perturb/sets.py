@@ -44,24 +44,24 @@ class SetPerturbation:
         """The smaller lists, ranks counted anew among those that stay."""
         if self.level == 0:
             return lists
-        return restricted(lists, self.select(lists, self.level, generator))
+        return restrict(lists, self.select(lists, self.level, generator))
 
 
-def restricted(lists: CandidateLists, kept: Bool[np.ndarray, " candidates"]) -> CandidateLists:
+def restrict(lists: CandidateLists, kept: Bool[np.ndarray, " candidates"]) -> CandidateLists:
     """The lists of the kept candidates alone.
 
     >>> prior = np.array([[3], [2], [1]], np.float32)
     >>> lists = CandidateLists(np.array([0, 3]), np.array([0]), np.array([7, 8, 9]),
     ...                        np.array([[0], [1], [2]], np.int32), prior)
-    >>> smaller = restricted(lists, np.array([True, False, True]))
+    >>> smaller = restrict(lists, np.array([True, False, True]))
     >>> smaller.rows.tolist(), smaller.ranks.ravel().tolist()
     ([7, 9], [0, 1])
     """
     counts = np.bincount(ragged.segment_ids(lists.offsets)[kept], minlength=len(lists))
-    return assembled(lists.queries, counts, lists.rows[kept], lists.prior[kept])
+    return assemble(lists.queries, counts, lists.rows[kept], lists.prior[kept])
 
 
-def assembled(
+def assemble(
     queries: Int64[np.ndarray, " lists"],
     lengths: Int64[np.ndarray, " lists"],
     rows: Int64[np.ndarray, " candidates"],

@@ -20,7 +20,7 @@ from shuffleproof.core.perturb.base import Change, NeedsData
 from shuffleproof.core.perturb.entry import INFINITE, PerturbationEntry
 from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.ranking import ORDER, RANKING, check_ranked, rearranged
-from shuffleproof.core.perturb.sets import SET, restricted
+from shuffleproof.core.perturb.sets import SET, restrict
 
 CHANGES: Mapping[str, frozenset[Change]] = {"order": ORDER, "ranking": RANKING, "set": SET}
 """What a function of user code can change: the order shown, the rankings, or which stay."""
@@ -150,7 +150,7 @@ def user_entry(family: str) -> PerturbationEntry | None:
     >>> sorted(entry.changes), entry.summary
     (['set'], 'a function that is not registered here')
     """
-    registration = user_code.registered("perturbation", family)
+    registration = user_code.registered_code("perturbation", family)
     if registration is not None:
         entry: PerturbationEntry = registration.thing
         return entry
@@ -223,7 +223,7 @@ class UserPerturbation(NeedsData):
         if self.level == 0:
             return judged
         if self.function is None:
-            raise user_code.missing("perturbation", self.family)
+            raise user_code.missing_code("perturbation", self.family)
         if self.kind == "ranking":
 
             def column(holders: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -236,7 +236,7 @@ class UserPerturbation(NeedsData):
         if self.kind == "set":
             stays = np.zeros(len(lists.rows), dtype=bool)
             stays[indexes] = True
-            return JudgedLists(judged.dataset, restricted(lists, stays))
+            return JudgedLists(judged.dataset, restrict(lists, stays))
         return JudgedLists(judged.dataset, lists.shown_as(indexes))
 
     def _indexes(

@@ -16,11 +16,11 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_moves import (
     NONE,
+    apply_swaps,
     hashes,
     moves_of,
-    repeated,
+    repeated_orders,
     same_cycle,
-    swapped,
     usable_moves,
 )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _beam_search(
         usable = usable_moves(states, alive, tried, moves, offsets, search.unit)
         if not usable.any():
             break
-        orders = swapped(states, tried, usable, moves, offsets)
+        orders = apply_swaps(states, tried, usable, moves, offsets)
         values, guides = objective(orders)
         evaluated += int(usable.sum())
         flat = usable.reshape(-1, len(lengths))
@@ -156,7 +156,9 @@ def _beam_search(
             best.take(steps, np.where(alive[index], reached, np.inf), order)
         alive &= best.values[: step + 1].min(axis=0) > floor
         if search.unit == "exchanges":  # inversions only add up: no order comes back
-            alive &= ~repeated(seen_orders, np.take_along_axis(keys, np.maximum(picked, 0), axis=0))
+            alive &= ~repeated_orders(
+                seen_orders, np.take_along_axis(keys, np.maximum(picked, 0), axis=0)
+            )
         yield step
     return best.within(evaluated)
 

@@ -60,7 +60,7 @@ def usable_moves(  # noqa: PLR0913, PLR0917 (the state of a search)
     return usable
 
 
-def repeated(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lists"]:
+def repeated_orders(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lists"]:
     """Which lists have the orders of an earlier round again; those of this one are noted."""
     now = [column.tobytes() for column in keys.T]
     repeats = np.array([key in earlier for key, earlier in zip(now, seen, strict=True)], dtype=bool)
@@ -69,7 +69,7 @@ def repeated(seen: list[set[bytes]], keys: np.ndarray) -> Bool[np.ndarray, " lis
     return repeats
 
 
-def swapped(
+def apply_swaps(
     states: Int64[np.ndarray, "states places"],
     tried: Int64[np.ndarray, "moves lists"],
     usable: Bool[np.ndarray, "states moves lists"],

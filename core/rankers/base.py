@@ -53,7 +53,7 @@ class Ranker(Protocol):
         """Write everything that `load` of the same family needs into an empty directory."""
 
 
-def described(ranker: Ranker) -> str:
+def one_line(ranker: Ranker) -> str:
     """A ranker in one line, which `repr` prints: its name and what it reads, never its weights."""
     rankings = f", {counted(ranker.rankings, 'initial ranking')}" if ranker.rankings else ""
     return (

@@ -55,17 +55,19 @@ class CanonicalLists:
         dataset, lists = judged.dataset, judged.lists
         if row_order == FILE:
             filled = lists.lengths[lists.lengths > 0]
-            return cls(gathered(dataset.features, lists.rows), dataset.labels[lists.rows], filled)
+            return cls(
+                gather_rows(dataset.features, lists.rows), dataset.labels[lists.rows], filled
+            )
         digests = _digests(dataset.features, dataset.labels, lists.rows)
         inside = falling_order(lists.offsets, digests)
         filled = np.flatnonzero(lists.lengths)
         of_lists = _joined_digests(digests[inside], lists.offsets)[filled]
         order = filled[np.argsort(of_lists, kind="stable")]
         rows = lists.rows[inside[ragged.elements_of(lists.offsets, order)]]
-        return cls(gathered(dataset.features, rows), dataset.labels[rows], lists.lengths[order])
+        return cls(gather_rows(dataset.features, rows), dataset.labels[rows], lists.lengths[order])
 
 
-def gathered(
+def gather_rows(
     features: Float32[np.ndarray, "docs features"], rows: Int64[np.ndarray, " candidates"]
 ) -> Float32[np.ndarray, "candidates features"]:
     """`features[rows]`; a large copy in a nameless file that the system may page out.

@@ -50,7 +50,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class Shuffling:
+class ShuffleOptions:
     """How often a ranker is asked, and how its answers are made one."""
 
     kind: ClassVar[str] = "shuffled"
@@ -66,11 +66,11 @@ class Shuffling:
     @property
     def prefix(self) -> str:
         """What its name begins with."""
-        way = "" if self.aggregate == Shuffling.aggregate else f"-{self.aggregate}"
-        times = "" if self.shuffles == Shuffling.shuffles else f"-{self.shuffles}"
+        way = "" if self.aggregate == ShuffleOptions.aggregate else f"-{self.aggregate}"
+        times = "" if self.shuffles == ShuffleOptions.shuffles else f"-{self.shuffles}"
         return f"shuffled{way}{times}"
 
-    def at(self, seed: int) -> "Shuffling":
+    def at(self, seed: int) -> "ShuffleOptions":
         """The same with its shuffles drawn from this seed."""
         return replace(self, seed=seed)
 
@@ -100,9 +100,11 @@ class Pairwise:
         return replace(self, seed=seed)
 
 
-Combining: TypeAlias = Fusion | Shuffling | Pairwise
+Combining: TypeAlias = Fusion | ShuffleOptions | Pairwise
 """How rankers are made one."""
 
-KINDS: Mapping[str, type[Combining]] = {kind.kind: kind for kind in (Fusion, Shuffling, Pairwise)}
-BEGINNINGS = ("rrf", "mean-rank", Shuffling.kind, Pairwise.kind)
+KINDS: Mapping[str, type[Combining]] = {
+    kind.kind: kind for kind in (Fusion, ShuffleOptions, Pairwise)
+}
+BEGINNINGS = ("rrf", "mean-rank", ShuffleOptions.kind, Pairwise.kind)
 """What names of rankers made of rankers begin with."""

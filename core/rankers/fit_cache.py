@@ -97,7 +97,7 @@ def fit_or_load(
     stored = store.find(key)
     if stored is not None:
         return CachedRanker(stored, cached=True)
-    with claims.working(str(key)), store.lock(key):
+    with claims.claim_unit(str(key)), store.lock(key):
         stored = store.find(key)
         if stored is not None:
             return CachedRanker(stored, cached=True)

@@ -22,7 +22,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, MissingRankingError, ParameterError, UsageError
 from shuffleproof.core.execution import claims
 from shuffleproof.core.parameters import check, parameter
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import preset_digests, registry, univariate
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker, fit_or_load
@@ -124,7 +124,7 @@ class ListRecipe:
         Raises:
             UnknownNameError: no such ranker or preset.
         """
-        return replace(self, initial=tuple(map(preset_digests.marked, self.initial)))
+        return replace(self, initial=tuple(map(preset_digests.with_digest, self.initial)))
 
 
 @dataclass(frozen=True)
@@ -255,10 +255,10 @@ def _fitted_scores(
     spec: RankerSpec, fold: Fold, recipe: ListRecipe, store: Store
 ) -> Generator[Progress, None, tuple[ScoresByPart, ArtefactKey | None]]:
     works: list[Generator[Progress, None, Any]] = []
-    works.append(saying(fit_on_documents(spec, fold, store), f"of {spec.name}"))
+    works.append(with_words(fit_on_documents(spec, fold, store), f"of {spec.name}"))
     if recipe.scores == "cross-fitted":
         works.append(_cross_fitted(spec, fold, recipe, store))
-    trained, *crossed = yield from claims.each(works)
+    trained, *crossed = yield from claims.values_of(works)
     ranker, fitted = trained.ranker, None if trained.cached else trained.artefact.key
     scores = {part: _scores_of_all(ranker, getattr(fold, part)) for part in ("valid", "test")}
     train = crossed[0] if crossed else _scores_of_all(ranker, fold.train)
@@ -285,11 +285,11 @@ def _cross_fitted(
         other_parts = JudgedLists(fold.train, everything.select(np.flatnonzero(parts != part)))
         lists_recipe = {"without part": part, "of": folds, "seed": recipe.seed}
         fitting = fit_or_load(spec, other_parts, valid, lists_recipe, store)
-        trained = yield from saying(fitting, f"of {spec.name}, part {part + 1} of {folds}")
+        trained = yield from with_words(fitting, f"of {spec.name}, part {part + 1} of {folds}")
         held_out = everything.select(np.flatnonzero(parts == part))
         scores[held_out.rows] = trained.ranker.score(fold.train, held_out)
 
-    yield from claims.each(map(filled, range(folds)))
+    yield from claims.values_of(map(filled, range(folds)))
     return scores
 
 

@@ -20,7 +20,7 @@ from shuffleproof.core.rankers.combining import (
     Combining,
     Fusion,
     Pairwise,
-    Shuffling,
+    ShuffleOptions,
 )
 
 INITIAL = "initial ranking"
@@ -266,14 +266,14 @@ def display_names(labels: Iterable[str]) -> dict[str, str]:
     """
     distinct = list(dict.fromkeys(labels))
     return dict(
-        zip(distinct, numbered(RankerName.of(label).display for label in distinct), strict=True)
+        zip(distinct, number_names(RankerName.of(label).display for label in distinct), strict=True)
     )
 
 
-def numbered(names: Iterable[str]) -> list[str]:
+def number_names(names: Iterable[str]) -> list[str]:
     """Names of which no two are alike: the first keeps its own, the next are numbered.
 
-    >>> numbered(["DLCM", "GSF", "DLCM"])
+    >>> number_names(["DLCM", "GSF", "DLCM"])
     ['DLCM', 'GSF', 'DLCM (2)']
     """
     unique: dict[str, None] = {}
@@ -286,18 +286,20 @@ def numbered(names: Iterable[str]) -> list[str]:
     return list(unique)
 
 
-def named(sentence: str, among: Iterable[str] = ()) -> str:
+def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     """A sentence of ours with the names of rankers where it has their labels.
 
     Args:
         sentence: what is said.
         among: labels of all that it stands with, so that no two are called the same.
 
-    >>> named("dlcm@small keeps 0.5; scores:my/a.txt and rrf:gsf+mlp lose (ranksvm wins).")
+    >>> with_display_names(
+    ...     "dlcm@small keeps 0.5; scores:my/a.txt and rrf:gsf+mlp lose (ranksvm wins).")
     'DLCM small keeps 0.5; a.txt and RRF(GSF, MLP) lose (RankSVM wins).'
-    >>> named("gradient-sign@dlcm costs dlcm#3f2a91 and dlcm#77b0c2 most, martian-1 nothing")
+    >>> with_display_names(
+    ...     "gradient-sign@dlcm costs dlcm#3f2a91 and dlcm#77b0c2 most, martian-1 nothing")
     'gradient-sign@dlcm costs DLCM and DLCM (2) most, martian-1 nothing'
-    >>> named("By 80 transpositions, dlcm@small: NDCG@10 falls")
+    >>> with_display_names("By 80 transpositions, dlcm@small: NDCG@10 falls")
     'By 80 transpositions, DLCM small: NDCG@10 falls'
     """
     names = display_names([*among, *_IN_SENTENCES.findall(sentence)])
@@ -317,17 +319,19 @@ PRESETS = ("paper", "released", "tuned", "small")
 """Of rankers that have all of them; the first is meant where none is named."""
 
 
-def forgiven(text: str) -> str:
+def parse_forgiving(text: str) -> str:
     """A ranker's name as `RankerName.parse` has it, from how people and tables write it.
 
     Blanks, case and the words of the literature are forgiven; what names a file or a function
     stays as it is.
 
-    >>> [forgiven(text) for text in ("LambdaMART", " SetRank IMSAB + init ", "DLCM tuned 3f2a91")]
+    >>> [parse_forgiving(text) for text in ("LambdaMART", " SetRank IMSAB + init ",
+    ...     "DLCM tuned 3f2a91")]
     ['lambdamart', 'setrank-imsab-init', 'dlcm#3f2a91']
-    >>> forgiven("RRF: DLCM tuned + mart"), forgiven("Mine:score"), forgiven("Initial ranking")
+    >>> (parse_forgiving("RRF: DLCM tuned + mart"), parse_forgiving("Mine:score"),
+    ...     parse_forgiving("Initial ranking"))
     ('rrf:dlcm@tuned+mart', 'Mine:score', 'initial ranking')
-    >>> forgiven("Shuffled-8(RRF(DLCM, SetRank IMSAB + init))")
+    >>> parse_forgiving("Shuffled-8(RRF(DLCM, SetRank IMSAB + init))")
     'shuffled-8:rrf:dlcm+setrank-imsab-init'
     """
     text = text.strip()
@@ -337,12 +341,12 @@ def forgiven(text: str) -> str:
     small = prefix.strip().casefold()
     combined = _SHOWN_COMBINED.fullmatch(text)
     if combined or (colon and small.startswith(BEGINNINGS)):
-        single = small.startswith((Shuffling.kind, Pairwise.kind))
+        single = small.startswith((ShuffleOptions.kind, Pairwise.kind))
         single = single and not remainder.strip().casefold().startswith("rrf")
         parts = [remainder] if single else _PLUS.split(remainder)
         if combined:
             small, parts = combined["prefix"].casefold(), _COMMA.split(combined["parts"])
-        return f"{small}:{'+'.join(forgiven(part) for part in parts)}"
+        return f"{small}:{'+'.join(parse_forgiving(part) for part in parts)}"
     if colon:
         is_known = small == _FEATURE or small in FILES
         return f"{small}:{remainder.strip()}" if is_known else text
@@ -355,7 +359,7 @@ def _pairwise_call(text: str) -> str:
     if call is None:
         return text
     number = f"-{call['number']}" if call["number"] else ""
-    return f"pairwise-{call['way'].casefold()}{number}:{forgiven(call['parts'])}"
+    return f"pairwise-{call['way'].casefold()}{number}:{parse_forgiving(call['parts'])}"
 
 
 def _forgiven_single(text: str) -> str:
@@ -454,7 +458,9 @@ def _combined(text: str) -> RankerName:
         raise UsageError(f"{text}: name what it is made of, as in rrf:dlcm+mart, shuffled:dlcm")
     method, way, number = match["method"], match["way"], match["number"]
     if method == "shuffled":
-        options = Shuffling(int(number or Shuffling.shuffles), way or Shuffling.aggregate)
+        options = ShuffleOptions(
+            int(number or ShuffleOptions.shuffles), way or ShuffleOptions.aggregate
+        )
         return RankerName.made_of([match["parts"]], options)
     if way or (method == "mean-rank" and number):
         raise UsageError(f"{text}: {method} takes no such option; write {method}:a+b")

@@ -83,7 +83,7 @@ def save(preset: NamedPreset, store: Store) -> None:
     Raises:
         ArtefactError: the disk is full or may not be written to.
     """
-    with manifest.explained(str(preset), store.root):
+    with manifest.disk_errors(str(preset), store.root):
         private.make(store.root)
         path = _path(store, preset.ranker, preset.name)
         path.parent.mkdir(exist_ok=True)
@@ -109,12 +109,12 @@ def find(store: Store, ranker: str, name: str) -> NamedPreset | None:
 
 def know(store: Store) -> None:
     """Let the registry know the presets of a store, and of no other; damaged ones are left out."""
-    presets = {(preset.ranker, preset.name): preset for preset in stored(store)}
+    presets = {(preset.ranker, preset.name): preset for preset in stored_presets(store)}
     _KNOWN.clear()
     _KNOWN.update(presets)
 
 
-def stored(store: Store) -> list[NamedPreset]:
+def stored_presets(store: Store) -> list[NamedPreset]:
     """The presets of a store, those written first come first; damaged ones are left out."""
     presets = []
     if store.remote:

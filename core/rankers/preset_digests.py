@@ -37,10 +37,10 @@ FIRST: Mapping[str, tuple[str, str, str, str]] = {
 ranker and in the order of PRESETS. Never edited: a changed preset gets its mark by itself."""
 
 
-def marked(text: str) -> str:
+def with_digest(text: str) -> str:
     """The name under which lists are made today: with its recipe's digest where that changed.
 
-    >>> marked("feature:1"), marked("lambdamart@small")
+    >>> with_digest("feature:1"), with_digest("lambdamart@small")
     ('feature:1', 'lambdamart@small')
 
     Raises:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.data import catalogue, display_texts, source, stored
+from shuffleproof.core.data import catalogue, display_texts, mapped_file, source
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.layout import FRACTIONS
@@ -21,7 +21,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
@@ -30,8 +30,8 @@ OF_WORDS = ("document length", "query words matched", "their share", "tf sum", "
 """The features behind the retrievers' scores; `title`: query words that stand in the title."""
 
 
-def making(  # noqa: PLR0913 (each is a fact of the data set)
-    indexed: Indexed,
+def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
+    indexed: IndexedCollection,
     depth: int,
     name: str | None,
     by: Sequence[str] = BY,
@@ -54,7 +54,7 @@ def making(  # noqa: PLR0913 (each is a fact of the data set)
         DataError: fewer than three queries are judged.
     """
     store, collection = indexed.store, indexed.collection
-    entries = [named(one) for one in by]
+    entries = [retriever_entry(one) for one in by]
     about = {
         "analysis": asdict(collection.analysis),
         "depth": depth,
@@ -106,7 +106,7 @@ def making(  # noqa: PLR0913 (each is a fact of the data set)
                 "features": len(by) + len(more),
                 "fingerprint": fold.fingerprint,
             }  # fmt: skip
-            artefact = store.add(key, recipe, lambda at: stored.save_fold(fold, at), facts)
+            artefact = store.add(key, recipe, lambda at: mapped_file.save_fold(fold, at), facts)
     if display_texts.find(str(artefact.facts["fingerprint"]), store) is None:
         display_texts.attach(artefact, store, _called(collection, artefact))
     if name is not None:
@@ -116,7 +116,7 @@ def making(  # noqa: PLR0913 (each is a fact of the data set)
 
 def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     """What pages call the documents and the queries of a data set."""
-    fold = stored.open_fold(data.path)
+    fold = mapped_file.open_fold(data.path)
     parts = (fold.train, fold.valid, fold.test)
     there = {one for part in parts for one in part.doc_ids or ()}
     places = [place for place, one in enumerate(collection.doc_ids) if one in there]
@@ -142,7 +142,7 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
 
 
 def _data_set(
-    indexed: Indexed,
+    indexed: IndexedCollection,
     queries: Sequence[int],
     pools: Sequence[np.ndarray],
     tables: Sequence[np.ndarray],
@@ -170,7 +170,7 @@ def _data_set(
     )
 
 
-def _of_words(indexed: Indexed, query: int, pool: np.ndarray) -> np.ndarray:
+def _of_words(indexed: IndexedCollection, query: int, pool: np.ndarray) -> np.ndarray:
     """Documents × OF_WORDS."""
     tokens = indexed.tokens
     asked = np.unique(tokens.queries.of(query))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.recipe import Analysis
@@ -116,7 +116,7 @@ def save(collection: Collection, folder: Path) -> None:
         "notes": json.dumps(collection.notes), "blobs": json.dumps(of),
         "analysis": json.dumps(asdict(collection.analysis)),
     }  # fmt: skip
-    stored.write(folder / FILE, arrays, about)
+    mapped_file.write(folder / FILE, arrays, about)
 
 
 def open_(folder: Path) -> Collection:
@@ -125,7 +125,7 @@ def open_(folder: Path) -> Collection:
     Raises:
         DataError: there is no such file, or it is damaged.
     """
-    arrays, about = stored.mapped(folder / FILE, FORMAT)
+    arrays, about = mapped_file.open_mapped(folder / FILE, FORMAT)
     try:
         columns = {
             name: TextColumn(arrays[blob], arrays[f"{name}.starts"], arrays[f"{name}.ends"])

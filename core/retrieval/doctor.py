@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shuffleproof.core.retrieval.collection import MISSING
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.words import counted
 
@@ -32,7 +32,7 @@ class Finding:
     action: str = ""
 
 
-def examined(indexed: Indexed) -> list[Finding]:
+def examine_collection(indexed: IndexedCollection) -> list[Finding]:
     """All that is found, problems first."""
     order = ("problem", "warning", "info")
     found = [
@@ -42,7 +42,7 @@ def examined(indexed: Indexed) -> list[Finding]:
     return sorted(found, key=lambda one: order.index(one.severity))
 
 
-def _judgments(indexed: Indexed) -> Iterator[Finding]:
+def _judgments(indexed: IndexedCollection) -> Iterator[Finding]:
     collection = indexed.collection
     lost = np.flatnonzero(collection.judged == MISSING)
     if len(lost):
@@ -60,7 +60,7 @@ def _judgments(indexed: Indexed) -> Iterator[Finding]:
         yield Finding("no-judgments", "warning", message, "Put a file of judgments beside.")
 
 
-def _queries(indexed: Indexed) -> Iterator[Finding]:
+def _queries(indexed: IndexedCollection) -> Iterator[Finding]:
     collection = indexed.collection
     places = range(len(collection.query_ids))
     if len(collection.judged):
@@ -78,7 +78,7 @@ def _queries(indexed: Indexed) -> Iterator[Finding]:
         yield unlike
 
 
-def _not_their_words(indexed: Indexed) -> Finding | None:
+def _not_their_words(indexed: IndexedCollection) -> Finding | None:
     """Whether relevant documents share fewer words with their query than with its neighbour.
 
     As where judgments name queries by position and were read as ids, or the other way round.
@@ -110,7 +110,7 @@ def _not_their_words(indexed: Indexed) -> Finding | None:
     )  # fmt: skip
 
 
-def _documents(indexed: Indexed) -> Iterator[Finding]:
+def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
     collection, encoded = indexed.collection, indexed.tokens.documents
     empty = np.flatnonzero(encoded.lengths == 0)
     if len(empty):
@@ -128,7 +128,7 @@ def _documents(indexed: Indexed) -> Iterator[Finding]:
         yield Finding("duplicates", "warning", message, "Ties between them are broken by place.")
 
 
-def _direction(indexed: Indexed) -> Iterator[Finding]:
+def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
     """Whether better grades go with fewer of the query's words."""
     collection = indexed.collection
     found = Bm25(indexed.words).search(collection.queries, len(collection))

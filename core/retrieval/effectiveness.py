@@ -12,11 +12,14 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.registry import Ranked
+from shuffleproof.core.retrieval.registry import RankedDocuments
 
 
-def measured(
-    collection: Collection, queries: Sequence[int], found: Ranked, measures: Sequence[Measure]
+def measure_queries(
+    collection: Collection,
+    queries: Sequence[int],
+    found: RankedDocuments,
+    measures: Sequence[Measure],
 ) -> Float32[np.ndarray, "measures queries"]:
     """The value of every measure for every query.
 

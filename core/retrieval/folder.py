@@ -99,7 +99,7 @@ class File:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Sequence[File]]:
+def open_files(folder: Path) -> Iterator[Sequence[File]]:
     """Every file below a folder, or of one archive, by name; archives stay open meanwhile.
 
     Raises:

@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Float64
 
 from shuffleproof.core.retrieval.name import FusedName
-from shuffleproof.core.retrieval.registry import Ranked, Retriever
+from shuffleproof.core.retrieval.registry import RankedDocuments, Retriever
 
 DEPTH = 1000
 """Documents of each retriever that are made one; more where more are asked for."""
 
 
-class Fused:
+class FusedRetriever:
     """Σ 1 / (k + rank), or a weighted mean of scores between 0 and 1, over what each finds.
 
     A document that a retriever does not find gets nothing from it.
@@ -26,10 +26,10 @@ class Fused:
         """Keep the retrievers."""
         self._name, self._parts = name, parts
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that any of them finds; ties by place."""
         found = [one.search(query_texts, max(k, DEPTH)) for one in self._parts]
-        return Ranked.of_queries(
+        return RankedDocuments.of_queries(
             [self._one([one.of(query) for one in found], k) for query in range(len(query_texts))]
         )
 

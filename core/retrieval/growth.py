@@ -14,10 +14,15 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import MISSING, Collection, digest_of
-from shuffleproof.core.retrieval.registry import FusedEntry, Indexed, Retriever, RetrieverEntry
+from shuffleproof.core.retrieval.registry import (
+    FusedEntry,
+    IndexedCollection,
+    Retriever,
+    RetrieverEntry,
+)
 from shuffleproof.core.retrieval.text import TokenisedCollection
 from shuffleproof.core.seeds import generator
 
@@ -56,7 +61,7 @@ def part_of(collection: Collection, places: Places) -> Collection:
 
 
 @dataclass(frozen=True, eq=False)
-class _KnownWords(Indexed):
+class _KnownWords(IndexedCollection):
     """A collection whose vocabulary is that of some of its documents."""
 
     known: Places = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -64,7 +69,7 @@ class _KnownWords(Indexed):
     @cached_property
     def tokens(self) -> TokenisedCollection:
         """All documents as terms of the vocabulary."""
-        return finished(text.tokenising(self.collection, self.known))
+        return run_to_end(text.tokenise(self.collection, self.known))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +82,12 @@ class Growth:
         late: places of those that came later, in rising order.
     """
 
-    before: Indexed
-    after: Indexed
+    before: IndexedCollection
+    after: IndexedCollection
     late: Places
 
     @classmethod
-    def of(cls, indexed: Indexed, share: float) -> "Growth":
+    def of(cls, indexed: IndexedCollection, share: float) -> "Growth":
         """A share of the documents, drawn by the seed, came later.
 
         Raises:
@@ -120,9 +125,9 @@ class Growth:
             UsageError: one that only reorders what another found.
         """
         if isinstance(entry, FusedEntry):
-            from shuffleproof.core.retrieval.fusion import Fused  # noqa: PLC0415 (names a cycle)
+            from shuffleproof.core.retrieval.fusion import FusedRetriever  # noqa: PLC0415 (names a cycle)
 
-            return Fused(entry.fusion, [self.retriever(one) for one in entry.members])
+            return FusedRetriever(entry.fusion, [self.retriever(one) for one in entry.members])
         refuse_rerankers(entry)
         if entry.sparse:
             return self._latent(entry)

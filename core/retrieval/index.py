@@ -15,12 +15,12 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval.postings import Postings
-from shuffleproof.core.retrieval.registry import Ranked
-from shuffleproof.core.retrieval.sparse import SparseVectors, joined
+from shuffleproof.core.retrieval.registry import RankedDocuments
+from shuffleproof.core.retrieval.sparse import SparseVectors, concatenate
 
 FORMAT = "shuffleproof-sparse-index-1"
 FILE = "index.safetensors"
@@ -77,7 +77,7 @@ class SparseIndex:
         """How many documents have each dimension."""
         return np.diff(self.postings.starts)
 
-    def search(self, queries: SparseVectors, k: int) -> Ranked:
+    def search(self, queries: SparseVectors, k: int) -> RankedDocuments:
         """At most k documents for each query: those that share a dimension with it, ties by place.
 
         Raises:
@@ -91,7 +91,7 @@ class SparseIndex:
         weights = queries.weights.astype(np.float64)
         return self.postings.search(queries.dimensions, queries.offsets, weights, k)
 
-    def product(self, queries: SparseVectors, k: int) -> Ranked:
+    def product(self, queries: SparseVectors, k: int) -> RankedDocuments:
         """What `search` finds, by SciPy's product of the matrices."""
         rows = queries.matrix.astype(np.float64) @ self.vectors.matrix.T
         found = []
@@ -100,7 +100,7 @@ class SparseIndex:
             places, scores = rows.indices[own], rows.data[own]
             order = np.lexsort((places, -scores))[:k]
             found.append((places[order].astype(np.int32), scores[order].astype(np.float32)))
-        return Ranked.of_queries(found)
+        return RankedDocuments.of_queries(found)
 
     def touched(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
         """How many postings each query reads."""
@@ -109,7 +109,7 @@ class SparseIndex:
 
     def added(self, vectors: SparseVectors) -> "SparseIndex":
         """The index with more documents behind those that are there."""
-        return SparseIndex.of(joined(self.vectors, vectors))
+        return SparseIndex.of(concatenate(self.vectors, vectors))
 
     def removed(self, places: Sequence[int]) -> "SparseIndex":
         """The index without some documents; those behind them move up.
@@ -143,7 +143,7 @@ class SparseIndex:
             "weights": self.vectors.weights, "starts": self.postings.starts,
             "documents": self.postings.documents, "values": self.postings.values,
         }  # fmt: skip
-        stored.write(path, arrays, {"format": FORMAT, "width": str(self.vectors.width)})
+        mapped_file.write(path, arrays, {"format": FORMAT, "width": str(self.vectors.width)})
 
     @classmethod
     def open(cls, path: Path) -> "SparseIndex":
@@ -152,7 +152,7 @@ class SparseIndex:
         Raises:
             DataError: there is no such file, or it is damaged.
         """
-        arrays, about = stored.mapped(path, FORMAT)
+        arrays, about = mapped_file.open_mapped(path, FORMAT)
         vectors = SparseVectors(
             arrays["offsets"], arrays["dimensions"], arrays["weights"], int(about["width"])
         )

@@ -12,13 +12,13 @@ import numpy as np
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval import collection as table
 from shuffleproof.core.retrieval import planted, reading
 from shuffleproof.core.retrieval.collection import MISSING, Collection
-from shuffleproof.core.retrieval.folder import File, opened
+from shuffleproof.core.retrieval.folder import File, open_files
 from shuffleproof.core.retrieval.reading import Files, Text
-from shuffleproof.core.retrieval.recipe import AUTO, Analysis, Reading
+from shuffleproof.core.retrieval.recipe import AUTO, Analysis, CollectionFormat
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -28,11 +28,11 @@ KIND = "collection"
 EVERY = 4096
 
 
-def ingesting(
+def ingest(
     folder: Path,
     name: str | None,
     store: Store,
-    how: Reading | None = None,
+    how: CollectionFormat | None = None,
     analysis: Analysis | None = None,
 ) -> Generator[Progress, None, Artefact]:
     """Read a collection into the store and give it a name; yields how many documents are read.
@@ -47,10 +47,10 @@ def ingesting(
     Raises:
         LetorError, DataError: malformed or missing files; nothing is stored.
     """
-    how, analysis = how or Reading(), analysis or Analysis()
-    with opened(folder) as files:
+    how, analysis = how or CollectionFormat(), analysis or Analysis()
+    with open_files(folder) as files:
         form = "" if how.format == AUTO else how.format
-        chosen, notes = reading.found(files, str(folder), form)
+        chosen, notes = reading.find_files(files, str(folder), form)
         recipe = asdict(how) | {"format": chosen.format}
         if analysis != Analysis():  # collections without have the keys that they always had
             recipe["analysis"] = asdict(analysis)
@@ -79,10 +79,10 @@ def find(text: str, store: Store) -> Collection:
         LetorError, DataError: malformed files.
     """
     if text == planted.NAME:
-        return planted.planted()
+        return planted.planted_collection()
     path = Path(text)
     if text not in store.names() and path.exists():
-        artefact = finished(ingesting(path, None, store))
+        artefact = run_to_end(ingest(path, None, store))
     else:
         artefact = store.resolve(text, KIND)
     try:
@@ -110,7 +110,9 @@ def _facts(read: Collection) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _read(files: Files, how: Reading, spool: BinaryIO) -> Generator[Progress, None, Collection]:
+def _read(
+    files: Files, how: CollectionFormat, spool: BinaryIO
+) -> Generator[Progress, None, Collection]:
     """All files together; texts of documents go to the spool, not to memory."""
     places: dict[str, int] = {}
     bounds = array("q", [0])
@@ -165,7 +167,7 @@ def _new(text: Text, known: dict[str, int] | dict[str, str], file: File) -> None
 
 
 def _judged(
-    files: Files, how: Reading, queries: Sequence[str]
+    files: Files, how: CollectionFormat, queries: Sequence[str]
 ) -> tuple[list[dict[str, int]], tuple[str, ...]]:
     """Grades by document for each query, and what was decided, in sentences."""
     plain = reading.number_of if files.format == "smart" else str

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float32
 from scipy.sparse import csr_array
 
-from shuffleproof.core.data import stored
-from shuffleproof.core.retrieval.registry import Indexed, Ranked
-from shuffleproof.core.retrieval.singular import leading
-from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
+from shuffleproof.core.data import mapped_file
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
+from shuffleproof.core.retrieval.singular import leading_vectors
+from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
 from shuffleproof.core.store.keys import key_of
 
 KIND = "lsi"
@@ -41,14 +41,14 @@ class LatentSemanticIndex:
 
     def over(self, texts: Iterable[str]) -> "LatentSemanticIndex":
         """The same directions over other documents, folded in."""
-        rows = weighted(self._tokens.encode(texts), self._tokens) @ self._directions
+        rows = weighted_counts(self._tokens.encode(texts), self._tokens) @ self._directions
         return LatentSemanticIndex(self._tokens, self._directions, _of_length_one(rows))
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that has a known word."""
         asked = self._tokens.encode(query_texts)
-        places = _of_length_one(weighted(asked, self._tokens) @ self._directions)
-        return Ranked.of_queries([self._one(place, k) for place in places])
+        places = _of_length_one(weighted_counts(asked, self._tokens) @ self._directions)
+        return RankedDocuments.of_queries([self._one(place, k) for place in places])
 
     def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if not query.any():
@@ -58,7 +58,7 @@ class LatentSemanticIndex:
         return order.astype(np.int32), scores[order]
 
 
-def weighted(encoded: Encoded, tokens: TokenisedCollection) -> csr_array:
+def weighted_counts(encoded: EncodedTexts, tokens: TokenisedCollection) -> csr_array:
     """Texts × terms: (1 + ln tf) · ln(N / df)."""
     shape = (len(encoded), len(tokens.terms))
     ones = np.ones(len(encoded.tokens))
@@ -74,7 +74,7 @@ def _of_length_one(rows: np.ndarray) -> np.ndarray:
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
-def lsi(indexed: Indexed) -> LatentSemanticIndex:
+def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
     """The index of a collection, from the store or made and kept there."""
     tokens = indexed.tokens
     rank = max(1, min(DIMENSIONS, len(tokens.documents) - 1, len(tokens.terms) - 1))
@@ -83,15 +83,15 @@ def lsi(indexed: Indexed) -> LatentSemanticIndex:
     with indexed.store.lock(key):
         artefact = indexed.store.find(key)
         if artefact is None:
-            table = weighted(tokens.documents, tokens)
+            table = weighted_counts(tokens.documents, tokens)
             norms = np.sqrt(table.multiply(table).sum(axis=1))
             table.data /= np.repeat(np.where(norms > 0, norms, 1), np.diff(table.indptr))
-            _, _, directions = leading(table, rank)
+            _, _, directions = leading_vectors(table, rank)
             arrays = {
                 "directions": np.ascontiguousarray(directions.T, np.float32),
                 "documents": _of_length_one(table @ directions.T),
             }
-            write = lambda at: stored.write(at / FILE, arrays, {"format": FORMAT})  # noqa: E731
+            write = lambda at: mapped_file.write(at / FILE, arrays, {"format": FORMAT})  # noqa: E731
             artefact = indexed.store.add(key, recipe, write, {"dimensions": rank})
-    arrays, _ = stored.mapped(artefact.path / FILE, FORMAT)
+    arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
     return LatentSemanticIndex(tokens, arrays["directions"], arrays["documents"])

@@ -41,22 +41,22 @@ TRAINED = ("snrm", "snrm-prf", "fnrm", "cnrm")
 """Those that `train` makes; the registry says how."""
 
 
-def parsed(text: str) -> tuple[str, str]:
+def parse_name(text: str) -> tuple[str, str]:
     """A retriever's name and its preset, empty where none is named.
 
-    >>> parsed("snrm@small"), parsed(" BM25 ")
+    >>> parse_name("snrm@small"), parse_name(" BM25 ")
     (('snrm', 'small'), ('bm25', ''))
     """
     base, _, preset = text.strip().casefold().partition("@")
     return base, preset
 
 
-def fused(text: str) -> FusedName | None:
+def parse_fusion(text: str) -> FusedName | None:
     """The combination that a name says; None: it is of one retriever.
 
-    >>> str(fused("RRF-60:bm25 + snrm@small")), fused("bm25")
+    >>> str(parse_fusion("RRF-60:bm25 + snrm@small")), parse_fusion("bm25")
     ('rrf:bm25+snrm@small', None)
-    >>> fused("interpolated-70:bm25+lsi")
+    >>> parse_fusion("interpolated-70:bm25+lsi")
     FusedName(method='interpolated', number=70, parts=('bm25', 'lsi'))
 
     Raises:
@@ -84,4 +84,4 @@ def is_trained(text: str) -> bool:
     >>> is_trained("fnrm@paper"), is_trained("bm25")
     (True, False)
     """
-    return parsed(text)[0] in TRAINED
+    return parse_name(text)[0] in TRAINED

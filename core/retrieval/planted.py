@@ -71,12 +71,12 @@ SENTENCES = (
 
 
 @cache
-def planted(seed: int = 0) -> Collection:
+def planted_collection(seed: int = 0) -> Collection:
     """The collection: 480 documents on 24 subjects, 48 queries, grades 2 (own subject) and 1.
 
     Documents of another subject that mention the query's have grade 1; all others are not judged.
 
-    >>> made = planted()
+    >>> made = planted_collection()
     >>> len(made), len(made.queries), made.titles[0]
     (480, 48, 'Heat pumps: evaporator and insulation')
     """

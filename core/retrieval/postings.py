@@ -11,7 +11,7 @@ from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.argsort_descending import best_first
-from shuffleproof.core.retrieval.registry import Ranked
+from shuffleproof.core.retrieval.registry import RankedDocuments
 
 FEW = 4
 """Where a query reads fewer postings than a quarter of the documents, touched ones are noted."""
@@ -41,7 +41,7 @@ class Postings:
         k: int,
         biases: Float64[np.ndarray, " documents"] | None = None,
         bias: Float64[np.ndarray, " queries"] | None = None,
-    ) -> Ranked:
+    ) -> RankedDocuments:
         """The k best documents of each query, among those that have one of its terms.
 
         Args:
@@ -58,7 +58,7 @@ class Postings:
             self.documents, self.values, self.starts, terms, bounds, weights, of_documents,
             of_queries, k, self.size,
         )  # fmt: skip
-        return Ranked(found, scores, ends)
+        return RankedDocuments(found, scores, ends)
 
 
 @no_type_check
@@ -115,7 +115,7 @@ def _looked_up(  # noqa: PLR0913, PLR0917 (a kernel)
 
 @no_type_check
 @compiled(nogil=True)
-def summed(  # noqa: PLR0913, PLR0917 (a kernel)
+def add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
     documents: np.ndarray,
     values: np.ndarray,
     starts: np.ndarray,
@@ -156,7 +156,7 @@ def summed(  # noqa: PLR0913, PLR0917 (a kernel)
 
 @no_type_check
 @compiled(nogil=True)
-def best(
+def best_documents(
     total: np.ndarray, seen: np.ndarray, touched: np.ndarray, size: int, k: int
 ) -> tuple[np.ndarray, ...]:
     """The k best of the documents touched, ties by place; `total` and `seen` are 0 afterwards."""
@@ -230,11 +230,11 @@ def _searched(  # noqa: PLR0913, PLR0917 (a kernel)
     scores = np.empty(len(found), dtype=np.float32)
     for query in range(queries):
         own = slice(bounds[query], bounds[query + 1])
-        size = summed(
+        size = add_postings(
             documents, values, starts, tokens[own], weights[own], biases, bias[query], total, seen,
             touched,
         )  # fmt: skip
-        own_best, own_scores = best(total, seen, touched, size, k)
+        own_best, own_scores = best_documents(total, seen, touched, size, k)
         start, end = ends[query], ends[query] + len(own_best)
         found[start:end] = own_best
         scores[start:end] = own_scores

@@ -66,7 +66,7 @@ class Files:
         return (*self.documents, *self.queries, *self.judgments)
 
 
-def found(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
+def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
     """The files of a collection among those of a folder, and what was decided, in sentences.
 
     Args:

@@ -11,7 +11,7 @@ FORMATS = ("smart", "trec", "beir", "jsonl")
 
 
 @dataclass(frozen=True)
-class Reading:
+class CollectionFormat:
     """How files become a collection."""
 
     format: str = parameter(

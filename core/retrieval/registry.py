@@ -13,7 +13,7 @@ from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.name import FusedName, fused, parsed
+from shuffleproof.core.retrieval.name import FusedName, parse_fusion, parse_name
 from shuffleproof.core.retrieval.text import TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedDocuments:
     """Documents found for several queries, each query's best first.
 
     Attributes:
@@ -37,7 +37,7 @@ class Ranked:
     offsets: Int64[np.ndarray, " bounds"]
 
     @classmethod
-    def of_queries(cls, found: Sequence[tuple[np.ndarray, np.ndarray]]) -> "Ranked":
+    def of_queries(cls, found: Sequence[tuple[np.ndarray, np.ndarray]]) -> "RankedDocuments":
         """(documents, scores) of each query as one."""
         offsets = np.cumsum([0, *(len(documents) for documents, _ in found)]).astype(np.int64)
         documents = np.concatenate([np.zeros(0, np.int32), *(one for one, _ in found)])
@@ -54,13 +54,13 @@ class Ranked:
 class Retriever(Protocol):
     """Finds documents of one collection."""
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that match it at all."""
         ...
 
 
 @runtime_checkable
-class Inverted(Protocol):
+class InvertedRetriever(Protocol):
     """A retriever that reads the postings of a query's dimensions: words, or learnt ones."""
 
     @property
@@ -79,7 +79,7 @@ class Inverted(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Indexed:
+class IndexedCollection:
     """A collection, its terms, and the store that keeps what is made of it.
 
     Attributes:
@@ -98,7 +98,7 @@ class Indexed:
     @cached_property
     def tokens(self) -> TokenisedCollection:
         """The collection as terms."""
-        return text.tokenised(self.collection, self.store)
+        return text.stored_tokens(self.collection, self.store)
 
     @cached_property
     def words(self) -> "WordIndex":
@@ -117,7 +117,7 @@ class RetrieverEntry:
         label: as people read it.
         summary: what it does, in a sentence.
         source: whom it is from.
-        place: `module:function` below `core.retrieval`; the function makes it of `Indexed`.
+        place: `module:function` below `core.retrieval`, which makes it of `IndexedCollection`.
         sparse: whether the sparsity gates are about it: it searches learnt dimensions.
         reranks: whether it only orders what another found.
         learns: `module:value` of the `Learner` of what it searches with; empty: it learns nothing.
@@ -136,7 +136,7 @@ class RetrieverEntry:
     presets: tuple[str, ...] = ()
     preset: str = ""
 
-    def made(self, indexed: Indexed) -> Retriever:
+    def made(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
         known = (self.preset or self.presets[0],) if self.presets else ()
         made: Retriever = _found(self.place)(indexed, *known)
@@ -154,12 +154,12 @@ class RetrieverEntry:
         learner: Learner[Any, Any] = _found(self.learns)
         return learner
 
-    def learning(self, indexed: Indexed) -> Generator[Progress]:
+    def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
         """Train what it needs, or find it trained."""
         if self.presets:
             yield from self.learner.learning(indexed, self.preset or self.presets[0])
 
-    def network(self, indexed: Indexed) -> str:
+    def network(self, indexed: IndexedCollection) -> str:
         """Digest of what it learns on a collection; empty where it learns nothing."""
         if not self.presets:
             return ""
@@ -194,33 +194,33 @@ class FusedEntry(RetrieverEntry):
         Raises:
             UnknownNameError: no retriever is called so.
         """
-        labels = ", ".join(named(part).label for part in fusion.parts)
+        labels = ", ".join(retriever_entry(part).label for part in fusion.parts)
         rrf = fusion.method == "rrf"
         prefix = fusion.prefix.replace("rrf", "RRF").replace("interp", "Interp")
         return cls(
             str(fusion), f"{prefix}({labels})",
             "Sums of reciprocal ranks." if rrf else "A weighted mean of scores between 0 and 1.",
             "Cormack, Clarke & Büttcher, SIGIR 2009" if rrf else "Fox & Shaw, TREC 1994",
-            "fusion:Fused", fusion=fusion,
+            "fusion:FusedRetriever", fusion=fusion,
         )  # fmt: skip
 
     @property
     def members(self) -> tuple[RetrieverEntry, ...]:
         """The retrievers that it is made of."""
-        return tuple(named(part) for part in self.fusion.parts)
+        return tuple(retriever_entry(part) for part in self.fusion.parts)
 
-    def made(self, indexed: Indexed) -> Retriever:
+    def made(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
         parts = [one.made(indexed) for one in self.members]
         made: Retriever = _found(self.place)(self.fusion, parts)
         return made
 
-    def learning(self, indexed: Indexed) -> Generator[Progress]:
+    def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
         """Train what its members need, or find it trained."""
         for one in self.members:
             yield from one.learning(indexed)
 
-    def network(self, indexed: Indexed) -> str:
+    def network(self, indexed: IndexedCollection) -> str:
         """Digests of what its members learn; empty where nobody learns anything."""
         return "+".join(filter(None, (one.network(indexed) for one in self.members)))
 
@@ -279,22 +279,23 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
 RETRIEVERS: Mapping[str, RetrieverEntry] = {entry.name: entry for entry in _ENTRIES}
 
 
-def named(name: str) -> RetrieverEntry:
+def retriever_entry(name: str) -> RetrieverEntry:
     """The entry of a name, at a preset maybe, or of a combination.
 
-    >>> named("snrm@small").name, named("snrm@small").preset, named("bm25").preset
+    >>> (retriever_entry("snrm@small").name, retriever_entry("snrm@small").preset,
+    ...     retriever_entry("bm25").preset)
     ('snrm@small', 'small', '')
-    >>> named("rrf:bm25+snrm@small").label
+    >>> retriever_entry("rrf:bm25+snrm@small").label
     'RRF(BM25, SNRM small)'
 
     Raises:
         UnknownNameError: no retriever, or no preset of it, is called so.
         UsageError: a combination that cannot be.
     """
-    combination = fused(name)
+    combination = parse_fusion(name)
     if combination is not None:
         return FusedEntry.of(combination)
-    base, preset = parsed(name)
+    base, preset = parse_name(name)
     if base not in RETRIEVERS:
         raise UnknownNameError("retriever", base, RETRIEVERS)
     entry = RETRIEVERS[base]

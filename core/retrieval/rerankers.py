@@ -15,15 +15,15 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.models import rerankers as networks
 from shuffleproof.core.models.rerankers import CNRMConfig, FNRMConfig, Reranker
 from shuffleproof.core.models.snrm import listwise_kl
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.registry import Indexed, Ranked, Retriever
-from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
-from shuffleproof.core.retrieval.weak import WeakRecipe, taken
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
+from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
+from shuffleproof.core.retrieval.weak import WeakRecipe, take_texts
 from shuffleproof.core.retrieval.weak_training import (
     Learner,
     Product,
@@ -31,9 +31,9 @@ from shuffleproof.core.retrieval.weak_training import (
     WeakTrainer,
     WeakTraining,
     arrays_of,
-    filled,
+    with_weights,
 )
-from shuffleproof.core.retrieval.windows import Windows, together
+from shuffleproof.core.retrieval.windows import Windows, batch_bounds
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.manifest import Artefact
 
@@ -113,7 +113,7 @@ class Trainer(WeakTrainer):
 
     network: Reranker
 
-    def __init__(self, indexed: Indexed, recipe: FNRMRecipe | CNRMRecipe) -> None:
+    def __init__(self, indexed: IndexedCollection, recipe: FNRMRecipe | CNRMRecipe) -> None:
         """Draw weak queries and first weights."""
         super().__init__(indexed, recipe)
         network = _network(recipe.model, len(self.tokens.terms), self.draws)
@@ -155,13 +155,13 @@ class Trainer(WeakTrainer):
         right = (found.detach() * wanted > 0).sum()
         return loss, right / (wanted != 0).sum().clamp_min(1)
 
-    def product(self, indexed: Indexed) -> Generator[Progress, None, Product]:
+    def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
         """The network, and the vectors of the documents."""
         documents = yield from vectors_of(self.network, self.windows, indexed.tokens.documents)
         arrays = arrays_of(self.network) | {"documents": documents}
 
         def save(folder: Path) -> None:
-            stored.write(folder / FILE, arrays, {"format": FORMAT})
+            mapped_file.write(folder / FILE, arrays, {"format": FORMAT})
 
         return save, {}
 
@@ -179,21 +179,21 @@ class CNRMTrainer(Trainer):
 
 
 def vectors_of(
-    network: Reranker, windows: Windows, texts: Encoded
+    network: Reranker, windows: Windows, texts: EncodedTexts
 ) -> Generator[Progress, None, Float32[np.ndarray, "texts width"]]:
     """The vectors of texts; yields how many are done."""
     found = np.zeros((len(texts), network.config.width), np.float32)
     where = network.embedding.weight.device
-    for first, last in together(texts):
+    for first, last in batch_bounds(texts):
         yield Progress(first, len(texts), "texts encoded")
-        words, owners, _ = windows.of(taken(texts, np.arange(first, last)))
+        words, owners, _ = windows.of(take_texts(texts, np.arange(first, last)))
         placed = [torch.from_numpy(one).to(where) for one in (words, owners)]
         with torch.no_grad():
             found[first:last] = network.vectors(placed[0], placed[1], last - first).cpu().numpy()
     return found
 
 
-class Reranking:
+class RerankedRetriever:
     """Query likelihood's documents, the first of them in the order of a network's scores.
 
     The others follow in query likelihood's order, with scores below. A query of whose words the
@@ -213,12 +213,14 @@ class Reranking:
         self.depth, self.documents = recipe.training.first_stage_depth, documents
         self._windows = _windows(tokens, recipe)
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
         found = self.first_stage.search(query_texts, max(k, self.depth))
         texts = self.tokens.encode(query_texts)
         ordered = [self._ordered(texts.of(one), *found.of(one)) for one in range(len(texts))]
-        return Ranked.of_queries([(documents[:k], scores[:k]) for documents, scores in ordered])
+        return RankedDocuments.of_queries(
+            [(documents[:k], scores[:k]) for documents, scores in ordered]
+        )
 
     def _ordered(
         self, words: np.ndarray, documents: np.ndarray, scores: np.ndarray
@@ -226,7 +228,7 @@ class Reranking:
         """One query's documents in their new order."""
         if not len(documents) or self._windows.unread[words].all():
             return documents, scores
-        one = Encoded(words, np.array([0, len(words)]), np.zeros(1, np.int32))
+        one = EncodedTexts(words, np.array([0, len(words)]), np.zeros(1, np.int32))
         read, owners, _ = self._windows.of(one)
         head, rest = documents[: self.depth], scores[self.depth :]
         with torch.no_grad():
@@ -254,16 +256,20 @@ def _windows(tokens: TokenisedCollection, recipe: FNRMRecipe | CNRMRecipe) -> Wi
     return Windows.over(tokens, recipe.model.window, recipe.training.minimum_frequency)
 
 
-def load(indexed: Indexed, artefact: Artefact, recipe: FNRMRecipe | CNRMRecipe) -> Reranking:
+def load(
+    indexed: IndexedCollection, artefact: Artefact, recipe: FNRMRecipe | CNRMRecipe
+) -> RerankedRetriever:
     """A stored training, ready to rerank.
 
     Raises:
         DataError: its file is damaged.
     """
-    arrays, _ = stored.mapped(artefact.path / FILE, FORMAT)
+    arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
     network = _network(recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0))
     tokens, documents = indexed.tokens, arrays["documents"]
-    return Reranking(likelihood(indexed), tokens, filled(network, arrays), recipe, documents)
+    return RerankedRetriever(
+        likelihood(indexed), tokens, with_weights(network, arrays), recipe, documents
+    )
 
 
 def seconds_of(recipe: FNRMRecipe | CNRMRecipe) -> tuple[float, float]:
@@ -287,15 +293,19 @@ def seconds_of(recipe: FNRMRecipe | CNRMRecipe) -> tuple[float, float]:
     return operations / 200e9, operations / 5e9
 
 
-FNRM: Learner[FNRMRecipe, Reranking] = Learner("fnrm", FNRM_PRESETS, FNRMTrainer, load, seconds_of)
-CNRM: Learner[CNRMRecipe, Reranking] = Learner("cnrm", CNRM_PRESETS, CNRMTrainer, load, seconds_of)
+FNRM: Learner[FNRMRecipe, RerankedRetriever] = Learner(
+    "fnrm", FNRM_PRESETS, FNRMTrainer, load, seconds_of
+)
+CNRM: Learner[CNRMRecipe, RerankedRetriever] = Learner(
+    "cnrm", CNRM_PRESETS, CNRMTrainer, load, seconds_of
+)
 
 
-def fnrm(indexed: Indexed, name: str = "tuned") -> Reranking:
+def fnrm(indexed: IndexedCollection, name: str = "tuned") -> RerankedRetriever:
     """FNRM of a collection at a preset, as trained."""
     return FNRM.at(indexed, name)
 
 
-def cnrm(indexed: Indexed, name: str = "tuned") -> Reranking:
+def cnrm(indexed: IndexedCollection, name: str = "tuned") -> RerankedRetriever:
     """CNRM of a collection at a preset, as trained."""
     return CNRM.at(indexed, name)

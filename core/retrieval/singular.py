@@ -11,7 +11,7 @@ SMALL = 4
 them up one by one, may not converge there, and takes as long."""
 
 
-def leading(
+def leading_vectors(
     table: csr_array, rank: int
 ) -> tuple[
     Float64[np.ndarray, "rows rank"],
@@ -24,7 +24,7 @@ def leading(
         table: sparse.
         rank: how many, fewer than either side of the table has.
 
-    >>> _, values, _ = leading(csr_array(np.diag([3.0, 1.0, 2.0])), 2)
+    >>> _, values, _ = leading_vectors(csr_array(np.diag([3.0, 1.0, 2.0])), 2)
     >>> values.round(6).tolist()
     [2.0, 3.0]
     """

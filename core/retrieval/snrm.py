@@ -17,7 +17,7 @@ from jaxtyping import Int32, Int64
 from scipy.sparse import csc_array, csr_array, vstack
 from torch import Tensor
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.ragged import offsets_of, places_of, segment_ids
 from shuffleproof.core.models.snrm import (
     SNRM,
@@ -28,15 +28,15 @@ from shuffleproof.core.models.snrm import (
     listwise_kl,
 )
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import FILE as INDEX
 from shuffleproof.core.retrieval.index import SparseIndex
-from shuffleproof.core.retrieval.registry import Indexed, Ranked
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
-from shuffleproof.core.retrieval.weak import WeakRecipe, taken
+from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
+from shuffleproof.core.retrieval.weak import WeakRecipe, take_texts
 from shuffleproof.core.retrieval.weak_training import (
     Learner,
     Product,
@@ -44,9 +44,9 @@ from shuffleproof.core.retrieval.weak_training import (
     WeakTrainer,
     WeakTraining,
     arrays_of,
-    filled,
+    with_weights,
 )
-from shuffleproof.core.retrieval.windows import Windows, together
+from shuffleproof.core.retrieval.windows import Windows, batch_bounds
 from shuffleproof.core.retrieval.words import FeedbackRecipe
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.manifest import Artefact
@@ -153,7 +153,7 @@ class Trainer(WeakTrainer):
     network: SNRM
     recipe: SNRMRecipe
 
-    def __init__(self, indexed: Indexed, recipe: SNRMRecipe) -> None:
+    def __init__(self, indexed: IndexedCollection, recipe: SNRMRecipe) -> None:
         """Draw weak queries and first weights."""
         super().__init__(indexed, recipe)
         model, training = recipe.model, recipe.training
@@ -236,14 +236,14 @@ class Trainer(WeakTrainer):
         self.used = tensors["used"].to(self.device)
         self.strengths = list(plain["strengths"])
 
-    def product(self, indexed: Indexed) -> Generator[Progress, None, Product]:
+    def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
         """The network, the index of the documents, and its gates."""
         training = self.recipe.training
-        table = yield from encoded(
+        table = yield from encode_texts(
             self.network, self.windows, indexed.tokens.documents,
             self.recipe.model.document_length, training.seed,
         )  # fmt: skip
-        left = pruned(table, training.keep_document, training.keep_share)
+        left = prune(table, training.keep_document, training.keep_share)
         index = SparseIndex.of(SparseVectors.of(left))
         found = Latent(indexed.tokens, self.network, self.recipe, index)
         gates = Gates.of(index, found.vectors(indexed.collection.queries))
@@ -258,8 +258,8 @@ def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
     return Windows.over(tokens, recipe.model.window, rare, padded=padded)
 
 
-def encoded(
-    network: SNRM, windows: Windows, texts: Encoded, length: int, seed: int = 0
+def encode_texts(
+    network: SNRM, windows: Windows, texts: EncodedTexts, length: int, seed: int = 0
 ) -> Generator[Progress, None, csr_array]:
     """The vectors of texts as a sparse table; yields how many texts are done.
 
@@ -272,9 +272,9 @@ def encoded(
     """
     config, parts = network.config, []
     where = network.last.weight.device
-    for first, last in together(texts):
+    for first, last in batch_bounds(texts):
         yield Progress(first, len(texts), "texts encoded")
-        own = windows.of(taken(texts, np.arange(first, last)), length)
+        own = windows.of(take_texts(texts, np.arange(first, last)), length)
         placed = [torch.from_numpy(one).to(where) for one in own]
         drop = config.dropout_at_inference and config.dropout > 0
         draws = (
@@ -289,7 +289,7 @@ def encoded(
     return table
 
 
-def pruned(table: csr_array, keep: int, share: float = 1.0) -> csr_array:
+def prune(table: csr_array, keep: int, share: float = 1.0) -> csr_array:
     """The largest values of each row, then of each column; ties by place.
 
     Args:
@@ -298,7 +298,7 @@ def pruned(table: csr_array, keep: int, share: float = 1.0) -> csr_array:
         share: most values of a column, as a share of the rows, rounded down.
 
     >>> table = csr_array(np.array([[3.0, 1.0, 2.0], [1.0, 0.0, 5.0]]))
-    >>> pruned(table, 2).toarray().tolist(), pruned(table, 0, 0.5).toarray().tolist()
+    >>> prune(table, 2).toarray().tolist(), prune(table, 0, 0.5).toarray().tolist()
     ([[3.0, 0.0, 2.0], [1.0, 0.0, 5.0]], [[3.0, 1.0, 0.0], [0.0, 0.0, 5.0]])
     """
     if keep:
@@ -332,12 +332,12 @@ class Latent:
     def vectors(self, query_texts: Sequence[str]) -> SparseVectors:
         """The vectors of queries, pruned as the recipe says."""
         table = self._encoded(self.tokens.encode(query_texts), self.recipe.model.query_length)
-        return SparseVectors.of(pruned(table, self.recipe.training.keep_query))
+        return SparseVectors.of(prune(table, self.recipe.training.keep_query))
 
-    def _encoded(self, texts: Encoded, length: int) -> csr_array:
+    def _encoded(self, texts: EncodedTexts, length: int) -> csr_array:
         """The vectors of texts, nothing pruned."""
         seed = self.recipe.training.seed
-        return finished(encoded(self.network, self._windows, texts, length, seed))
+        return run_to_end(encode_texts(self.network, self._windows, texts, length, seed))
 
     @property
     def frequencies(self) -> Int64[np.ndarray, " dimensions"]:
@@ -354,17 +354,19 @@ class Latent:
         vectors = self.vectors(query_texts)
         return np.split(vectors.dimensions, vectors.offsets[1:-1])
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that share a dimension with it."""
         return self.of_vectors(self.vectors(query_texts), k)
 
-    def of_vectors(self, vectors: SparseVectors, k: int) -> Ranked:
+    def of_vectors(self, vectors: SparseVectors, k: int) -> RankedDocuments:
         """The same of vectors."""
         if self.recipe.training.order == "best-first":
             return self.index.search(vectors, k)
         every = self.index.search(vectors, len(self.index.vectors))
         own = (every.of(query) for query in range(len(vectors)))
-        return Ranked.of_queries([(one[::-1][:k], scores[::-1][:k]) for one, scores in own])
+        return RankedDocuments.of_queries(
+            [(one[::-1][:k], scores[::-1][:k]) for one, scores in own]
+        )
 
     def terms_of(self, dimension: int, count: int = 3) -> list[str]:
         """The terms that bring most to a dimension over the collection, those in it at all.
@@ -390,7 +392,7 @@ class Latent:
     @cached_property
     def _of_terms(self) -> csc_array:
         """The vectors of common terms, each a text of its own."""
-        alone = Encoded(
+        alone = EncodedTexts(
             self._common.astype(np.int32), np.arange(len(self._common) + 1),
             np.zeros(len(self._common), np.int32),
         )  # fmt: skip
@@ -406,7 +408,7 @@ class Latent:
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)
-        new = SparseVectors.of(pruned(table, recipe.training.keep_document))
+        new = SparseVectors.of(prune(table, recipe.training.keep_document))
         early = np.setdiff1d(np.arange(len(collection)), late)
         order = np.argsort(np.concatenate([early, late]), kind="stable")
         index = SparseIndex.of(self.index.added(new).vectors.chosen(order))
@@ -414,7 +416,7 @@ class Latent:
 
     def save(self, folder: Path) -> None:
         """Write the network and the index."""
-        stored.write(folder / FILE, arrays_of(self.network), {"format": FORMAT})
+        mapped_file.write(folder / FILE, arrays_of(self.network), {"format": FORMAT})
         self.index.save(folder / INDEX)
 
 
@@ -429,7 +431,7 @@ class LatentFeedback:
         self._latent, self._recipe = latent, recipe or FeedbackRecipe()
         self.frequencies, self.document_terms = latent.frequencies, latent.document_terms
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, by its vector and that of the first documents."""
         return self._latent.of_vectors(self._mixed(self._latent.vectors(query_texts)), k)
 
@@ -450,7 +452,7 @@ class LatentFeedback:
             documents, scores = first.of(query)
             if len(documents):
                 weights = csr_array(scores[None, :] / max(float(scores.sum()), 1e-12))
-                new = _shares(pruned(csr_array(weights @ known[documents]), recipe.terms))
+                new = _shares(prune(csr_array(weights @ known[documents]), recipe.terms))
                 own = csr_array(recipe.original * own + (1 - recipe.original) * new)
             rows.append(own)
         return SparseVectors.of(vstack(rows, format="csr") if rows else asked)
@@ -462,16 +464,16 @@ def _shares(row: csr_array) -> csr_array:
     return table
 
 
-def load(indexed: Indexed, artefact: Artefact, recipe: SNRMRecipe) -> Latent:
+def load(indexed: IndexedCollection, artefact: Artefact, recipe: SNRMRecipe) -> Latent:
     """A stored training, ready to search.
 
     Raises:
         DataError: its file is damaged.
     """
-    arrays, _ = stored.mapped(artefact.path / FILE, FORMAT)
+    arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
     network = SNRM(recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0))
     index = SparseIndex.open(artefact.path / INDEX)
-    return Latent(indexed.tokens, filled(network, arrays), recipe, index)
+    return Latent(indexed.tokens, with_weights(network, arrays), recipe, index)
 
 
 def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
@@ -493,11 +495,11 @@ preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.trained
 key_of_training = LEARNER.key_of_training
 
 
-def snrm(indexed: Indexed, name: str = "tuned") -> Latent:
+def snrm(indexed: IndexedCollection, name: str = "tuned") -> Latent:
     """SNRM of a collection at a preset, as trained."""
     return LEARNER.at(indexed, name)
 
 
-def feedback(indexed: Indexed, name: str = "tuned") -> LatentFeedback:
+def feedback(indexed: IndexedCollection, name: str = "tuned") -> LatentFeedback:
     """SNRM with latent pseudo-relevance feedback."""
     return LatentFeedback(snrm(indexed, name))

@@ -98,7 +98,7 @@ class SparseVectors:
             yield json.dumps({"id": name, "vector": vector}, ensure_ascii=False)
 
 
-def joined(first: SparseVectors, second: SparseVectors) -> SparseVectors:
+def concatenate(first: SparseVectors, second: SparseVectors) -> SparseVectors:
     """The texts of one after those of another.
 
     Raises:

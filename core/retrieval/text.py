@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Int32, Int64
 
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.ragged import segment_ids
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.recipe import TOKENISERS, Analysis
 from shuffleproof.core.store.artefacts import Store
@@ -51,7 +51,7 @@ LEFT_OUT = -2
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class EncodedTexts:
     """Texts as places in a vocabulary.
 
     Attributes:
@@ -78,7 +78,7 @@ class Encoded:
         return np.diff(self.offsets)
 
     @property
-    def in_order(self) -> "Encoded":
+    def in_order(self) -> "EncodedTexts":
         """The same, the tokens of each text rising: sums over them are the same to the last bit."""
         order = np.lexsort((self.tokens, segment_ids(self.offsets)))
         return replace(self, tokens=self.tokens[order])
@@ -101,20 +101,20 @@ class TokenisedCollection:
     terms: tuple[str, ...]
     document_frequency: Int32[np.ndarray, " terms"]
     collection_frequency: Int64[np.ndarray, " terms"]
-    documents: Encoded
-    queries: Encoded
+    documents: EncodedTexts
+    queries: EncodedTexts
 
     @cached_property
     def _places(self) -> _Places:
         terms = {term: place for place, term in enumerate(self.terms)}
         return _Places(self.analysis, terms, growing=False)
 
-    def encode(self, texts: Iterable[str]) -> Encoded:
+    def encode(self, texts: Iterable[str]) -> EncodedTexts:
         """Texts as places in this vocabulary."""
-        return finished(_encoding(texts, 0, self.analysis, self._places))
+        return run_to_end(_encoding(texts, 0, self.analysis, self._places))
 
 
-def tokenising(
+def tokenise(
     collection: Collection, vocabulary_of: Int64[np.ndarray, " kept"] | None = None
 ) -> Generator[Progress, None, TokenisedCollection]:
     """Make terms of a collection; yields how many documents are read.
@@ -139,14 +139,14 @@ def tokenising(
     return TokenisedCollection(analysis, tuple(terms), in_documents, in_all, documents, queries)
 
 
-def tokenised(collection: Collection, store: Store) -> TokenisedCollection:
+def stored_tokens(collection: Collection, store: Store) -> TokenisedCollection:
     """A collection as terms, from the store or made and kept there."""
     recipe = asdict(collection.analysis)
     key = key_of(KIND, recipe, [collection.digest])
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
-            made = finished(tokenising(collection))
+            made = run_to_end(tokenise(collection))
             facts = {"documents": len(collection), "terms": len(made.terms)}
             artefact = store.add(key, recipe, lambda folder: save(made, folder / FILE), facts)
     return open_(artefact.path / FILE)
@@ -163,7 +163,7 @@ def save(tokens: TokenisedCollection, path: Path) -> None:
     for name, one in (("documents", tokens.documents), ("queries", tokens.queries)):
         arrays[f"{name}.tokens"], arrays[f"{name}.offsets"] = one.tokens, one.offsets
         arrays[f"{name}.unknown"] = one.unknown
-    stored.write(path, arrays, {"format": FORMAT, **asdict(tokens.analysis)})
+    mapped_file.write(path, arrays, {"format": FORMAT, **asdict(tokens.analysis)})
 
 
 def open_(path: Path) -> TokenisedCollection:
@@ -172,11 +172,11 @@ def open_(path: Path) -> TokenisedCollection:
     Raises:
         DataError: there is no such file, or it is damaged.
     """
-    arrays, about = stored.mapped(path, FORMAT)
+    arrays, about = mapped_file.open_mapped(path, FORMAT)
     del about["format"]
     terms = TextColumn(arrays["terms.blob"], arrays["terms.starts"], arrays["terms.ends"])
     documents, queries = (
-        Encoded(*(arrays[f"{name}.{part}"] for part in ("tokens", "offsets", "unknown")))
+        EncodedTexts(*(arrays[f"{name}.{part}"] for part in ("tokens", "offsets", "unknown")))
         for name in ("documents", "queries")
     )
     return TokenisedCollection(
@@ -187,7 +187,7 @@ def open_(path: Path) -> TokenisedCollection:
 
 def _encoding(
     texts: Iterable[str], total: int, analysis: Analysis, places: _Places
-) -> Generator[Progress, None, Encoded]:
+) -> Generator[Progress, None, EncodedTexts]:
     """Texts as places; yields every 8,192 of `total`."""
     split = TOKENISERS[analysis.tokeniser].findall
     tokens, lengths, unknown = array("i"), array("q", [0]), array("i")
@@ -199,7 +199,7 @@ def _encoding(
         tokens.extend(known)
         lengths.append(len(known))
         unknown.append(found.count(UNKNOWN))
-    return Encoded(
+    return EncodedTexts(
         np.frombuffer(tokens, np.int32) if tokens else np.zeros(0, np.int32),
         np.cumsum(np.frombuffer(lengths, np.int64)),
         np.frombuffer(unknown, np.int32) if unknown else np.zeros(0, np.int32),

@@ -15,9 +15,9 @@ from scipy.sparse import csc_array, csr_array
 from shuffleproof.core.data.ragged import elements_of, offsets_of
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.parameters import check, parameter
-from shuffleproof.core.retrieval.registry import Indexed, Ranked
-from shuffleproof.core.retrieval.singular import leading
-from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
+from shuffleproof.core.retrieval.singular import leading_vectors
+from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
 from shuffleproof.core.retrieval.words import QueryLikelihood, likelihood
 from shuffleproof.core.seeds import generator
 
@@ -86,14 +86,14 @@ class Labeller:
         self._prior = np.log(words.mu * index.probability)
         self.documents = shape[0]
 
-    def search(self, queries: Encoded, k: int) -> Ranked:
+    def search(self, queries: EncodedTexts, k: int) -> RankedDocuments:
         """The labeller's own list of each query."""
         return self._words.weighted(
             queries.tokens, queries.offsets, np.ones(len(queries.tokens)), k
         )
 
     def scores(
-        self, queries: Encoded, documents: Int32[np.ndarray, " documents"]
+        self, queries: EncodedTexts, documents: Int32[np.ndarray, " documents"]
     ) -> Float32[np.ndarray, "queries documents"]:
         """The logarithm of p(query | document) of every query and every document."""
         shape = (len(queries), self._added.shape[1])
@@ -119,17 +119,17 @@ class WeakSupervision:
 
     recipe: WeakRecipe
     seed: int
-    queries: Encoded
-    found: Ranked
+    queries: EncodedTexts
+    found: RankedDocuments
     labeller: Labeller
 
     def __len__(self) -> int:
         """The number of weak queries."""
         return len(self.queries)
 
-    def chosen(self, queries: Int64[np.ndarray, " batch"]) -> Encoded:
+    def chosen(self, queries: Int64[np.ndarray, " batch"]) -> EncodedTexts:
         """The terms of some of the queries."""
-        return taken(self.queries, queries)
+        return take_texts(self.queries, queries)
 
     def triples(self, step: int, batch: int) -> Triples:
         """The triples of a step, drawn by (seed, step): alike whenever they are asked for."""
@@ -153,7 +153,7 @@ class WeakSupervision:
 
 
 def weak_supervision(
-    indexed: Indexed, recipe: WeakRecipe | None = None, seed: int = 0
+    indexed: IndexedCollection, recipe: WeakRecipe | None = None, seed: int = 0
 ) -> WeakSupervision:
     """The weak queries of a collection and their labeller.
 
@@ -166,7 +166,9 @@ def weak_supervision(
     return WeakSupervision(recipe, seed, queries, labeller.search(queries, recipe.depth), labeller)
 
 
-def _drawn(indexed: Indexed, recipe: WeakRecipe, draw: np.random.Generator) -> Encoded:
+def _drawn(
+    indexed: IndexedCollection, recipe: WeakRecipe, draw: np.random.Generator
+) -> EncodedTexts:
     """Weak queries, each out of one document of enough words."""
     tokens, collection = indexed.tokens, indexed.collection
     long = np.flatnonzero(tokens.documents.lengths >= recipe.shortest)
@@ -192,7 +194,9 @@ def _drawn(indexed: Indexed, recipe: WeakRecipe, draw: np.random.Generator) -> E
             start = int(draw.integers(0, max(1, len(own) - length + 1)))
             found.append(own[start : start + length])
     offsets = offsets_of(np.array([len(one) for one in found], np.int64))
-    return Encoded(np.concatenate(found).astype(np.int32), offsets, np.zeros(len(found), np.int32))
+    return EncodedTexts(
+        np.concatenate(found).astype(np.int32), offsets, np.zeros(len(found), np.int32)
+    )
 
 
 def _bag(
@@ -208,9 +212,9 @@ def _bag(
     return terms[np.argsort(keys, kind="stable")[:length]]
 
 
-def taken(texts: Encoded, chosen: Int64[np.ndarray, " chosen"]) -> Encoded:
+def take_texts(texts: EncodedTexts, chosen: Int64[np.ndarray, " chosen"]) -> EncodedTexts:
     """Some of several texts, in the order chosen."""
-    return Encoded(
+    return EncodedTexts(
         texts.tokens[elements_of(texts.offsets, chosen)],
         offsets_of(texts.lengths[chosen]),
         texts.unknown[chosen],
@@ -250,7 +254,7 @@ def ppmi_embeddings(
     found = np.zeros((terms, width), np.float32)
     rank = min(width, terms - 1)
     if rank >= 1 and table.nnz:
-        vectors, values, _ = leading(table, rank)
+        vectors, values, _ = leading_vectors(table, rank)
         order = np.argsort(-values, kind="stable")
         signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
         found[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]

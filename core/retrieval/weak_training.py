@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
-from shuffleproof.core.parameters import check, parameter, parameters, replaced, unknown_field
+from shuffleproof.core.parameters import check, parameter, parameters, unknown_field, with_changes
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.weak import (
     WeakRecipe,
     ppmi_embeddings,
-    taken,
+    take_texts,
     weak_supervision,
 )
 from shuffleproof.core.retrieval.windows import Windows
@@ -89,7 +89,7 @@ class WeakLearning:
             if name not in owners:
                 raise unknown_field(name, owners)
         return type(self)(**{
-            name: replaced(part, {f: v for f, v in changes.items() if owners[f] == name})
+            name: with_changes(part, {f: v for f, v in changes.items() if owners[f] == name})
             for name, part in parts.items()
         })  # fmt: skip
 
@@ -102,7 +102,7 @@ class WeakTrainer:
     windows: Windows
     padded_lengths: tuple[int, int] = (0, 0)
 
-    def __init__(self, indexed: Indexed, recipe: Any) -> None:
+    def __init__(self, indexed: IndexedCollection, recipe: Any) -> None:
         """Draw weak queries; a subclass makes its network and its windows."""
         training = recipe.training
         self.name, self.recipe, self.tokens = indexed.collection.name, recipe, indexed.tokens
@@ -147,7 +147,7 @@ class WeakTrainer:
             chosen, documents = triples.queries, np.concatenate([triples.first, triples.second])
         queries = weak.chosen(chosen)
         labels = weak.labeller.scores(queries, documents)
-        texts = taken(self.tokens.documents, documents.astype(np.int64))
+        texts = take_texts(self.tokens.documents, documents.astype(np.int64))
         asked = self.windows.of(queries, self.padded_lengths[0])
         read = self.windows.of(texts, self.padded_lengths[1], training.windows_per_text, draw)
         return (
@@ -187,7 +187,7 @@ class WeakTrainer:
         """One step; what it measured."""
         raise NotImplementedError
 
-    def product(self, indexed: Indexed) -> Generator[Progress, None, Product]:
+    def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
         """What is kept of the trained network."""
         raise NotImplementedError
 
@@ -252,8 +252,8 @@ class Learner(Generic[R, M]):
 
     kind: str
     presets: Mapping[str, R]
-    trainer: Callable[[Indexed, R], WeakTrainer]
-    load: Callable[[Indexed, Artefact, R], M]
+    trainer: Callable[[IndexedCollection, R], WeakTrainer]
+    load: Callable[[IndexedCollection, Artefact, R], M]
     seconds_of: Callable[[R], tuple[float, float]]
 
     def preset(self, name: str) -> R:
@@ -266,12 +266,12 @@ class Learner(Generic[R, M]):
             raise UnknownNameError(f"preset of {self.kind}", name, self.presets)
         return self.presets[name]
 
-    def key_of_training(self, indexed: Indexed, recipe: R) -> ArtefactKey:
+    def key_of_training(self, indexed: IndexedCollection, recipe: R) -> ArtefactKey:
         """What a training is filed under: its recipe and the collection as terms."""
         return key_of(self.kind, _plain(indexed, recipe), [indexed.collection.digest])
 
     def training(
-        self, indexed: Indexed, recipe: R, every: int = 100
+        self, indexed: IndexedCollection, recipe: R, every: int = 100
     ) -> Generator[Progress, None, Artefact]:
         """Train on a collection, or find it trained; yields what steps measure.
 
@@ -305,7 +305,7 @@ class Learner(Generic[R, M]):
             facts |= {"last": values, **more}
             return store.add(key, _plain(indexed, recipe), save, facts)
 
-    def trained(self, indexed: Indexed, recipe: R, flags: str = "") -> M:
+    def trained(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
         """A training that is stored.
 
         Args:
@@ -325,20 +325,20 @@ class Learner(Generic[R, M]):
             )  # fmt: skip
         return self.load(indexed, artefact, recipe)
 
-    def at(self, indexed: Indexed, name: str) -> M:
+    def at(self, indexed: IndexedCollection, name: str) -> M:
         """A preset as trained at the collection's seed; its labeller saw no judgments."""
         flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
         return self.trained(*self._of_preset(indexed, name), flags)
 
-    def learning(self, indexed: Indexed, name: str) -> Generator[Progress]:
+    def learning(self, indexed: IndexedCollection, name: str) -> Generator[Progress]:
         """Train what `at` finds, or find it trained."""
         yield from self.training(*self._of_preset(indexed, name))
 
-    def network(self, indexed: Indexed, name: str) -> str:
+    def network(self, indexed: IndexedCollection, name: str) -> str:
         """Digest of what `at` finds."""
         return self.key_of_training(*self._of_preset(indexed, name)).digest
 
-    def _of_preset(self, indexed: Indexed, name: str) -> tuple[Indexed, R]:
+    def _of_preset(self, indexed: IndexedCollection, name: str) -> tuple[IndexedCollection, R]:
         """What is trained: the labeller sees no judgments, the seed is the collection's."""
         recipe = self.preset(name).with_fields({"seed": indexed.seed})
         return replace(indexed, training=None), recipe
@@ -350,14 +350,14 @@ def arrays_of(network: nn.Module) -> dict[str, np.ndarray]:
     return {f"network.{name}": value.detach().cpu().numpy() for name, value in weights}
 
 
-def filled(network: N, arrays: Mapping[str, np.ndarray]) -> N:
+def with_weights(network: N, arrays: Mapping[str, np.ndarray]) -> N:
     """A network with the weights that `arrays_of` gave, ready to be asked."""
     own = [name for name in arrays if name.startswith("network.")]
     network.load_state_dict({name[8:]: torch.from_numpy(arrays[name].copy()) for name in own})
     return network.eval()
 
 
-def _plain(indexed: Indexed, recipe: WeakLearning) -> dict[str, Any]:
+def _plain(indexed: IndexedCollection, recipe: WeakLearning) -> dict[str, Any]:
     """A training's recipe as plain values."""
     whole = {**asdict(recipe), "analysis": asdict(indexed.collection.analysis)}
     if indexed.training:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.data.ragged import offsets_of, places_of, segment_ids
-from shuffleproof.core.retrieval.text import Encoded, TokenisedCollection
+from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
 
 AT_ONCE = 4096
 """Words of the texts that a network reads together, at most, unless one text alone has more."""
@@ -40,7 +40,7 @@ class Windows:
 
     def of(
         self,
-        texts: Encoded,
+        texts: EncodedTexts,
         length: int = 0,
         most: int = 0,
         draw: np.random.Generator | None = None,
@@ -80,7 +80,7 @@ class Windows:
         return words, owners, scale.astype(np.float32)
 
 
-def together(texts: Encoded) -> Iterator[tuple[int, int]]:
+def batch_bounds(texts: EncodedTexts) -> Iterator[tuple[int, int]]:
     """(first text, the one behind the last) of texts that a network reads together."""
     groups = (np.cumsum(np.maximum(texts.lengths, 1)) - 1) // AT_ONCE
     yield from pairwise(np.flatnonzero(np.diff(groups, prepend=-1, append=-1)).tolist())

@@ -10,7 +10,7 @@ from jaxtyping import Float32, Float64, Int32, Int64
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.ragged import offsets_of, segment_ids
 from shuffleproof.core.retrieval.postings import Postings
-from shuffleproof.core.retrieval.registry import Ranked
+from shuffleproof.core.retrieval.registry import RankedDocuments
 from shuffleproof.core.retrieval.text import TokenisedCollection
 
 
@@ -131,7 +131,7 @@ def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
     return found[:size], counts[:size]
 
 
-def searched(  # noqa: PLR0913, PLR0917 (a query's parts)
+def search_words(  # noqa: PLR0913, PLR0917 (a query's parts)
     index: WordIndex,
     values: Float32[np.ndarray, " postings"],
     tokens: Int32[np.ndarray, " total"],
@@ -140,7 +140,7 @@ def searched(  # noqa: PLR0913, PLR0917 (a query's parts)
     weights: Float64[np.ndarray, " total"] | None = None,
     biases: Float64[np.ndarray, " documents"] | None = None,
     bias: Float64[np.ndarray, " queries"] | None = None,
-) -> Ranked:
+) -> RankedDocuments:
     """The k best documents of queries of weighted terms, among those that have one of them.
 
     Args:

@@ -13,8 +13,8 @@ from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.parameters import check, parameter
 from shuffleproof.core.retrieval.postings import Postings
-from shuffleproof.core.retrieval.registry import Indexed, Ranked, Retriever
-from shuffleproof.core.retrieval.word_index import WordIndex, searched
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
+from shuffleproof.core.retrieval.word_index import WordIndex, search_words
 
 DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -112,10 +112,10 @@ class Bm25(_OverWords):
         self.index = index
         self._values = (idf[index.terms] * saturated).astype(np.float32)
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
         asked = self.index.tokens.encode(query_texts).in_order
-        return searched(self.index, self._values, asked.tokens, asked.offsets, k)
+        return search_words(self.index, self._values, asked.tokens, asked.offsets, k)
 
 
 class QueryLikelihood(_OverWords):
@@ -133,14 +133,14 @@ class QueryLikelihood(_OverWords):
         ).astype(np.float32)
         self.biases: Float64[np.ndarray, " documents"] = -np.log(index.lengths + mu)
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
         asked = self.index.tokens.encode(query_texts).in_order
         return self.weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
 
     def weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
-    ) -> Ranked:
+    ) -> RankedDocuments:
         """The same of terms that have weights."""
         sums = np.zeros(len(bounds) - 1)
         constant = np.zeros(len(bounds) - 1)
@@ -148,7 +148,7 @@ class QueryLikelihood(_OverWords):
             own = weights[start:end]
             sums[query] = own.sum()
             constant[query] = float(own @ np.log(self._prior[tokens[start:end]]))
-        found = searched(self.index, self.values, tokens, bounds, k, weights, self.biases, sums)
+        found = search_words(self.index, self.values, tokens, bounds, k, weights, self.biases, sums)
         shift = np.repeat(constant, np.diff(found.offsets))
         return replace(found, scores=(found.scores + shift).astype(np.float32))
 
@@ -161,10 +161,12 @@ class SequentialDependence(_OverWords):
         self._words, self._recipe = words, recipe or DependenceRecipe()
         self.index = words.index
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
         asked = self.index.tokens.encode(query_texts)
-        return Ranked.of_queries([self._one(asked.of(query), k) for query in range(len(asked))])
+        return RankedDocuments.of_queries(
+            [self._one(asked.of(query), k) for query in range(len(asked))]
+        )
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
         """The terms of each query, and those of every two neighbours again for each window."""
@@ -210,7 +212,7 @@ class RelevanceFeedback(_OverWords):
         self._words, self._recipe = words, recipe or FeedbackRecipe()
         self.index = words.index
 
-    def search(self, query_texts: Sequence[str], k: int) -> Ranked:
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
         weights = self._mixed(query_texts)
         tokens = np.array([term for own in weights for term in own], np.int32)
@@ -257,12 +259,12 @@ class RelevanceFeedback(_OverWords):
         return weight
 
 
-def bm25(indexed: Indexed) -> Retriever:
+def bm25(indexed: IndexedCollection) -> Retriever:
     """BM25 of a collection."""
     return Bm25(indexed.words)
 
 
-def likelihood(indexed: Indexed) -> QueryLikelihood:
+def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     """Query likelihood, μ fitted to the mean document length on the training queries.
 
     Without any, μ is the mean document length.
@@ -284,7 +286,7 @@ def likelihood(indexed: Indexed) -> QueryLikelihood:
     return QueryLikelihood(index, mean * max(MULTIPLES, key=precision))
 
 
-def average_precision(indexed: Indexed, query: int, found: np.ndarray) -> float:
+def average_precision(indexed: IndexedCollection, query: int, found: np.ndarray) -> float:
     """The average precision of one query's documents, over all that are relevant."""
     grades = indexed.collection.judgments(query)
     relevant = indexed.collection.relevant(query)
@@ -292,11 +294,11 @@ def average_precision(indexed: Indexed, query: int, found: np.ndarray) -> float:
     return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0
 
 
-def dependence(indexed: Indexed) -> Retriever:
+def dependence(indexed: IndexedCollection) -> Retriever:
     """Sequential dependence of a collection."""
     return SequentialDependence(likelihood(indexed))
 
 
-def feedback(indexed: Indexed) -> Retriever:
+def feedback(indexed: IndexedCollection) -> Retriever:
     """RM3 of a collection."""
     return RelevanceFeedback(likelihood(indexed))

@@ -56,7 +56,7 @@ def write(
     }
     try:
         with (
-            manifest.explained(out.name, out.parent),
+            manifest.disk_errors(out.name, out.parent),
             zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         ):
             archive.writestr(HEAD, json.dumps(head, indent=1, ensure_ascii=False))
@@ -73,7 +73,7 @@ def write(
     return list(artefacts)
 
 
-def read(
+def read_archive(
     path: Path, store: Store, check: Check | None = None
 ) -> Generator[Progress, None, list[Artefact]]:
     """Take the artefacts of an archive into a store; what is there already is kept.
@@ -90,11 +90,11 @@ def read(
         DataError: no such archive, or one that is damaged or made to harm; nothing was taken.
         ArtefactError: the disk is full or may not be written to.
     """
-    with explained(path), opened(path) as archive:
+    with archive_fault(path), open_archive(path) as archive:
         head = _head(archive, path)
         keys = set(head["artefacts"])
         inside = [entry for entry in archive.infolist() if entry.filename.split("/")[0] in keys]
-        with manifest.explained(path.name, store.root), store.incoming("archive") as room:
+        with manifest.disk_errors(path.name, store.root), store.incoming("archive") as room:
             for index, entry in enumerate(inside):
                 unpack(archive, entry, room, path)
                 yield Progress(index + 1, len(inside), "files")
@@ -115,7 +115,7 @@ def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     if HEAD not in archive.namelist():
         raise DataError(path.name, f"no {HEAD} in it", REMEDY)
     with archive.open(HEAD) as file:
-        head = plain_json.parsed(file.read(plain_json.MOST_BYTES + 1))
+        head = plain_json.parse_json(file.read(plain_json.MOST_BYTES + 1))
     if not isinstance(head, dict) or "version" not in head:
         raise DataError(path.name, f"its {HEAD} does not describe an archive", REMEDY)
     if head["version"] != VERSION:
@@ -153,7 +153,7 @@ def _checked_artefact(content: Path, path: Path) -> Artefact:
     if not content.is_dir():
         raise DataError(path.name, f"{content.name} is named in it and not in it", REMEDY)
     try:
-        artefact = manifest.listed(content)
+        artefact = manifest.listed_artefact(content)
         manifest.check(content)
     except ArtefactError as error:
         raise DataError(path.name, f"{content.name} is damaged: {error.found}", REMEDY) from error
@@ -200,7 +200,7 @@ _ENCRYPTED = 0x1
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def archive_fault(path: Path) -> Iterator[None]:
     """Say in one sentence what is wrong with an archive, whatever the readers of zips raise.
 
     Raises:
@@ -220,7 +220,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[zipfile.ZipFile]:
+def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     """An archive whose table of contents promises nothing that is too much.
 
     Raises:

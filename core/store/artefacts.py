@@ -70,7 +70,7 @@ class Store:
             if not directory.is_dir():
                 continue
             try:
-                artefact = manifest.read(directory)
+                artefact = manifest.read_manifest(directory)
                 manifest.check(directory, manifest.CHECKED_ON_FIND)
             except (ArtefactError, FileNotFoundError):
                 if directory.is_dir():
@@ -81,10 +81,10 @@ class Store:
             return artefact
         remote = self.remote
         if remote is not None:
-            with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
+            with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
                 if remote.pull(key, directory / "content"):
                     self._publish(directory / "content", key)
-                    return manifest.read(self._directory(key))
+                    return manifest.read_manifest(self._directory(key))
         return None
 
     @contextmanager
@@ -97,9 +97,9 @@ class Store:
             ArtefactError: the disk is full or may not be written to.
         """
         with ExitStack() as stack:
-            with manifest.explained(str(key), self.root):
+            with manifest.disk_errors(str(key), self.root):
                 private.make(self.root)
-                stack.enter_context(locks.held(self._lock_path(key)))
+                stack.enter_context(locks.hold_lock(self._lock_path(key)))
             yield True
 
     def add(
@@ -118,12 +118,12 @@ class Store:
         """
         existing = self.find(key)
         if existing is None:
-            with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
+            with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
                 content = directory / "content"
                 content.mkdir()
                 write(content)
                 manifest.write(content, key, recipe, facts or {})
-                existing = replace(manifest.read(content), path=self._directory(key))
+                existing = replace(manifest.read_manifest(content), path=self._directory(key))
                 self._send(key, content)
                 self._publish(content, key)
         shutil.rmtree(self._workspace(key), ignore_errors=True)
@@ -139,10 +139,10 @@ class Store:
         """
         existing = self.find(key)
         if existing is None:
-            with manifest.explained(str(key), self.root), self.lock(key):
+            with manifest.disk_errors(str(key), self.root), self.lock(key):
                 self._send(key, directory)
                 self._publish(directory, key)
-            existing = manifest.read(self._directory(key))
+            existing = manifest.read_manifest(self._directory(key))
         return existing
 
     def artefacts(self, kind: str | None = None) -> Iterator[Artefact]:
@@ -154,8 +154,8 @@ class Store:
         for root in (self.root, *self.bundled):
             for directory in sorted((root / "artefacts").glob("*")):
                 try:
-                    artefact = manifest.listed(directory)
-                except ArtefactError:  # `core.store.damaged` says what is wrong with it
+                    artefact = manifest.listed_artefact(directory)
+                except ArtefactError:  # `core.store.damaged_entries` says what is wrong with it
                     continue
                 if artefact.key not in yielded and kind in {None, artefact.key.kind}:
                     yielded.add(artefact.key)
@@ -233,7 +233,7 @@ class Store:
         Raises:
             ArtefactError: the disk is full or may not be written to.
         """
-        with manifest.explained(str(key), self.root):
+        with manifest.disk_errors(str(key), self.root):
             private.make(self.root)
             self._workspace(key).mkdir(parents=True, exist_ok=True)
         return self._workspace(key)
@@ -248,7 +248,7 @@ class Store:
         names.check(name)
         if self.find(key) is None:
             raise ArtefactError(str(key), "not in the store", "Store it before naming it.")
-        with manifest.explained(str(key), self.root), self.incoming("name") as directory:
+        with manifest.disk_errors(str(key), self.root), self.incoming("name") as directory:
             entry = directory / "name"
             entry.write_text(json.dumps({"kind": key.kind, "digest": key.digest}))
             if self.remote:
@@ -270,7 +270,7 @@ class Store:
     def names(self) -> dict[str, ArtefactKey]:
         """What every name means, sorted; a name of one's own hides a bundled one.
 
-        Damaged names mean nothing; `core.store.damaged` says what is wrong with them.
+        Damaged names mean nothing; `core.store.damaged_entries` says what is wrong with them.
         """
         merged: dict[str, ArtefactKey] = {}
         if self.remote:
@@ -298,7 +298,7 @@ class Store:
     def _remove_own(self, key: ArtefactKey) -> bool:
         """Remove an own artefact, its names and workspace; False when it is not there."""
         removed_remotely = self.remote is not None and self.remote.drop(key)
-        with manifest.explained(str(key), self.root), self.incoming(str(key)) as directory:
+        with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
             try:
                 self._directory(key).rename(directory / "content")
             except FileNotFoundError:
@@ -340,7 +340,7 @@ class Store:
         private.make(self.root)
         self._sweep()
         directory = self.root / "incoming" / f"{label}.{uuid.uuid4().hex}"
-        with locks.held(directory.with_name(f"{directory.name}.lock")):
+        with locks.hold_lock(directory.with_name(f"{directory.name}.lock")):
             directory.mkdir()
             try:
                 yield directory
@@ -350,7 +350,7 @@ class Store:
     def _sweep(self) -> None:
         """Remove the folders of processes that died while writing."""
         for lock in (self.root / "incoming").glob("*.lock"):
-            with locks.held(lock, blocking=False) as orphaned:
+            with locks.hold_lock(lock, blocking=False) as orphaned:
                 if orphaned:
                     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
 

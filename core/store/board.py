@@ -83,7 +83,7 @@ class FolderBoard:
         for old in self.names():
             if _is_of(old, whose):
                 self.take_back(old)
-        with manifest.explained(name, self.path.parent):
+        with manifest.disk_errors(name, self.path.parent):
             private.make(self.path.parent)
             self.path.mkdir(exist_ok=True)
             fresh = self.path / f"{name}.new"
@@ -115,7 +115,7 @@ class FolderBoard:
     def count(self, name: str) -> None:
         """Write a byte at the end of the counter, which is written whole."""
         if (self.path / name).exists():
-            with manifest.explained(name, self.path):
+            with manifest.disk_errors(name, self.path):
                 _append(self.path / f"{name}{UNITS}", b".")
 
     def units(self, name: str) -> int:
@@ -127,12 +127,12 @@ class FolderBoard:
 
     def listen(self, name: str) -> None:
         """Make a folder for their files."""
-        with manifest.explained(name, self.path):
+        with manifest.disk_errors(name, self.path):
             (self.path / f"{name}{LINES}").mkdir(exist_ok=True)
 
     def tell(self, name: str, worker: str, line: str) -> None:
         """Write the line at the end of the worker's own file."""
-        with suppress(FileNotFoundError), manifest.explained(name, self.path):
+        with suppress(FileNotFoundError), manifest.disk_errors(name, self.path):
             _append(self.path / f"{name}{LINES}" / worker, f"{line}\n".encode())
 
     def hear(self, name: str, heard: Heard) -> list[str]:
@@ -150,7 +150,7 @@ class FolderBoard:
     def mark(self) -> str:
         """What a file says that the first who asks writes."""
         path = self.path / MARK
-        with manifest.explained(MARK, self.path.parent):
+        with manifest.disk_errors(MARK, self.path.parent):
             private.make(self.path.parent)
             self.path.mkdir(exist_ok=True)
             fresh = self.path / f"{MARK}.{uuid.uuid4().hex}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 @contextmanager
-def held(path: Path, *, blocking: bool = True) -> Iterator[bool]:
+def hold_lock(path: Path, *, blocking: bool = True) -> Iterator[bool]:
     """Hold the exclusive lock on a file, which exists only while somebody wants it.
 
     The lock is not re-entrant: a second one on the same path waits even in the same thread.

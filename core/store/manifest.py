@@ -34,7 +34,7 @@ PLACE = "Name a folder that you may write to (of the store: --store, or SHUFFLEP
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportOrigin:
     """Where an artefact came from that was not made in this store.
 
     Attributes:
@@ -70,7 +70,7 @@ class Artefact:
     facts: Mapping[str, Any] = field(repr=False)
     created: str
     size: int
-    imported: Imported | None = None
+    imported: ImportOrigin | None = None
 
 
 def write(
@@ -108,7 +108,7 @@ def note_import(directory: Path, source: str) -> Artefact:
     content = _content(directory)
     at = datetime.now(UTC).isoformat(timespec="seconds")
     _write(directory, content | {"imported": {"from": source, "at": at}})
-    return read(directory)
+    return read_manifest(directory)
 
 
 def _write(directory: Path, content: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ def _write(directory: Path, content: Mapping[str, Any]) -> None:
     _sync(directory)
 
 
-def read(directory: Path) -> Artefact:
+def read_manifest(directory: Path) -> Artefact:
     """The artefact in a directory, its files unchecked.
 
     Raises:
@@ -133,17 +133,17 @@ def read(directory: Path) -> Artefact:
         facts=content["facts"],
         created=content["created"],
         size=sum(entry["bytes"] for entry in content["files"].values()),
-        imported=Imported(noted["from"], noted["at"]) if noted else None,
+        imported=ImportOrigin(noted["from"], noted["at"]) if noted else None,
     )
 
 
-def listed(directory: Path) -> Artefact:
-    """The artefact in a folder of a store: as `read`, and filed and described as its kind must be.
+def listed_artefact(directory: Path) -> Artefact:
+    """The artefact in a folder of a store, filed and described as its kind must be.
 
     Raises:
         ArtefactError: it cannot be read, lies under another key, or lacks what its kind says.
     """
-    artefact = read(directory)
+    artefact = read_manifest(directory)
     if directory.name != str(artefact.key):
         raise _damage_error(directory, f"its {MANIFEST} is that of {artefact.key}")
     try:
@@ -184,7 +184,7 @@ def check(directory: Path, digest_up_to: int | None = None) -> None:
 
 
 @contextmanager
-def explained(key: str, place: Path) -> Iterator[None]:
+def disk_errors(key: str, place: Path) -> Iterator[None]:
     """Turn a full or read-only disk into an ArtefactError that says what to do."""
     try:
         yield
@@ -219,7 +219,7 @@ def sync_directory(directory: Path) -> None:
 
 def _content(directory: Path) -> dict[str, Any]:
     try:
-        return check_manifest(plain_json.read(directory / MANIFEST))
+        return check_manifest(plain_json.read_json(directory / MANIFEST))
     except OSError as error:
         raise _damage_error(
             directory, f"its {MANIFEST} cannot be read ({error.strerror})"

@@ -28,7 +28,7 @@ def check(name: str) -> None:
         raise ParameterError("name", name, "one that means nothing yet (no key, not `sample`)")
 
 
-def meaning(path: Path) -> ArtefactKey:
+def key_named(path: Path) -> ArtefactKey:
     """The key that a name's file says.
 
     Raises:
@@ -37,7 +37,7 @@ def meaning(path: Path) -> ArtefactKey:
     """
     try:
         check(path.name)
-        entry = plain_json.read(path, MOST_BYTES)
+        entry = plain_json.read_json(path, MOST_BYTES)
         return ArtefactKey(entry["kind"], entry["digest"])
     except FileNotFoundError:
         raise
@@ -52,9 +52,9 @@ def meaning(path: Path) -> ArtefactKey:
 
 
 def names_in(root: Path) -> dict[str, ArtefactKey]:
-    """What the names of one root mean; damaged ones are left out (`core.store.damaged` tells)."""
+    """What the names of one root mean, without damaged ones (see `core.store.damaged_entries`)."""
     keys = {}
     for path in (root / "names").glob("*"):
         with suppress(FileNotFoundError, ArtefactError):
-            keys[path.name] = meaning(path)
+            keys[path.name] = key_named(path)
     return keys

@@ -8,7 +8,7 @@ MOST_BYTES = 8 << 20
 """Of a file of JSON that is read whole; parsed it takes up to some thirty times as much memory."""
 
 
-def read(path: Path, most: int = MOST_BYTES) -> Any:
+def read_json(path: Path, most: int = MOST_BYTES) -> Any:
     """The value in a file.
 
     Raises:
@@ -16,11 +16,11 @@ def read(path: Path, most: int = MOST_BYTES) -> Any:
         ValueError: it is no JSON, larger than `most` bytes, nested too deeply, or says NaN.
     """
     with path.open("rb") as file:
-        return parsed(file.read(most + 1), most)
+        return parse_json(file.read(most + 1), most)
 
 
-def parsed(content: bytes, most: int = MOST_BYTES) -> Any:
-    """The value that a text says; raises ValueError as `read` does."""
+def parse_json(content: bytes, most: int = MOST_BYTES) -> Any:
+    """The value that a text says; raises ValueError as `read_json` does."""
     if len(content) > most:
         message = f"more than {most:,} bytes of JSON"
         raise ValueError(message)

@@ -18,7 +18,7 @@ from safetensors.numpy import save
 from shuffleproof.core.errors import ArtefactError, ParameterError
 from shuffleproof.core.store import private
 from shuffleproof.core.store.keys import canonical_json
-from shuffleproof.core.store.manifest import explained
+from shuffleproof.core.store.manifest import disk_errors
 
 if TYPE_CHECKING:
     from shuffleproof.core.store.remote import Remote
@@ -96,7 +96,7 @@ class Records:
 
     def _write(self, digest: str, content: bytes) -> None:
         path = self._path(digest)
-        with explained(digest, self.directory):
+        with disk_errors(digest, self.directory):
             if not self.directory.parent.exists():
                 private.make(self.directory.parent)
             path.parent.mkdir(parents=True, exist_ok=True)

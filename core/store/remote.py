@@ -111,7 +111,7 @@ class Remote:
             return
         remote_files = {name: self.read(f"{folder}/{name}") for name in self.names(folder)}
         local_folder = self.copy / folder
-        with manifest.explained(folder, self.copy):
+        with manifest.disk_errors(folder, self.copy):
             local_folder.mkdir(parents=True, exist_ok=True)
             for path in local_folder.iterdir():
                 if remote_files.get(path.name) is None:
@@ -149,10 +149,10 @@ class Remote:
         content = self.read(f"{place}/{MANIFEST}")
         if content is None:
             return False
-        with manifest.explained(str(key), self.copy):
+        with manifest.disk_errors(str(key), self.copy):
             into.mkdir()
             (into / MANIFEST).write_bytes(content)
-            manifest.read(into)  # names no file elsewhere
+            manifest.read_manifest(into)  # names no file elsewhere
             for name in json.loads(content)["files"]:
                 (into / name).parent.mkdir(parents=True, exist_ok=True)
                 with self._connection() as (files, root):
@@ -183,13 +183,13 @@ class Remote:
                 content = self.read(f"artefacts/{name}")
                 if content is None:
                     continue
-                with manifest.explained(key, self.copy):
+                with manifest.disk_errors(key, self.copy):
                     (manifests / key).mkdir(parents=True, exist_ok=True)
                     fresh = manifests / key / f"{MANIFEST}.{os.getpid()}"
                     fresh.write_bytes(content)
                     fresh.replace(manifests / key / MANIFEST)
             try:
-                yield manifest.listed(manifests / key)
+                yield manifest.listed_artefact(manifests / key)
             except ArtefactError:
                 continue  # as `Store.artefacts` leaves out what cannot be read
 
@@ -242,7 +242,7 @@ def copy_of(url: str, own: Path) -> Path:
     folder = own / COPIES / hashlib.sha256(url.encode()).hexdigest()[:16]
     Remote(url, folder)._file_system  # noqa: B018, SLF001 (refuses what is no address)
     if not (folder / REMOTE).is_file():
-        with manifest.explained(url, folder):
+        with manifest.disk_errors(url, folder):
             private.make(own)
             private.make(folder)
             (folder / REMOTE).write_text(json.dumps({"url": url}), encoding="utf-8")

@@ -24,7 +24,7 @@ def is_tag(word: object) -> bool:
     return isinstance(word, str) and TAG.fullmatch(word) is not None
 
 
-def read(path: Path) -> tuple[str, ...]:
+def read_tags(path: Path) -> tuple[str, ...]:
     """The tags in a file, sorted.
 
     Raises:
@@ -33,7 +33,7 @@ def read(path: Path) -> tuple[str, ...]:
     """
     remedy = "Remove it with `shuffleproof library clean --yes`, then tag the entry again."
     try:
-        words = plain_json.read(path, MOST_BYTES)
+        words = plain_json.read_json(path, MOST_BYTES)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
@@ -56,7 +56,7 @@ class Tags:
     def of(self, key: ArtefactKey) -> tuple[str, ...]:
         """The tags of an artefact, sorted; none where nothing was said, or its file is damaged."""
         with suppress(FileNotFoundError, ArtefactError):
-            return read(self._path(key))
+            return read_tags(self._path(key))
         return ()
 
     def put(self, key: ArtefactKey, tags: Iterable[str]) -> None:
@@ -71,7 +71,7 @@ class Tags:
             if not is_tag(tag):
                 raise ParameterError("tag", tag, "1 to 40 letters, digits, blanks and . _ + @ = -")
         path = self._path(key)
-        with manifest.explained(str(key), self.root):
+        with manifest.disk_errors(str(key), self.root):
             if not words:
                 path.unlink(missing_ok=True)
                 return

@@ -9,14 +9,16 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from shuffleproof.core.errors import ArtefactError
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged import Damaged
+from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.manifest import Artefact
 
 
-def verifying(store: Store, artefacts: list[Artefact]) -> Generator[Progress, None, list[Damaged]]:
+def verify_files(
+    store: Store, artefacts: list[Artefact]
+) -> Generator[Progress, None, list[DamagedEntry]]:
     """Digest every file of these artefacts; yields one report each, returns what is damaged."""
     damaged = []
     for index, artefact in enumerate(artefacts):
@@ -24,7 +26,7 @@ def verifying(store: Store, artefacts: list[Artefact]) -> Generator[Progress, No
             store.verify(artefact)
         except ArtefactError as error:
             if artefact.path.is_dir():  # and not removed meanwhile
-                damaged.append(Damaged(artefact.path, "artefact", error.found, artefact.size))
+                damaged.append(DamagedEntry(artefact.path, "artefact", error.found, artefact.size))
         except FileNotFoundError:
             continue
         yield Progress(index + 1, len(artefacts), "artefacts")
@@ -45,7 +47,7 @@ class InBackground:
     store: Store
     done: int = 0
     total: int = 0
-    damaged: list[Damaged] = field(default_factory=list)
+    damaged: list[DamagedEntry] = field(default_factory=list)
 
     def start(self) -> "InBackground":
         """Begin; the thread ends with the process."""
@@ -57,7 +59,7 @@ class InBackground:
         large = [artefact for artefact in self.store.artefacts() if _has_large(artefact)]
         self.total = len(large)
         for artefact in large:
-            self.damaged += finished(verifying(self.store, [artefact]))
+            self.damaged += run_to_end(verify_files(self.store, [artefact]))
             self.done += 1
 
 

@@ -18,7 +18,7 @@ from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies.engine import Work
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import Described, Found, Trial, TrialRecords
+from shuffleproof.core.studies.study import DescribedPlan, Found, Trial, TrialRecords
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Cell:
     digest: str
 
 
-class CellPlan(Described):
+class CellPlan(DescribedPlan):
     """A plan whose records are cells, each of which another worker may do."""
 
     shares: ClassVar[bool] = True
@@ -54,10 +54,10 @@ class CellPlan(Described):
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of which every part is there; None where there is none yet."""
-        return assembled(self.recipe(), self.cells(), found, query_ids, facts)
+        return assemble(self.recipe(), self.cells(), found, query_ids, facts)
 
 
-def missing(plan: CellPlan, records: TrialRecords) -> Iterator[Cell]:
+def missing_cells(plan: CellPlan, records: TrialRecords) -> Iterator[Cell]:
     """The cells that are not stored yet, looked up one by one."""
     for cell in plan.cells():
         if records.get(cell.digest) is None:
@@ -89,7 +89,7 @@ def run_cells(
         Taken: work is shared, and another worker is at one of the cells; the others are done.
     """
     by_digest: dict[str, Found] = {}
-    claimed: claims.Taken | None = None
+    claimed: claims.ClaimTakenError | None = None
     for at, cell in enumerate(cells):
         stored = records.get(cell.digest)
         if stored is None:
@@ -97,13 +97,13 @@ def run_cells(
                 continue
             start = time.perf_counter()
             try:
-                with claims.working(f"cell-{cell.digest}"):
+                with claims.claim_unit(f"cell-{cell.digest}"):
                     stored = records.get(cell.digest)  # who had the claim before may be done
                     if stored is None:
                         facts, arrays = yield from compute(cell)
                         stored = (facts | {"seconds": time.perf_counter() - start}, arrays)
                         records.put(cell.digest, *stored)
-            except claims.Taken as claim:
+            except claims.ClaimTakenError as claim:
                 claimed = claim
                 continue
             except (DivergedError, DataError) as error:
@@ -134,7 +134,7 @@ def by_cells(
     return work
 
 
-def assembled(
+def assemble(
     recipe: Mapping[str, Any],
     cells: Sequence[Cell],
     found: Mapping[str, Found],

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.metrics.significance import ALPHA, adjusted
+from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests
 from shuffleproof.core.studies import tables
 from shuffleproof.core.words import counted, interval, p_value, signed
 
@@ -59,7 +59,7 @@ class Verdict:
         return f"{self.word} here ({how}): {'; '.join(pairs)}."
 
 
-def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
+def test_rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
     """Whether the named values rise from each to the next.
 
     It holds where every neighbouring difference is above 0 at p ≤ 0.05 (paired t, adjusted by Holm
@@ -69,12 +69,12 @@ def rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Ver
         values: (name, one value a query), in the order claimed.
 
     >>> low, high = np.linspace(0, 1, 30), np.linspace(0.5, 1.6, 30)
-    >>> rising([("a", low), ("b", high)]).word, rising([("b", high), ("a", low)]).word
+    >>> test_rising([("a", low), ("b", high)]).word, test_rising([("b", high), ("a", low)]).word
     ('holds', 'does not hold')
     """
     names = [name for name, _ in values]
     differences = np.diff([of_queries for _, of_queries in values], axis=0)
-    p, low, high = adjusted(differences)
+    p, low, high = adjusted_tests(differences)
     means = np.nanmean(differences, axis=1)
     steps = pd.DataFrame(
         {

@@ -30,9 +30,9 @@ class CollectionQuestion(ListlessQuestion):
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the collection, work; returns the stored result."""
         from shuffleproof.core.retrieval.ingest import find  # noqa: PLC0415 (only who works pays for it)
-        from shuffleproof.core.retrieval.registry import Indexed  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.retrieval.registry import IndexedCollection  # noqa: PLC0415 (likewise)
 
-        indexed = Indexed(find(scope.pinned or scope.data, scope.store), scope.store)
+        indexed = IndexedCollection(find(scope.pinned or scope.data, scope.store), scope.store)
         return (yield from self.beside("study").run(indexed, self, scope.data))
 
     def refuse(self, scope: Scope) -> None:
@@ -43,9 +43,9 @@ class CollectionQuestion(ListlessQuestion):
         """
         del scope
         from shuffleproof.core.metrics.measure import Measure  # noqa: PLC0415 (only who asks pays for it)
-        from shuffleproof.core.retrieval.registry import named  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
 
         for name in self.names_of(RETRIEVERS):
-            named(name)
+            retriever_entry(name)
         for text in self.names_of("measures"):
             Measure.parse(text)

@@ -13,7 +13,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.relevance import converted
+from shuffleproof.core.metrics.relevance import convert_empty
 
 CUTOFFS = (1, 3, 5, 10)
 SWITCHED: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ def derivable(measure: str, stored: Sequence[str]) -> bool:
     return measure in stored or _skipping_empty(measure) in stored
 
 
-def derived(
+def derive_values(
     measure: str,
     stored: Sequence[str],
     values: Float32[np.ndarray, "*trials measures queries"],
@@ -64,10 +64,10 @@ def derived(
         DataError: the measure needs scores, which are not stored.
 
     >>> values = np.array([[0.5, np.nan]], np.float32)
-    >>> derived("NDCG(empty=one)", ["NDCG(empty=skip)"], values).tolist()
+    >>> derive_values("NDCG(empty=one)", ["NDCG(empty=skip)"], values).tolist()
     [0.5, 1.0]
     """
-    return filled(*source(measure, stored), values)
+    return fill_empty(*source(measure, stored), values)
 
 
 def source(measure: str, stored: Sequence[str]) -> tuple[int, str | None]:
@@ -84,14 +84,14 @@ def source(measure: str, stored: Sequence[str]) -> tuple[int, str | None]:
     return list(stored).index(_skipping_empty(measure)), Measure.parse(measure).empty
 
 
-def filled(
+def fill_empty(
     at: int, empty: str | None, values: Float32[np.ndarray, "*trials measures queries"]
 ) -> Float32[np.ndarray, "*trials queries"]:
     """The values of the measure that `source` found."""
     column = np.asarray(values[..., at, :], dtype=np.float32)
     if empty is None:
         return column
-    return converted(column.ravel(), np.isnan(column.ravel()), empty).reshape(column.shape)
+    return convert_empty(column.ravel(), np.isnan(column.ravel()), empty).reshape(column.shape)
 
 
 def _skipping_empty(measure: str) -> str:

@@ -63,7 +63,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
     if claims.SHARING.get():  # a worker does its share; who asked makes the result of the store
         if store.find(key) is None and getattr(plan, "shares", False):
             yield from work(dict(facts()))
-        raise claims.Shared
+        raise claims.SharingEnd
     with store.lock(key):
         stored = store.find(key)
         if is_whole(stored):
@@ -191,10 +191,10 @@ class RunningStudy:
         Records are read when there is one more of them, not each time that it is asked for.
         """
         place = (str(store.root), key_of("study", self.recipe).digest)
-        last = _LAST.get(place) or _Last(planned(self.recipe).digests(len(self.query_ids)))
+        last = _LAST.get(place) or _Last(plan_of(self.recipe).digests(len(self.query_ids)))
         count = sum(digest in store.records for digest in last.digests)
         if last.count != count:
-            plan = planned(self.recipe)
+            plan = plan_of(self.recipe)
             last = _Last(
                 last.digests, count, so_far(plan, store.records, self.query_ids, self.facts)
             )
@@ -220,7 +220,7 @@ _LAST: dict[tuple[str, str], _Last] = {}
 _LOCK = Lock()
 
 
-def planned(recipe: Mapping[str, Any]) -> Plan:
+def plan_of(recipe: Mapping[str, Any]) -> Plan:
     """The plan of a study of any kind.
 
     Args:
@@ -262,7 +262,7 @@ def register(
     head["job"] = THIS_JOB.get()
     path = store.workspace(key) / ANNOUNCEMENT
     part = path.with_suffix(".part")
-    with manifest.explained(str(key), store.root):
+    with manifest.disk_errors(str(key), store.root):
         part.write_text(json.dumps(head), encoding="utf-8")
         part.replace(path)
 

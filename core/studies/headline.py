@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.sections import Headline
 from shuffleproof.core.words import percent
@@ -77,7 +77,7 @@ def losses(
     lost = {point: loss for point, loss in lost.items() if not np.isnan(loss).all()}
     if not lost:
         return []
-    _, low, high = adjusted(np.stack([*lost.values()]))
+    _, low, high = adjusted_tests(np.stack([*lost.values()]))
     found = []
     for (point, loss), bounds in zip(lost.items(), zip(low, high, strict=True), strict=True):
         start, mean = float(np.nanmean(values[point][0])), float(np.nanmean(loss))

@@ -9,7 +9,7 @@ from jaxtyping import Int64
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
@@ -22,7 +22,7 @@ DEPTH = 1000
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedQueries:
     """The queries that a study of retrievers measures.
 
     Attributes:
@@ -36,7 +36,7 @@ class Judged:
     facts: Mapping[str, Any]
 
     @classmethod
-    def of(cls, indexed: Indexed, data: str, most: int | None) -> "Judged":
+    def of(cls, indexed: IndexedCollection, data: str, most: int | None) -> "JudgedQueries":
         """The first judged queries of a collection.
 
         Args:
@@ -61,8 +61,8 @@ class Judged:
         return cls(places, tuple(collection.query_ids[place] for place in places), facts)
 
 
-def worked(
-    plan: CellPlan, judged: Judged, store: Store, compute: Compute
+def work_cells(
+    plan: CellPlan, judged: JudgedQueries, store: Store, compute: Compute
 ) -> Generator[Progress, None, Artefact]:
     """Work the cells of a study of retrievers; returns the stored result.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.retrieval.growth import Growth
-from shuffleproof.core.retrieval.registry import Indexed, named
+from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope
@@ -27,7 +27,7 @@ def rehearsed_listless(question: Any, scope: Scope) -> Dry:
     """
     if question.kind not in COLLECTION_STUDIES:
         return _of_preferences(question, scope)
-    indexed = Indexed(collections.find(scope.data, scope.store), scope.store)
+    indexed = IndexedCollection(collections.find(scope.data, scope.store), scope.store)
     return (_of_retrievers if hasattr(question, "retrievers") else _of_sparsity)(question, indexed)
 
 
@@ -56,9 +56,9 @@ def _of_preferences(question: Any, scope: Scope) -> Dry:
     return rehearsed_training(replace(scope, lists=lists_of().plain()), question.function)
 
 
-def _of_retrievers(question: Any, indexed: Indexed) -> Dry:
+def _of_retrievers(question: Any, indexed: IndexedCollection) -> Dry:
     steps = []
-    members = [member for name in question.retrievers for member in named(name).members]
+    members = [member for name in question.retrievers for member in retriever_entry(name).members]
     for name, entry in {member.name: member for member in members if member.presets}.items():
         learner = entry.learner
         stored = [
@@ -74,14 +74,14 @@ def _of_retrievers(question: Any, indexed: Indexed) -> Dry:
     return Dry((), tuple(steps))
 
 
-def _learnt_from(indexed: Indexed, question: Any) -> list[Indexed]:
+def _learnt_from(indexed: IndexedCollection, question: Any) -> list[IndexedCollection]:
     """What a study lets its retrievers learn from: the collection at every seed, and its parts."""
     seeds = [replace(indexed, seed=seed) for seed in range(question.seeds)]
     shares = [share for share in getattr(question, "withheld", ()) if share]
     return seeds + [Growth.of(seeded, share).before for seeded in seeds for share in shares]
 
 
-def _of_sparsity(question: Any, indexed: Indexed) -> Dry:
+def _of_sparsity(question: Any, indexed: IndexedCollection) -> Dry:
     from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
     from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
 

@@ -95,7 +95,7 @@ def paragraph(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         _lists(recipe, facts),
         _rankers(recipe, facts),
         _readings(recipe, facts),
-        changed(recipe, facts),
+        methods_text(recipe, facts),
         *_measures(recipe),
         _tests(recipe),
     ]
@@ -304,7 +304,7 @@ ASKED = {
 """What is done in families that leave lists and rankers as they are."""
 
 
-def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What a study does, as a paper would say it; empty where it changes nothing.
 
     Args:
@@ -312,11 +312,13 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         facts: of the study, as its result carries them.
     """
     kind = EVERY.get(recipe["kind"])
-    describe = getattr(kind.telling(), "changed", None) if kind and not is_of_runs(recipe) else None
-    return disturbed(recipe) if describe is None else str(describe(recipe, facts))
+    describe = (
+        getattr(kind.telling(), "methods_text", None) if kind and not is_of_runs(recipe) else None
+    )
+    return disturbance_text(recipe) if describe is None else str(describe(recipe, facts))
 
 
-def disturbed(recipe: Mapping[str, Any]) -> str:
+def disturbance_text(recipe: Mapping[str, Any]) -> str:
     """What the families of a study do to lists and to rankers."""
     levels: dict[str, list[float]] = {}
     for family, level in recipe.get("perturbations", ()):

@@ -10,11 +10,11 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from shuffleproof.core.errors import DataError, UsageError, no_file
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.preset_digests import marked
+from shuffleproof.core.rankers.preset_digests import with_digest
 from shuffleproof.core.store.artefacts import Store
 
 ORACLE, ANTI = "oracle", "anti-oracle"
@@ -64,28 +64,28 @@ def check(names: Names, preset: str, store: Store) -> None:
     for measure in names.measures:
         Measure.parse(measure)
     families = [*names.families, *(family for family, _ in names.perturbations)]
-    rankers = [*expanded(names.rankers), *(_attacked_rankers(names) if families else ())]
+    rankers = [*expand(names.rankers), *(_attacked_rankers(names) if families else ())]
     for leaf in [leaf for name in rankers for leaf in RankerName.parse(name).leaves]:
         _check_ranker(leaf, preset, names, store)
     if names.initial:
         from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (which loads NumPy)
 
         for text in names.initial:
-            initial_spec(marked(text))
+            initial_spec(with_digest(text))
     for text in names.swaps:
         swap_named(text, preset)
 
 
 def _attacked_rankers(names: Names) -> Iterable[str]:
     """The rankers that are attacked; refuses families and levels that there are not."""
-    from shuffleproof.core.perturb.registry import attacked, entry_of, perturbation  # noqa: PLC0415 (only who names one pays for it)
+    from shuffleproof.core.perturb.registry import attack_target, entry_of, perturbation  # noqa: PLC0415 (only who names one pays for it)
 
     for family in names.families:
         entry_of(family)
     for family, level in names.perturbations:
         perturbation(family, level)
     families = [*names.families, *(family for family, _ in names.perturbations)]
-    return filter(None, map(attacked, families))
+    return filter(None, map(attack_target, families))
 
 
 def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> None:
@@ -98,7 +98,7 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
     elif names.from_outside and name.kind is Kind.OBJECT:
         from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
-        user_rankers.found(str(name))
+        user_rankers.registered_ranker(str(name))
     elif names.from_outside and name.kind is Kind.FUNCTION:
         _check_module(name)
     else:
@@ -143,5 +143,5 @@ def swap_named(name: str, preset: str) -> str:
     from shuffleproof.core.rankers.initial import initial_spec  # noqa: PLC0415 (likewise)
 
     full = str(registry.at(parsed, preset))
-    initial_spec(marked(full))
+    initial_spec(with_digest(full))
     return full

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.experiment.score_floor import unchanged
+from shuffleproof.core.experiment.score_floor import same_within_floor
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import paired_t
@@ -46,7 +46,7 @@ class Noise:
         self._at = next(at_ten, 0)
         measure = measures[self._at]
         repeats = [ranker.score(base.dataset, lists) for _ in range(REPEATS)]
-        self.steady = all(unchanged(lists.offsets, before, scores) for scores in repeats)
+        self.steady = all(same_within_floor(lists.offsets, before, scores) for scores in repeats)
         self._before = _values(measure, base, before)
         self._changes: Float64[np.ndarray, " queries"] = np.zeros(len(lists))
         if not self.steady:
@@ -75,13 +75,13 @@ class Noise:
         return {"noise": float(np.nanmean(self._changes)), "noise_p": float(p_value)}
 
 
-def within(result: StudyResult, ranker: str, family: str, level: float) -> str:
+def within_noise(result: StudyResult, ranker: str, family: str, level: float) -> str:
     """That a change is not told apart from a ranker's own noise, in words; empty where it is.
 
     >>> import pandas as pd
     >>> trial = {"ranker": "r", "family": "cut", "level": 1.0, "noise": 0.02, "noise_p": 0.4}
     >>> values = np.zeros((1, 1, 1), dtype=np.float32)
-    >>> within(StudyResult({}, pd.DataFrame([trial]), values, ("q",), {}), "r", "cut", 1.0)
+    >>> within_noise(StudyResult({}, pd.DataFrame([trial]), values, ("q",), {}), "r", "cut", 1.0)
     'not told apart from its own noise (the same order changes it by 0.020; paired t, p 0.4)'
     """
     trials = result.trials

@@ -17,9 +17,9 @@ from shuffleproof.core.answers.scoring import (
     checked_lists,
     digest_of_name,
     documents_moved,
-    only,
     place_of,
     ranker_for,
+    single_list,
 )
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.catalogue import resolve
@@ -28,18 +28,21 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment import list_sources, score_floor
 from shuffleproof.core.experiment.score_reuse import source_of
 from shuffleproof.core.metrics.agreement import positions
-from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import answered, extended
-from shuffleproof.core.studies.kinds.perturbations.query import compared
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
+    extended_lists,
+    scores_under,
+)
+from shuffleproof.core.studies.kinds.perturbations.query import compare_lists
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 BEFORE = ("answered_before", "score_before")
-"""What the second ranker of a comparison answers of `compared`."""
+"""What the second ranker of a comparison answers of `compare_lists`."""
 
 
 def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,12 +64,12 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
     for ranker, size in (item["before"], item["now"]):
         recipe = {**item["recipe"], "depth": size}
         lists = checked_lists({**item, "recipe": recipe, "lists": item["digests"][str(size)]})
-        sides.append((ranker_for(item, ranker), only(lists, place_of(item, lists))))
+        sides.append((ranker_for(item, ranker), single_list(lists, place_of(item, lists))))
     (ranker_before, before), (ranker_now, after) = sides
-    comparison = compared(ranker_now, before, after, tuple(item.get("features", ())))
+    comparison = compare_lists(ranker_now, before, after, tuple(item.get("features", ())))
     if item["now"][0] == item["before"][0]:
         return comparison
-    comparison_before = compared(ranker_before, before, before)
+    comparison_before = compare_lists(ranker_before, before, before)
     return comparison | {
         name: [*comparison_before[name], *comparison[name][len(comparison_before[name]) :]]
         for name in BEFORE
@@ -94,13 +97,15 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
     recipe = ListRecipe(**{**item["recipe"], "initial": tuple(item["recipe"]["initial"])})
     place = item["store"], item["data"], digest_of_name(item)
     test = _extended_lists(*place, recipe, item["preset"], tuple(item["initial"]))
-    judged, ranker = only(test, place_of(item, test)), ranker_for(item)
+    judged, ranker = single_list(test, place_of(item, test)), ranker_for(item)
     lists = judged.lists
-    answer = compared(InitialRanking(), judged, judged, tuple(item.get("features", ())))
+    answer = compare_lists(InitialRanking(), judged, judged, tuple(item.get("features", ())))
     for side, columns in (("_before", item["before"]), ("", item["now"])):
         as_trained = columns is None
         scores = (
-            ranker.score(judged.dataset, lists) if as_trained else answered(ranker, columns, judged)
+            ranker.score(judged.dataset, lists)
+            if as_trained
+            else scores_under(ranker, columns, judged)
         )
         answer[f"answered{side}"] = (positions(lists.offsets, scores, lists.rows) + 1).tolist()
         answer[f"score{side}"] = scores.tolist()
@@ -121,10 +126,12 @@ def _extended_lists(  # noqa: PLR0913, PLR0917 (the memory's key)
     list_sources.check_stored(data, fold, recipe, opened)
     replacing = initial[len(recipe.initial) :]
     list_sources.check_replacing(replacing, preset, recipe, fold, opened)
-    return finished(extended(finished(Workbench.opened(data, recipe, opened, preset)), initial))
+    return run_to_end(
+        extended_lists(run_to_end(Workbench.opened(data, recipe, opened, preset)), initial)
+    )
 
 
-def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
     """What one trial did to one query's list.
 
     Args:
@@ -146,8 +153,8 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     if change.changes & {"set", "features"}:
         raise UsageError(f"{change} changes documents; `study perturbations` shows such a query")
     draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
-    after = disturbed(change, base, draws)
-    return compared_lists(ranker, only(base, at), only(after, at).lists)
+    after = disturb(change, base, draws)
+    return compared_lists(ranker, single_list(base, at), single_list(after, at).lists)
 
 
 def compared_lists(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
@@ -156,7 +163,7 @@ def compared_lists(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists)
     source = source_of(base.lists, disturbed)
     after = np.empty_like(before)
     after[source] = ranker.score(base.dataset, disturbed)
-    floor = score_floor.measured(ranker, base, before)[0].doubt
+    floor = score_floor.measure_floor(ranker, base, before)[0].doubt
     answered_before, answered_after = answered_order(before, after, floor)
     return {
         "document": document_names(base.dataset.doc_ids, base.lists.rows),

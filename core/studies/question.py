@@ -17,7 +17,7 @@ from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import (
     Parameter,
     check,
-    chosen,
+    choice_named,
     parameters,
     parts_of,
     plain_of,
@@ -25,7 +25,7 @@ from shuffleproof.core.parameters import (
     value_of,
 )
 from shuffleproof.core.perturb.names import refuse_unknown
-from shuffleproof.core.progress import Progress, within
+from shuffleproof.core.progress import Progress, limit_seconds
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
@@ -35,7 +35,7 @@ from shuffleproof.core.studies import user_names
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
     from shuffleproof.core.studies.names import Names
-    from shuffleproof.core.studies.sections import Telling
+    from shuffleproof.core.studies.sections import SectionsModule
     from shuffleproof.core.studies.study import Plan
     from shuffleproof.core.studies.workbench import Workbench
 
@@ -162,7 +162,7 @@ class Question:
                 field.metadata.get("names"), _as_tuples(getattr(self, field.name))
             )
             if isinstance(value, str) and (choices := field.metadata.get("choices")):
-                value = chosen(choices, value)
+                value = choice_named(choices, value)
             object.__setattr__(self, field.name, value)
         check(self)
         for declared in parameters(self):
@@ -208,10 +208,10 @@ class Question:
         Raises:
             ArtefactError: several could be meant.
         """
-        from shuffleproof.core.studies.stored_names import called  # noqa: PLC0415 (only who asks pays for it)
+        from shuffleproof.core.studies.stored_names import stored_name  # noqa: PLC0415 (only who asks pays for it)
 
         fields = [field.name for field in parameters(self) if field.names == "rankers"]
-        names = {name: called(getattr(self, name), store) for name in fields}
+        names = {name: stored_name(getattr(self, name), store) for name in fields}
         changed = {name: value for name, value in names.items() if value != getattr(self, name)}
         return replace(self, **changed) if changed else self
 
@@ -226,7 +226,7 @@ class Question:
         if max_seconds is not None and not max_seconds > 0:
             raise ParameterError("max_seconds", max_seconds, "a number of seconds above 0")
         work = self.in_store(scope.store).study(scope)
-        return (yield from work if max_seconds is None else within(max_seconds, work))
+        return (yield from work if max_seconds is None else limit_seconds(max_seconds, work))
 
     def run(self, workbench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Answer it on an opened data set."""
@@ -305,9 +305,9 @@ class Question:
         return facts
 
     @classmethod
-    def telling(cls) -> "Telling":
+    def telling(cls) -> "SectionsModule":
         """What tells what a study of this kind found: sections for people, an answer in JSON."""
-        sections: Telling = cls.beside("sections")
+        sections: SectionsModule = cls.beside("sections")
         return sections
 
     def printed(self) -> str:

@@ -21,13 +21,13 @@ from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment import cost, list_sources
-from shuffleproof.core.experiment.cost import Cost, Measured
-from shuffleproof.core.experiment.forecast import Fitting, Forecast
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.experiment.cost import Cost, TimedTraining
+from shuffleproof.core.experiment.forecast import FitSize, Forecast
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Combining
 from shuffleproof.core.rankers.ensemble.fit_cache import Trained, recipe_of
-from shuffleproof.core.rankers.ensemble.rankers import combined
+from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
 from shuffleproof.core.rankers.name import RankerName
@@ -40,7 +40,7 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.result import StudyResult, seconds_of
 from shuffleproof.core.studies.study import Plan, TrialRecords
-from shuffleproof.core.studies.workbench import Identified, Lessons, Workbench
+from shuffleproof.core.studies.workbench import IdentifiedRanker, Lessons, Workbench
 from shuffleproof.core.words import duration
 
 LONG = 600.0
@@ -56,12 +56,12 @@ Span = tuple[float, float]
 """Seconds, from and to."""
 
 
-class Unscored(BaseException):
+class NoScoresError(BaseException):
     """Scores were asked of a ranker that is only rehearsed."""
 
 
 @dataclass(frozen=True)
-class Untrained:
+class UntrainedRanker:
     """A ranker as far as its recipe tells."""
 
     spec: RankerSpec | None
@@ -70,12 +70,12 @@ class Untrained:
     rankings: int
 
     @classmethod
-    def of(cls, spec: RankerSpec) -> "Untrained":
+    def of(cls, spec: RankerSpec) -> "UntrainedRanker":
         """The ranker of a recipe."""
         return cls(spec, spec.reads, spec.name, spec.rankings)
 
     @classmethod
-    def like(cls, ranker: Ranker) -> "Untrained":
+    def like(cls, ranker: Ranker) -> "UntrainedRanker":
         """What a ranker is, without its scores."""
         return cls(getattr(ranker, "spec", None), ranker.reads, ranker.name, ranker.rankings)
 
@@ -84,9 +84,9 @@ class Untrained:
     ) -> Float32[np.ndarray, " candidates"]:
         """Nothing has been trained that could score."""
         del dataset, lists
-        raise Unscored
+        raise NoScoresError
 
-    def reading(self, columns: Sequence[int | None]) -> "Untrained":
+    def reading(self, columns: Sequence[int | None]) -> "UntrainedRanker":
         """The same ranker, whatever initial rankings it is given."""
         del columns
         return self
@@ -169,7 +169,7 @@ class Rehearsal(Workbench):
         elif lessons is not None:
             self.ledger.again.append((words, planned.cost))
         artefact = replace(_placeholder(key), recipe={"ranker": spec.recipe()})
-        return CachedRanker(artefact, planned.there, Untrained.of(spec))
+        return CachedRanker(artefact, planned.there, UntrainedRanker.of(spec))
 
     def combined(
         self, parts: Sequence[RankerName], options: Combining, trained: Trained
@@ -178,7 +178,7 @@ class Rehearsal(Workbench):
         members: list[CachedRanker] = []
         for part in parts:
             members += [(yield from trained(str(part)))]
-        combination = combined([member.ranker for member in members], options)
+        combination = combine([member.ranker for member in members], options)
         digests = [member.artefact.key.digest for member in members]
         return CachedRanker(
             _placeholder(key_of("ranker", recipe_of(combination, options), digests)),
@@ -193,21 +193,21 @@ class Rehearsal(Workbench):
         rehearsal.listed()
         return rehearsal
 
-    def identified(self, name: str) -> Generator[Progress, None, Identified]:
+    def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
         """A ranker to be studied, which nobody asks for scores."""
         resolved = yield from super().identified(name)
-        return replace(resolved, held=Untrained.like(resolved.ranker))
+        return replace(resolved, held=UntrainedRanker.like(resolved.ranker))
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
         stored = super()._stored_ranker(name)
-        return replace(stored, fitted=Untrained.like(stored.ranker))
+        return replace(stored, fitted=UntrainedRanker.like(stored.ranker))
 
     def _identified_by_answers(
         self, ranker: Ranker, recipe: Mapping[str, Any], source: str
-    ) -> Identified:
+    ) -> IdentifiedRanker:
         """A function or an object: its answers are part of its key, so its trials are not known."""
         del recipe, source
-        return Identified(ranker, secrets.token_hex(32), lasting=False)
+        return IdentifiedRanker(ranker, secrets.token_hex(32), lasting=False)
 
     def run(  # noqa: PLR0913 (as `Workbench.run`)
         self,
@@ -234,8 +234,8 @@ class Rehearsal(Workbench):
             self.listed()
             for training in trains:
                 try:
-                    finished(training)
-                except Unscored:
+                    run_to_end(training)
+                except NoScoresError:
                     continue
         sampled = [trial_records.get(digest) for digest in measured[:SEEN]]
         seconds = sorted(
@@ -271,7 +271,7 @@ class Rehearsal(Workbench):
             of_kind = artefact.recipe.get("kind") == kind and not is_of_runs(artefact.recipe)
             if not of_kind or not facts.get("queries"):
                 continue
-            count = len(engine.planned(artefact.recipe).digests(int(facts["queries"])))
+            count = len(engine.plan_of(artefact.recipe).digests(int(facts["queries"])))
             seconds = seconds_of(artefact.path) / max(1, count) * queries / int(facts["queries"])
             doubt = cost.KNOWN if facts.get("data") == self.name else cost.ROUGH
             return seconds / doubt, max(seconds, scored) * doubt
@@ -315,7 +315,7 @@ class RehearsedScope(Scope):
         ledger: the notes of all its workbenches.
     """
 
-    known: Sequence[Measured] = ()
+    known: Sequence[TimedTraining] = ()
     ledger: Ledger = field(default_factory=Ledger)
 
     @classmethod
@@ -331,7 +331,7 @@ class RehearsedScope(Scope):
                     f"{name} is not stored yet and a dry run writes nothing: "
                     f"`shuffleproof ingest {name} --name mine` first"
                 )
-        measured = cost.measured(scope.store)
+        measured = cost.timed_trainings(scope.store)
         return cls(scope.store, scope.data, scope.lists, scope.preset, scope.pinned, measured)
 
     def opened(self, recipe: ListRecipe | None = None) -> Generator[Progress, None, Workbench]:
@@ -346,7 +346,7 @@ class RehearsedScope(Scope):
             _stand_in(fold, lists_recipe),
             self.store,
             self.usual,
-            Forecast(Fitting.of(self.data, fold), self.store, self.known),
+            Forecast(FitSize.of(self.data, fold), self.store, self.known),
             self.ledger,
         )
 
@@ -448,14 +448,14 @@ class Dry:
         )
 
 
-def rehearsed(question: Question, scope: Scope) -> Dry:
+def rehearse(question: Question, scope: Scope) -> Dry:
     """What answering a question would make.
 
     Raises:
         ShuffleproofError: as the study itself would before its first trial.
     """
     dry = RehearsedScope.of(scope)
-    finished(question.study(dry))
+    run_to_end(question.study(dry))
     return Dry.of(dry.ledger)
 
 
@@ -466,8 +466,8 @@ def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | Non
         ShuffleproofError: as the training itself would before it begins.
     """
     dry = RehearsedScope.of(scope)
-    opened = finished(dry.opened())
-    finished(opened.trained(name, changes))
+    opened = run_to_end(dry.opened())
+    run_to_end(opened.trained(name, changes))
     return Dry.of(dry.ledger)
 
 

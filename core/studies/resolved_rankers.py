@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.combining import Shuffling
+from shuffleproof.core.rankers.combining import ShuffleOptions
 from shuffleproof.core.rankers.ensemble.fit_cache import options_of
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.outside import user_rankers
@@ -59,7 +59,7 @@ class ResolvedRanker:
     max_length: int | None = None
 
 
-def resolved(label: str, workbench: Workbench) -> ResolvedRanker:
+def resolve(label: str, workbench: Workbench) -> ResolvedRanker:
     """What a name means; nothing is trained.
 
     Raises:
@@ -71,12 +71,12 @@ def resolved(label: str, workbench: Workbench) -> ResolvedRanker:
     """
     name = RankerName.parse(label)
     if is_given(name):
-        digest = finished(workbench.identified(label)).digest
+        digest = run_to_end(workbench.identified(label)).digest
         return ResolvedRanker(
             label, {FROM: label, "digest": digest}, stochastic=False, pointwise=True
         )
     if options_of(name, workbench.store) is not None:
-        return _resolved_combination(label, [resolved(str(part), workbench) for part in name.parts])
+        return _resolved_combination(label, [resolve(str(part), workbench) for part in name.parts])
     if name.last_digits:
         return _resolved_stored(label, workbench)
     spec = registry.spec(name, workbench.preset)
@@ -92,14 +92,14 @@ def resolved(label: str, workbench: Workbench) -> ResolvedRanker:
     )
 
 
-def trained(
+def train_row(
     workbench: Workbench, label: str, changes: Mapping[str, str]
 ) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
     """The ranker of a row, trained if need be, and what a result notes of it.
 
     Args:
         workbench: its lists are trained on.
-        label: as `resolved` takes it.
+        label: as `resolve` takes it.
         changes: fields of its recipe that differ, as text.
 
     Returns:
@@ -123,7 +123,7 @@ def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> Reso
         raise UsageError(
             f"{label}: its members were trained on lists of {sizes}: name members of one size"
         )
-    is_shuffled = isinstance(RankerName.parse(label).options, Shuffling)
+    is_shuffled = isinstance(RankerName.parse(label).options, ShuffleOptions)
     return ResolvedRanker(
         label,
         {"name": label, "members": [dict(member.recipe) for member in members]},
@@ -139,7 +139,7 @@ def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> Reso
 def _resolved_stored(label: str, workbench: Workbench) -> ResolvedRanker:
     digits = RankerName.parse(label).last_digits
     artefact = workbench.store.resolve(f"ranker-{digits}", "ranker")
-    ranker = finished(workbench.trained(label)).ranker
+    ranker = run_to_end(workbench.trained(label)).ranker
     members = [
         workbench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
     ]

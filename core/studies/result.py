@@ -17,7 +17,7 @@ from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.conventions import filled, source
+from shuffleproof.core.studies.conventions import fill_empty, source
 from shuffleproof.core.words import counted, number, signed
 
 CONFIDENCE = 0.95
@@ -208,7 +208,7 @@ class StudyResult:
     def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
         if measure not in self._sources:
             self._sources[measure] = source(measure, self.stored)
-        return filled(*self._sources[measure], np.asarray(self.values[rows]))
+        return fill_empty(*self._sources[measure], np.asarray(self.values[rows]))
 
     def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:
         return self._values(rows, measure).mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -314,7 +314,7 @@ def in_words(
     return f"{text}."
 
 
-def disturbed(
+def change_by_query(
     query_ids: Sequence[str], before: Values, draws: Float[np.ndarray, "draws queries"]
 ) -> pd.DataFrame:
     """What the draws of a disturbance did to every query, the most damaged first.

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.retrieval.registry import named
+from shuffleproof.core.retrieval.registry import retriever_entry
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.tables import Column
 
@@ -17,7 +17,7 @@ def label(name: str) -> str:
     ('SNRM small', 'gone')
     """
     try:
-        return named(name).label
+        return retriever_entry(name).label
     except ShuffleproofError:
         return name  # of a program that knew another one
 
@@ -29,13 +29,13 @@ def sources(name: str) -> tuple[str, ...]:
     ('Fox & Shaw, TREC 1994', ())
     """
     try:
-        entry = named(name)
+        entry = retriever_entry(name)
     except ShuffleproofError:
         return ()
     return tuple(dict.fromkeys([entry.source, *(member.source for member in entry.members)]))
 
 
-def labelled(frame: pd.DataFrame) -> pd.DataFrame:
+def with_display_names(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame with what people call the retrievers."""
     columns = [column for column in ("retriever", "first", "second") if column in frame]
     return frame.assign(**{column: frame[column].map(label) for column in columns})

@@ -14,7 +14,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, evaluate_many
-from shuffleproof.core.perturb.base import Make, Perturbation, disturbed
+from shuffleproof.core.perturb.base import Make, Perturbation, disturb
 from shuffleproof.core.perturb.registry import perturbation, tau_shared
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
@@ -123,7 +123,7 @@ class Point:
         if draw in self._kept:
             return self._kept[draw]
         names = (self.change.family, float(self.change.level), draw)
-        judged = disturbed(self.change, self.base, generator(self.seed, *names))
+        judged = disturb(self.change, self.base, generator(self.seed, *names))
         result = Variant(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
         if judged.dataset is self.base.dataset:
             self._kept[draw] = result

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import INITIAL, named
+from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.studies.tables import DIGITS, Table
 from shuffleproof.core.words import counted
 
@@ -145,7 +145,7 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
             yield section
 
 
-def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Section]:
+def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
     """Everything that a study says: the headline, what it is of where that is not all, the rest."""
     yield telling.headline(result, view)
     yield from map(Sentence, limits(result.facts))
@@ -157,10 +157,10 @@ def told(telling: "Telling", result: "StudyResult", view: View) -> Iterator[Sect
 def _with_display_names(section: Section, labels: Sequence[str]) -> Section:
     """A section whose sentences and headings call rankers by their names, no two alike."""
     if isinstance(section, Text):
-        return replace(section, text=named(section.text, labels))
+        return replace(section, text=with_display_names(section.text, labels))
     if isinstance(section, Details):
-        lines = [named(line, labels) for line in section.lines]
-        return Details(named(section.title, labels), lines)
+        lines = [with_display_names(line, labels) for line in section.lines]
+        return Details(with_display_names(section.title, labels), lines)
     if isinstance(section, Picture):
         return replace(section, tables=[table.named for table in section.tables])
     return section.named
@@ -188,7 +188,7 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-class Telling(Protocol):
+class SectionsModule(Protocol):
     """How a kind of study tells what it found: the module `sections` of the kind.
 
     Beside these three it may have `changed(recipe, facts)`: what is done, as a paper would say it,

@@ -7,7 +7,7 @@ import pandas as pd
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import DisplayTexts
-from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.studies import tables
 from shuffleproof.core.words import number
 
@@ -24,7 +24,7 @@ COLUMNS = (
     ),
     tables.Column("p", "p", tables.P, "Paired t test, adjusted by Holm over the slices."),
 )
-"""The columns of `sliced`."""
+"""The columns of `slice_table`."""
 
 
 def query_facts(dataset: RankingDataset, texts: DisplayTexts | None = None) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def _range(low: int | float, high: int | float) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def sliced(queries: Sequence[str], change: np.ndarray, of: pd.Series) -> pd.DataFrame:
+def slice_table(queries: Sequence[str], change: np.ndarray, of: pd.Series) -> pd.DataFrame:
     """The mean change of each slice with its paired interval: `COLUMNS`.
 
     Args:
@@ -96,7 +96,7 @@ def sliced(queries: Sequence[str], change: np.ndarray, of: pd.Series) -> pd.Data
         of: what they are sliced by, by query id; queries that it lacks are left out.
 
     >>> of = pd.Series({"a": 1, "b": 1, "c": 9, "d": 9}, name="documents")
-    >>> frame = sliced(["a", "b", "c", "d"], np.array([-0.5, -0.25, 0.0, 0.0]), of)
+    >>> frame = slice_table(["a", "b", "c", "d"], np.array([-0.5, -0.25, 0.0, 0.0]), of)
     >>> frame[["slice", "n", "mean"]].to_dict("list")
     {'slice': ['1 documents', '9 documents'], 'n': [2, 2], 'mean': [-0.375, 0.0]}
     """
@@ -115,7 +115,7 @@ def sliced(queries: Sequence[str], change: np.ndarray, of: pd.Series) -> pd.Data
     order = list(dict.fromkeys(ranked))
     values = frame["change"].to_numpy(dtype=np.float64)
     rows = np.array([np.where(names == name, values, np.nan) for name in order])
-    p, low, high = adjusted(rows)
+    p, low, high = adjusted_tests(rows)
     noun = "" if is_text else f" {of.name}"
     return pd.DataFrame(
         {
@@ -133,7 +133,7 @@ def in_words(frame: pd.DataFrame, measure: str) -> str:
     """Which slice loses most, and whether that is more than chance; empty: nothing is lost.
 
     Args:
-        frame: `sliced`.
+        frame: `slice_table`.
         measure: that changed.
 
     >>> in_words(pd.DataFrame({"slice": ["a", "b"], "n": [3, 4], "mean": [-0.2, 0.0],

@@ -12,7 +12,7 @@ DIGITS = 12
 _KEY = re.compile(r"(?:ranker-)?[0-9a-f]{6,64}")
 
 
-def called(names: Any, store: Store) -> Any:
+def stored_name(names: Any, store: Store) -> Any:
     """A name, or several, with `name#digits` for what is another name of a stored ranker.
 
     Args:
@@ -23,7 +23,7 @@ def called(names: Any, store: Store) -> Any:
         ArtefactError: a key that is not there, or digits of several.
     """
     if isinstance(names, tuple):
-        return tuple(called(name, store) for name in names)
+        return tuple(stored_name(name, store) for name in names)
     if not isinstance(names, str) or names in RANKERS:
         return names
     key = store.names().get(names)

@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.perturb.registry import attacked, entry_of
+from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.result import StudyResult
 
 Shaped = TypeVar("Shaped")
 
 
-class Described:
+class DescribedPlan:
     """What every plan derives from: a frozen dataclass whose recipe follows from its fields.
 
     What is the same in all plans of a kind (`kind`, often `measures`) is a field with
@@ -183,7 +183,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Study(Described):
+class Study(DescribedPlan):
     """A study's full description; equal descriptions give equal results.
 
     Attributes:
@@ -229,7 +229,7 @@ class Study(Described):
             "measures": list(self.measured),
             "seed": self.seed,
         }
-        if label := attacked(trial.family):
+        if label := attack_target(trial.family):
             facts["attacked"] = dict(self.rankers)[label]
         return key_of("trial", facts).digest
 

@@ -14,7 +14,6 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.core.data.csv_text import csv
-from shuffleproof.core.studies.fitted import fitted, is_numeric, width
 from shuffleproof.core.studies.sections import Details, Picture, Section
 from shuffleproof.core.studies.tables import (
     DIGITS,
@@ -26,6 +25,7 @@ from shuffleproof.core.studies.tables import (
     Table,
     of_people,
 )
+from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number, one_line
 
 WIDTH = 120
@@ -43,7 +43,7 @@ MARKDOWN = str.maketrans({character: f"\\{character}" for character in "|\\`*_<>
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedTable:
     """A table's texts: what stands above, and the rows with their heading."""
 
     heads: list[str]
@@ -71,7 +71,7 @@ def text_of(value: Any, column: Column, digits: int = DIGITS) -> str:
     return number(float(value), column.spec(digits))
 
 
-def printed(table: Table, digits: int = DIGITS, *, names: bool = True) -> Printed:
+def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> PrintedTable:
     """The texts of a table.
 
     Args:
@@ -88,7 +88,7 @@ def printed(table: Table, digits: int = DIGITS, *, names: bool = True) -> Printe
         for group, row in zip(groups, zip(*values, strict=True), strict=True)
     ]
     numeric = [column.format not in {TEXT, FLAG, NAME} for column in columns]
-    return Printed([one_line(column.label) for column in columns], rows, numeric)
+    return PrintedTable([one_line(column.label) for column in columns], rows, numeric)
 
 
 def latex(table: Table, digits: int = DIGITS) -> str:
@@ -96,7 +96,7 @@ def latex(table: Table, digits: int = DIGITS) -> str:
 
     Numbers stand under each other: what follows them (marks, ± sd) has the same room in every row.
     """
-    text = printed(table, digits)
+    text = print_table(table, digits)
     layout = "".join("r" if right else "l" for right in text.numeric)
     tails = [max((_tail(row[at]) for _, row in text.rows), key=len, default="")
              for at in range(len(layout))]  # fmt: skip
@@ -120,7 +120,7 @@ def latex(table: Table, digits: int = DIGITS) -> str:
 
 def markdown(table: Table, digits: int = DIGITS) -> str:
     """The table in Markdown, its notes below it."""
-    text = printed(table, digits)
+    text = print_table(table, digits)
     lines = [[head.translate(MARKDOWN) for head in text.heads]]
     lines.append(["--:" if right else ":--" for right in text.numeric])
     for group, rows in text.grouped():
@@ -135,7 +135,7 @@ def markdown(table: Table, digits: int = DIGITS) -> str:
 
 def html(table: Table, digits: int = DIGITS) -> str:
     """The table in HTML, its notes below it."""
-    text = printed(table, digits)
+    text = print_table(table, digits)
     heads = "".join(f"<th>{markup.escape(head)}</th>" for head in text.heads)
     lines = []
     for group, rows in text.grouped():
@@ -156,7 +156,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
            NDCG
     mart  0.250
     """
-    text = printed(table, digits, names=False)
+    text = print_table(table, digits, names=False)
     lines = [(text.heads, False)]
     for group, rows in text.grouped():
         if group:
@@ -171,7 +171,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
         if is_numeric(text.heads[1:]):  # levels, which the head of the names does not name
             cells[0][0] = ""
         numeric = [False, *[True] * (len(cells[0]) - 1)]
-    return _with_notes(fitted(cells, numeric, limit), table.notes)
+    return _with_notes(fit_table(cells, numeric, limit), table.notes)
 
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
@@ -179,7 +179,7 @@ EXACT = ("csv", "parquet", "json")
 """Endings of files of tables: for people, with labels and decimals; for machines, exact."""
 
 
-def written(table: Table, ending: str, digits: int = DIGITS) -> bytes:
+def table_bytes(table: Table, ending: str, digits: int = DIGITS) -> bytes:
     """A table as the bytes of a file: csv, parquet, json (exact), tex, md (for people)."""
     if ending in WRITERS:
         return WRITERS[ending](table, digits).encode()
@@ -215,7 +215,7 @@ def finite(value: Any) -> Any:
     return value
 
 
-def said(sections: Iterable[Section], digits: int = DIGITS) -> str:
+def terminal_text(sections: Iterable[Section], digits: int = DIGITS) -> str:
     """What a study says, for the terminal: a picture's numbers stand where it would."""
     parts: list[str] = []
     for section in sections:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from shuffleproof.core.rankers.name import display_names, named
+from shuffleproof.core.rankers.name import display_names, with_display_names
 
 DIGITS = 3
 """Decimals where nobody asks for others."""
@@ -73,7 +73,7 @@ def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 def _labels_as_names(labels: pd.Series) -> pd.Series:
     names = display_names(map(str, labels.dropna()))
-    return labels.map({label: named(label) if " " in label else name
+    return labels.map({label: with_display_names(label) if " " in label else name
                        for label, name in names.items()})  # fmt: skip
 
 
@@ -152,12 +152,18 @@ class Table:
 
         Cells keep the labels, which commands take; who shows them shows `display_names`.
         """
-        columns = [replace(column, label=named(column.label)) for column in self.columns]
-        title, notes, groups = named(self.title), (*map(named, self.notes),), self.groups
+        columns = [
+            replace(column, label=with_display_names(column.label)) for column in self.columns
+        ]
+        title, notes, groups = (
+            with_display_names(self.title),
+            (*map(with_display_names, self.notes),),
+            self.groups,
+        )
         return replace(self, columns=columns, title=title, notes=notes, groups=groups)
 
 
-def wide(
+def wide_table(
     frame: pd.DataFrame, rows: Sequence[Column], across: str, value: Column, title: str
 ) -> Table:
     """A long frame as a table with a column for each of one column's values.
@@ -194,10 +200,10 @@ def levels(frame: pd.DataFrame, title: str, spec: str = VALUE, *, left: bool = T
             {"ranker": "Kendall τ to the original", "level": means.index, "mean": means}
         )
         frame = pd.concat([frame, taus], ignore_index=True)
-    return wide(frame, [RANKER], "level", Column("mean", "", spec), title)
+    return wide_table(frame, [RANKER], "level", Column("mean", "", spec), title)
 
 
-def inferred(frame: pd.DataFrame, title: str, known: Iterable[Column] = ()) -> Table:
+def infer_columns(frame: pd.DataFrame, title: str, known: Iterable[Column] = ()) -> Table:
     """A table some of whose columns depend on what was asked: features, cells of a picture.
 
     Args:

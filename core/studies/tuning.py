@@ -161,7 +161,7 @@ class Search:
         row = self.stored(one)
         if row is None:
             digest = self.digest(one)
-            with claims.working(claim_of(digest)):
+            with claims.claim_unit(claim_of(digest)):
                 row = self.stored(one)  # who had the claim before may be done
                 if row is None:
                     row = yield from self._worked(one, Curve(self._begun / f"{digest}.json"))
@@ -244,7 +244,7 @@ class Curve:
     def add(self, step: int, value: float) -> None:
         """Keep a point; one that takes a step again takes all after it again."""
         self.points = [point for point in self.points if point[0] < step] + [(step, value)]
-        with manifest.explained(self.path.name, self.path.parent):
+        with manifest.disk_errors(self.path.name, self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             fresh = self.path.with_suffix(".new")
             fresh.write_text(json.dumps(self.points), encoding="ascii")
@@ -382,7 +382,7 @@ def refuse(asked: Tuning, scope: Scope) -> None:
     space_of(_named(asked.ranker, scope.usual), asked.search)
 
 
-def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
+def tune(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
     """Search, look at the test part once, and keep the best as a named preset.
 
     Returns:
@@ -397,7 +397,7 @@ def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     names = folds_of(scope.data, scope.store)
     keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
     scopes = [replace(scope, data=fold, pinned=key) for fold, key in zip(names, keys, strict=True)]
-    folds = yield from claims.each(one.opened() for one in scopes)
+    folds = yield from claims.values_of(one.opened() for one in scopes)
     search = Search(asked, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
         raise UsageError(
@@ -407,7 +407,7 @@ def tuned(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedP
     wanted = asked.trials or (TRIALS if asked.budget is None else None)
     yield from _searched(search, wanted)
     if claims.SHARING.get():  # a worker does its share; who asked makes the preset of the store
-        raise claims.Shared
+        raise claims.SharingEnd
     best = max((row for row in search.history if row["state"] == DONE), key=_value, default=None)
     if best is None:
         why = next(row["why"] for row in search.history)
@@ -491,7 +491,7 @@ def _round(
                 late = True
                 continue
             row = yield from _counted(search, wanted, search.trial(one))
-        except claims.Taken as other:
+        except claims.ClaimTakenError as other:
             taken = other
             continue
         if not late:

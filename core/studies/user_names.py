@@ -10,11 +10,11 @@ from typing import Any
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.experiment.ranker_sets import NAMED as SETS
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.parameters import chosen
+from shuffleproof.core.parameters import choice_named
 from shuffleproof.core.perturb.names import refuse_unknown as refuse_families
-from shuffleproof.core.rankers.name import RankerName, forgiven
+from shuffleproof.core.rankers.name import RankerName, parse_forgiving
 from shuffleproof.core.rankers.registry import refuse_unknown as refuse_ranker
 
 
@@ -69,7 +69,7 @@ def refuse_unknown(names: str, given: Iterable[Any], preset: str) -> None:
     if names == "families":
         refuse_families(given)
     if names == "rankers":
-        for ranker in expanded(list(given)):
+        for ranker in expand(list(given)):
             for leaf in RankerName.parse(ranker).leaves:
                 refuse_ranker(leaf, preset)
 
@@ -81,7 +81,7 @@ def ranker_name(text: str) -> str:
     ('table2', 'setrank-msab')
     """
     small = text.strip().casefold()
-    return small if small in SETS else forgiven(text)
+    return small if small in SETS else parse_forgiving(text)
 
 
 def row_name(text: str, rows: Iterable[str]) -> str:
@@ -91,7 +91,7 @@ def row_name(text: str, rows: Iterable[str]) -> str:
     ('BM25', 'dlcm')
     """
     names = list(rows)
-    match = chosen(names, text)
+    match = choice_named(names, text)
     return match if match in names else ranker_name(text)
 
 
@@ -103,7 +103,7 @@ def _name_of_ranker(ranker: Any) -> str:
 
     if isinstance(ranker, CachedRanker):
         return ranker.called
-    return user_rankers.named(ranker)
+    return user_rankers.name_of(ranker)
 
 
 def _name_of_measure(measure: Any) -> str:

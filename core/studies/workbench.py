@@ -1,7 +1,7 @@
 """The whole job in one place: a data set, its candidate lists, rankers, and studies over them.
 
 What the command line, the app's workers and a person's script all call. Every step is a
-generator of Progress; `finished` runs one to its end.
+generator of Progress; `run_to_end` runs one to its end.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from shuffleproof.core.data.layout import SAMPLE
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ArtefactError, MissingRankingError, UsageError
 from shuffleproof.core.execution import claims
-from shuffleproof.core.progress import Progress, finished, saying
+from shuffleproof.core.progress import Progress, run_to_end, with_words
 from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Combining
@@ -38,14 +38,14 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
 
-__all__ = ["Workbench", "finished"]
+__all__ = ["Workbench", "run_to_end"]
 
 Lessons = tuple[JudgedLists, JudgedLists, Any]
 """Training lists, validation lists, and how they were made, as plain JSON."""
 
 
 @dataclass(frozen=True)
-class Identified:
+class IdentifiedRanker:
     """A ranker that can be studied.
 
     Attributes:
@@ -171,7 +171,7 @@ class Workbench:
     def combined(
         self, parts: Sequence[RankerName], options: Combining, trained: Trained
     ) -> Generator[Progress, None, CachedRanker]:
-        """The combination of rankers that `trained` gives by name, or find it."""
+        """The combination of rankers that `train_ranker` gives by name, or find it."""
         return (yield from combination(parts, options, trained, self.prepared.valid, self.store))
 
     def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, "Workbench"]:
@@ -211,7 +211,7 @@ class Workbench:
         all_queries = self.fold.test.queries
         return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
-    def records(self, found: Mapping[str, Identified]) -> TrialRecords:
+    def records(self, found: Mapping[str, IdentifiedRanker]) -> TrialRecords:
         """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""
         lasting = all(identified.lasting for identified in found.values())
         return self.store.records if lasting else Memory()
@@ -224,12 +224,12 @@ class Workbench:
 
     def identified_all(
         self, names: Sequence[str]
-    ) -> Generator[Progress, None, dict[str, Identified]]:
+    ) -> Generator[Progress, None, dict[str, IdentifiedRanker]]:
         """Rankers to be studied, by name; each as `identified` takes it."""
-        rankers = yield from claims.each(map(self.identified, names))
+        rankers = yield from claims.values_of(map(self.identified, names))
         return dict(zip(names, rankers, strict=True))
 
-    def identified(self, name: str) -> Generator[Progress, None, Identified]:
+    def identified(self, name: str) -> Generator[Progress, None, IdentifiedRanker]:
         """A ranker to be studied, trained if need be.
 
         A callable is known by the files that it comes from and by its scores of the test lists as
@@ -238,36 +238,38 @@ class Workbench:
         (`python:NAME`) is known likewise, by its code and by what it holds.
 
         Args:
-            name: as `trained` takes it, a callable `module:function`, or a file
+            name: as `train_ranker` takes it, a callable `module:function`, or a file
                 (`scores:`, `lightgbm:`, `xgboost:` and its path), known by its content.
         """
         parsed = RankerName.parse(name)
         if parsed.kind is Kind.FILE:
-            from_file = file_ranker.named(name, self.prepared.test.dataset)
+            from_file = file_ranker.file_ranker(name, self.prepared.test.dataset)
             key = key_of("ranker", {"file": parsed.head}, (from_file.source,))
-            return Identified(from_file, key.digest)
+            return IdentifiedRanker(from_file, key.digest)
         if parsed.kind is Kind.OBJECT and not user_rankers.is_fitted(name):
-            known_by = user_rankers.found(name).known_by
+            known_by = user_rankers.registered_ranker(name).known_by
             return self._identified_by_answers(
-                user_rankers.opened(name), {"object": OBJECT}, known_by
+                user_rankers.open_ranker(name), {"object": OBJECT}, known_by
             )
         if parsed.kind is not Kind.FUNCTION:
-            model = yield from saying(self.trained(name), f"of {name}")
+            model = yield from with_words(self.trained(name), f"of {name}")
             lasting = parsed.kind is not Kind.OBJECT or user_rankers.is_lasting(name)
-            return Identified(model, model.artefact.key.digest, lasting)
+            return IdentifiedRanker(model, model.artefact.key.digest, lasting)
         function = CallableRanker.named(name)
         return self._identified_by_answers(function, {"callable": name}, function.source)
 
     def _identified_by_answers(
         self, ranker: Ranker, recipe: Mapping[str, Any], source: str
-    ) -> Identified:
+    ) -> IdentifiedRanker:
         """A ranker that is known by its source and by its scores of the test lists as they are."""
         if not source:
-            return Identified(ranker, secrets.token_hex(32), lasting=False)
+            return IdentifiedRanker(ranker, secrets.token_hex(32), lasting=False)
         test = self.prepared.test
         answers = hashlib.sha256(ranker.score(test.dataset, test.lists).tobytes()).hexdigest()
         texts_digest = digest_of_texts(ranker.reads, test.dataset)
-        return Identified(ranker, key_of("ranker", recipe, (source, answers, *texts_digest)).digest)
+        return IdentifiedRanker(
+            ranker, key_of("ranker", recipe, (source, answers, *texts_digest)).digest
+        )
 
     def _stored_ranker(self, name: RankerName) -> CachedRanker:
         """A ranker of the store by name and digits of its key; it may be of another recipe."""
@@ -291,7 +293,7 @@ class Workbench:
     def disturbed(
         self,
         study: Study,
-        found: Mapping[str, Identified],
+        found: Mapping[str, IdentifiedRanker],
         step: Measured,
         more: Callable[[Mapping[str, Ranker]], Mapping[str, Any]] | None = None,
     ) -> Generator[Progress, None, Artefact]:
@@ -304,7 +306,7 @@ class Workbench:
             more: facts of the rankers beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        records, ids, rankers = self.records(found), query_ids_of(base), Opened(found)
+        records, ids, rankers = self.records(found), query_ids_of(base), OpenRankers(found)
         return (
             yield from self.run(
                 study,
@@ -338,10 +340,10 @@ class Workbench:
         )
 
 
-class Opened(Mapping[str, Ranker]):
+class OpenRankers(Mapping[str, Ranker]):
     """Rankers ready to score, by label; each is opened when it is first asked for."""
 
-    def __init__(self, found: Mapping[str, Identified]) -> None:
+    def __init__(self, found: Mapping[str, IdentifiedRanker]) -> None:
         """Open nothing yet."""
         self._found, self._opened = found, dict[str, Ranker]()
 
@@ -360,18 +362,18 @@ class Opened(Mapping[str, Ranker]):
         return len(self._found)
 
 
-def with_initial(found: Mapping[str, Identified]) -> dict[str, Identified]:
+def with_initial(found: Mapping[str, IdentifiedRanker]) -> dict[str, IdentifiedRanker]:
     """Rankers with the initial ranking before them."""
-    initial_ranking = Identified(initial.InitialRanking(), initial.INITIAL_DIGEST)
+    initial_ranking = IdentifiedRanker(initial.InitialRanking(), initial.INITIAL_DIGEST)
     return {INITIAL: initial_ranking, **found}
 
 
-def digests_of(found: Mapping[str, Identified]) -> tuple[tuple[str, str], ...]:
+def digests_of(found: Mapping[str, IdentifiedRanker]) -> tuple[tuple[str, str], ...]:
     """Rankers as a plan names them: (label, digest)."""
     return tuple((label, identified.digest) for label, identified in found.items())
 
 
-def trained(
+def train_ranker(
     scope: Scope, name: str, changes: Mapping[str, str] | None = None
 ) -> Generator[Progress, None, CachedRanker]:
     """Train a ranker, or find it; lists are made only where it learns from lists.
@@ -421,4 +423,4 @@ def ask(  # noqa: PLR0913 (what, of what, where, and how long)
     """
     question, scope = question.limited(Scope(store or default_store(), data, lists or None, preset))
     question.check(scope, from_outside=True)
-    return StudyResult.open(finished(question.answered(scope, max_seconds), watch).path)
+    return StudyResult.open(run_to_end(question.answered(scope, max_seconds), watch).path)

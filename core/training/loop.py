@@ -38,7 +38,7 @@ from shuffleproof.core.training.network import (
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
 from shuffleproof.core.training.recording import steps_of
-from shuffleproof.core.training.step import Steps, planned
+from shuffleproof.core.training.step import Steps, plan_step
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ def _epoch(
     network, held_lists = steps.network, steps.lists
     draws = generator(recipe.seed, "training", "epoch", state.epoch)
     batches = _batches(held_lists.lengths, recipe, draws)
-    drawn = planned(held_lists, batches, recipe, network.config, draws)
+    drawn = plan_step(held_lists, batches, recipe, network.config, draws)
     total, lists = torch.zeros((), device=held_lists.features.device), 0
     start = time.perf_counter()
     network.train()

@@ -23,7 +23,7 @@ from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.gsf import GSF
 from shuffleproof.core.models.mlp import UnivariateNet
-from shuffleproof.core.models.setrank import Known, SetRank
+from shuffleproof.core.models.setrank import RankFacts, SetRank
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.training.within_memory import within_memory
@@ -76,7 +76,7 @@ def embedded_scores(
     """The scores of documents that were embedded before."""
     mask = None if batch.full else batch.mask
     if isinstance(network, SetRank):
-        known = Known(batch.present, batch.ties)
+        known = RankFacts(batch.present, batch.ties)
         ordinals = network.ordinals(batch.ranks, batch.tied, start, known)
         return network.score(embedded, mask, ordinals)
     if isinstance(network, GSF):
@@ -197,13 +197,13 @@ def arithmetic(precision: Precision, device: str) -> Iterator[None]:
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        with torch.autocast(device, torch.bfloat16) if lowered(precision, device) else _plain():
+        with torch.autocast(device, torch.bfloat16) if uses_bf16(precision, device) else _plain():
             yield
     finally:
         torch.set_float32_matmul_precision(before)
 
 
-def lowered(precision: Precision, device: str) -> bool:
+def uses_bf16(precision: Precision, device: str) -> bool:
     """Whether this precision means bf16 on this device."""
     return precision == "bf16" or (
         precision == "auto" and devices.bf16_pays(device, default_store().root)

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 import torch
 
-from shuffleproof.core.data.batches import HeldLists, held
+from shuffleproof.core.data.batches import HeldLists, on_device
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.execution import devices
 from shuffleproof.core.models.config import SETRANK_PRESETS
@@ -19,7 +19,7 @@ from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.training.graphs import Graphs, Recorder
 from shuffleproof.core.training.network import Network, built
 from shuffleproof.core.training.recipe import SETRANK_TRAINING, TrainingRecipe
-from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, planned
+from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, plan_step
 
 ASKS_THE_DEVICE = ("softrank",)
 """Losses that work on the relevant documents alone: the host waits for their number."""
@@ -87,7 +87,7 @@ def _probe(
     draws = np.random.default_rng(0)
     plan = [draws.permutation(LISTS) for _ in range(STEPS)]
     losses, seconds = [], []
-    for number, step in enumerate(planned(lists, plan, recipe, network.config, draws)):
+    for number, step in enumerate(plan_step(lists, plan, recipe, network.config, draws)):
         start = time.perf_counter()
         losses.append(float(steps.take(step, recipe.learning_rate)))  # waits for the device
         if number > SEEN_BEFORE + 1:
@@ -105,4 +105,4 @@ def _lists(device: torch.device) -> HeldLists:
     )  # fmt: skip
     features = draws.standard_normal((documents, FEATURES), dtype=np.float32)
     labels = draws.integers(0, 3, documents).astype(np.float32)
-    return held(lists, features, labels, str(device))
+    return on_device(lists, features, labels, str(device))

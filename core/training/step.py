@@ -69,7 +69,7 @@ class Step(NamedTuple):
                 mine.copy_(other)
 
 
-def planned(
+def plan_step(
     lists: HeldLists,
     plan: Sequence[Int64[np.ndarray, " _chosen"]],
     recipe: TrainingRecipe,

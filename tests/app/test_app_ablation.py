@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app import report
-from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, escaped_sentence
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.ablation import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.store.keys import key_of
@@ -34,7 +34,7 @@ opened = partial(app_pages.opened, "ablation")
 def test_a_stored_ablation_is_drawn_said_and_sourced(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert told(sections.finding(result)) in markdown(test)
+    assert escaped_sentence(sections.finding(result)) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     assert "Dot plot, NDCG@10 minus that of paper" in test.get("plotly_chart")[0].proto.alt
     frame = test.dataframe[0].value
@@ -70,7 +70,7 @@ def test_conventions_change_at_once_from_stored_values(stored):
     test.run()
     assert not test.exception
     assert "NDCG@3 · gain: 2^y − 1 · ideal: judged · no relevant: left out" in words(test)
-    wanted = computed(str(stored.key), sections.table, "NDCG(empty=skip)@3")
+    wanted = compute(str(stored.key), sections.table, "NDCG(empty=skip)@3")
     np.testing.assert_allclose(test.dataframe[0].value["mean"], wanted["mean"])
     undefined = opened(empty="nan")
     assert "undefined" in markdown(undefined)
@@ -82,7 +82,7 @@ def test_the_queries_of_a_variant_are_drawn_and_one_can_be_chosen(stored, monkey
     bars = test.get("plotly_chart")[1].proto.alt
     assert "Bars of NDCG@10 kept, gain by released for 40 queries" in bars
     assert "released against paper: " in words(test)
-    monkeypatch.setattr(view.scoring, "described", lambda _data: None)
+    monkeypatch.setattr(view.scoring, "describe", lambda _data: None)
     monkeypatch.setattr(view.scoring, "rankers_of", lambda _data: [])
     gone = opened(variant="released", of=query)
     assert "not stored any more: run the ablation again" in words(gone)

@@ -18,27 +18,27 @@ from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads
 from shuffleproof.app.views.attention import map as attention_map
 from shuffleproof.app.views.attention import study as attention_export
-from shuffleproof.app.views.attention.map import Overview, Wanted
+from shuffleproof.app.views.attention.map import Overview, WantedMap
 from shuffleproof.core import jobs
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, ScoringError, UsageError
 from shuffleproof.core.perturb.base import origins
 from shuffleproof.core.rankers.attention.kinds import KINDS
-from shuffleproof.core.rankers.attention.maps import by_document, recorded
+from shuffleproof.core.rankers.attention.maps import by_document, record_maps
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.kinds.attention import one_list, sections
 from shuffleproof.core.studies.kinds.attention.one_list import (
     list_command,
     list_python,
-    packed,
-    unpacked,
+    pack_array,
+    unpack_array,
 )
 from shuffleproof.core.studies.kinds.attention.question import Attention
-from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
+from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered_families
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests import places
 
 SECONDS = 90
@@ -182,7 +182,7 @@ def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monk
     assert job.kind == "attention"
     assert any("Cancel" in one.label for one in page.button)
     workbench = replace(trained_sample[1], store=services.store())
-    finished(Attention(tuple(job.parameters["rankers"])).run(workbench))
+    run_to_end(Attention(tuple(job.parameters["rankers"])).run(workbench))
     page = opened(tmp_path, monkeypatch, ranker="setrank-imsab-init")
     whole = " ".join(texts(page))
     assert ": a document draws on" in whole
@@ -245,7 +245,7 @@ def square(docs):
 def test_cells_are_those_of_the_documents_that_stand_there(sorting, look):
     list_, before, after = seen(), square(5), square(5).T.copy()
     view = attention_map.View(look, sorting, None, (1, 4))
-    found = attention_map.laid(list_, (before, after), Wanted("documents", 0, None), view)
+    found = attention_map.lay_out(list_, (before, after), WantedMap("documents", 0, None), view)
     due = {"both": before, "before": before, "after": after, "difference": after - before}[look]
     for row in range(5):
         for column in range(5):
@@ -261,14 +261,16 @@ def test_cells_are_those_of_the_documents_that_stand_there(sorting, look):
 def test_700_documents_are_60_bins_and_a_click_zooms_to_60_documents():
     list_, before = seen(700), square(700)
     view = attention_map.View("before", "label", None, None)
-    wanted = Wanted("documents", 0, None)
-    found = attention_map.laid(list_, (before, before), wanted, view)
+    wanted = WantedMap("documents", 0, None)
+    found = attention_map.lay_out(list_, (before, before), wanted, view)
     assert found.cells.values.shape == (60, 60)
     assert found.cells.grouped
     assert found.cells.values.mean() == pytest.approx(1 / 700, rel=1e-3)
     assert found.cells.columns.names[-1].endswith("–700")
     place = found.rows.middle(30)
-    zoomed = attention_map.laid(list_, (before, before), wanted, replace(view, zoom=(place, place)))
+    zoomed = attention_map.lay_out(
+        list_, (before, before), wanted, replace(view, zoom=(place, place))
+    )
     assert zoomed.cells.values.shape == (60, 60)
     assert not zoomed.cells.grouped
     first = zoomed.rows.edges[0]
@@ -286,7 +288,9 @@ def test_a_click_zooms_or_opens(monkeypatch):
     view = attention_map.View("before", "shown", None, None)
     for docs, name in ((700, "zoom"), (5, "cell")):
         weights = square(docs)
-        found = attention_map.laid(seen(docs), (weights, weights), Wanted("documents", 0, 0), view)
+        found = attention_map.lay_out(
+            seen(docs), (weights, weights), WantedMap("documents", 0, 0), view
+        )
         points = [{"y": 2, "x": 3}]
         Page.session_state[attention_map.CHART] = {"selection": {"points": points}}
         attention_map.take(found)()
@@ -298,7 +302,9 @@ def test_a_click_zooms_or_opens(monkeypatch):
 
 def test_the_figure_escapes_names_and_says_itself_in_words():
     view = attention_map.View("before", "label", None, None)
-    found = attention_map.laid(seen(), (square(5), square(5)), Wanted("documents", 0, 0), view)
+    found = attention_map.lay_out(
+        seen(), (square(5), square(5)), WantedMap("documents", 0, 0), view
+    )
     drawn = figure.heat(found.cells)
     marks = json.loads(drawn.to_json())["data"][1]
     assert marks["type"] == "scatter"
@@ -318,7 +324,7 @@ def test_the_figure_escapes_names_and_says_itself_in_words():
 def test_side_by_side_both_maps_answer_clicks_and_share_colours_and_order():
     view = attention_map.View("both", "label", None, (1, 4))
     after = square(5).T.copy()
-    found = attention_map.laid(seen(), (square(5), after), Wanted("documents", 0, 0), view)
+    found = attention_map.lay_out(seen(), (square(5), after), WantedMap("documents", 0, 0), view)
     drawn = figure.heat(found.cells)
     maps = [trace for trace in drawn.data if trace.type == "heatmap"]
     marks = [trace for trace in drawn.data if trace.type == "scatter" and trace.text is not None]
@@ -337,7 +343,7 @@ def test_the_documents_looked_at_most_have_the_largest_columns():
     before = np.float32([[0.1, 0.2, 0.7], [0.0, 0.5, 0.5], [0.2, 0.2, 0.6]])
     after = before.copy()
     after[1, :] = after[:, 1] = np.nan
-    wanted = Wanted("documents", 0, None)
+    wanted = WantedMap("documents", 0, None)
     table = attention_map.looked_at(seen(3), (before, after), wanted)
     assert table["document"].tolist() == ["<d2>", "<d1>", "<d0>"]
     assert table["weight"].tolist() == pytest.approx([60.0, 30.0, 10.0], rel=1e-5)
@@ -346,8 +352,8 @@ def test_the_documents_looked_at_most_have_the_largest_columns():
         [100 * 1.3 / left, 100 * 0.3 / left], rel=1e-5
     )
     assert np.isnan(table["weight after"][1])
-    assert attention_map.looked_at(seen(3), (before, after), Wanted("phi", 0, None)) is None
-    assert attention_map.looked_at(seen(3), (before, after), Wanted("spread", 0, None)) is None
+    assert attention_map.looked_at(seen(3), (before, after), WantedMap("phi", 0, None)) is None
+    assert attention_map.looked_at(seen(3), (before, after), WantedMap("spread", 0, None)) is None
 
 
 def names(text):
@@ -363,7 +369,7 @@ def test_a_document_that_is_gone_is_empty_and_said_to_be():
     list_ = replace(list_, ranks=np.array([[0, 1, 2, 3, 4], [0, -1, 1, 2, 3]]))
     list_.scores[1, 1] = np.nan
     view = attention_map.View("difference", "shown", None, None)
-    found = attention_map.laid(list_, (before, after), Wanted("documents", 0, 0), view)
+    found = attention_map.lay_out(list_, (before, after), WantedMap("documents", 0, 0), view)
     assert np.isnan(found.cells.values[1]).all()
     assert found.cells.limits == pytest.approx((-0.01 * before.max(), 0.01 * before.max()))
     assert figure.MISSING in figure.heat(found.cells).data[1].text[1]
@@ -377,8 +383,8 @@ def test_a_document_that_is_gone_is_empty_and_said_to_be():
 def test_a_difference_of_rounding_is_pale():
     before = square(5)
     view = attention_map.View("difference", "label", None, None)
-    found = attention_map.laid(
-        seen(), (before, before + np.float32(1e-8)), Wanted("documents", 0, 0), view
+    found = attention_map.lay_out(
+        seen(), (before, before + np.float32(1e-8)), WantedMap("documents", 0, 0), view
     )
     assert found.cells.limits[1] == pytest.approx(0.01 * before.max(), rel=1e-3)
     assert found.cells.limits[0] == -found.cells.limits[1]
@@ -406,7 +412,9 @@ def test_small_pictures_know_their_block_and_head():
 
 def test_what_is_taken_away_opens(trained_sample):
     view = attention_map.View("before", "label", None, None)
-    found = attention_map.laid(seen(), (square(5), square(5)), Wanted("documents", 0, 0), view)
+    found = attention_map.lay_out(
+        seen(), (square(5), square(5)), WantedMap("documents", 0, 0), view
+    )
     frame = attention_export.cells_table(found)
     assert len(frame) == 25
     assert frame["weight"].sum() == pytest.approx(5, rel=1e-4)
@@ -422,10 +430,10 @@ class FakeRanker:
 
 def test_the_report_holds_sentence_picture_and_documents():
     view = attention_map.View("before", "label", None, None)
-    wanted = Wanted("documents", 0, 0)
-    found = attention_map.laid(seen(), (square(5), square(5)), wanted, view)
+    wanted = WantedMap("documents", 0, 0)
+    found = attention_map.lay_out(seen(), (square(5), square(5)), wanted, view)
     one = type("One", (), {"data": "mine<", "query": "q1", "recipe": None})
-    taken = attention_export.Exported(one, FakeRanker, wanted, "shuffled:1", view)
+    taken = attention_export.ExportedView(one, FakeRanker, wanted, "shuffled:1", view)
     page = attention_export.report(taken, seen(), figure.heat(found.cells), "It <is> so.").decode()
     assert "It &lt;is&gt; so." in page
     assert "mine&lt;" in page
@@ -435,7 +443,7 @@ def test_the_report_holds_sentence_picture_and_documents():
 
 def question(trained_sample, ranker, **more):
     store, workbench = trained_sample
-    found = finished(workbench.trained(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
+    found = run_to_end(workbench.trained(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
     return {
         "store": str(store.root), "data": "sample",
         "recipe": scoring.recipe_values(workbench.recipe),
@@ -453,8 +461,8 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
     changed = ListEdit.parse("shuffled:3").of(one)
     place = {row: at for at, row in enumerate(one.lists.rows.tolist())}
     order = np.array([place[row] for row in changed.lists.rows.tolist()])
-    before = recorded(ranker, one)
-    after = by_document(recorded(ranker, changed), order)
+    before = record_maps(ranker, one)
+    after = by_document(record_maps(ranker, changed), order)
     assert [kind for kind, _, _ in told["kinds"]] == list(before.kinds)
     assert told["shown"][1] == order.tolist()
     np.testing.assert_allclose(told["scores"], [before.scores, after.scores], rtol=1e-5)
@@ -462,14 +470,14 @@ def test_answers_by_json_are_the_record_itself(trained_sample, name):
         asked_for = item | {"kind": kind, "block": blocks - 1, "head": heads - 1}
         answer = json.loads(json.dumps(one_list.chosen_map(asked_for)))
         np.testing.assert_allclose(
-            unpacked(answer["before"]), before.map_of(kind, blocks - 1, heads - 1), atol=1e-6
+            unpack_array(answer["before"]), before.map_of(kind, blocks - 1, heads - 1), atol=1e-6
         )
         np.testing.assert_allclose(
-            unpacked(answer["after"]), after.map_of(kind, blocks - 1, heads - 1), atol=1e-6
+            unpack_array(answer["after"]), after.map_of(kind, blocks - 1, heads - 1), atol=1e-6
         )
 
 
-@pytest.mark.parametrize("text", [text for text in offered() if "reverse" not in text])
+@pytest.mark.parametrize("text", [text for text in offered_families() if "reverse" not in text])
 def test_what_a_change_left_is_matched_by_document(trained_sample, text):
     item, ranker, workbench = question(trained_sample, "setrank-imsab-init", change=text)
     test = workbench.prepared.test
@@ -478,8 +486,8 @@ def test_what_a_change_left_is_matched_by_document(trained_sample, text):
     )
     told = one_list.overview(item)
     changed = ListEdit.parse(text).of(one)
-    record, own = recorded(ranker, changed), origins(one, changed).tolist()
-    weights = unpacked(
+    record, own = record_maps(ranker, changed), origins(one, changed).tolist()
+    weights = unpack_array(
         one_list.chosen_map(item | {"kind": "spread", "block": 0, "head": 1})["after"]
     )
     for at, row in enumerate(one.lists.rows.tolist()):
@@ -550,7 +558,7 @@ def test_other_changes_are_refused(text):
 
 def test_arrays_travel_whole():
     array = np.random.default_rng(0).random((2, 3, 4)).astype(np.float32)
-    assert np.array_equal(unpacked(json.loads(json.dumps(packed(array)))), array)
+    assert np.array_equal(unpack_array(json.loads(json.dumps(pack_array(array)))), array)
 
 
 def test_verdicts():
@@ -584,7 +592,7 @@ def study(trained_sample, tmp_path_factory):
         next(steps)
     partly = begun[0].result(workbench.store)
     steps.close()
-    artefact = finished(Attention(tuple(sorted(names)), 70, 0.5).run(workbench))
+    artefact = run_to_end(Attention(tuple(sorted(names)), 70, 0.5).run(workbench))
     return workbench, artefact, (first, partly), sorted(names)
 
 
@@ -597,17 +605,17 @@ def test_the_study_is_resumed_and_can_be_drawn_while_it_runs(study):
     assert len(result.query_ids) == 70
     assert set(result.trials.ranker) == set(names)
     before = artefact.created
-    assert finished(Attention(tuple(names), 70, 0.5).run(workbench)).created == before
+    assert run_to_end(Attention(tuple(names), 70, 0.5).run(workbench)).created == before
 
 
 def test_the_study_agrees_with_every_single_list(study):
     workbench, artefact, _, names = study
     result = StudyResult.open(artefact.path)
-    ranker = finished(workbench.trained(names[1])).ranker
+    ranker = run_to_end(workbench.trained(names[1])).ranker
     test = workbench.prepared.test
     for at in (0, 65):
         lists = test.lists.select(np.array([at]))
-        record = recorded(ranker, JudgedLists(test.dataset, lists))
+        record = record_maps(ranker, JudgedLists(test.dataset, lists))
         labels = test.dataset.labels[lists.rows]
         weights = record.block("through", 1)[0]
         shares = weights / weights.sum(-1, keepdims=True)
@@ -664,7 +672,7 @@ def test_the_job_answers_with_the_artefact(study):
     work = jobs.KINDS["attention"](
         workbench.store, data="sample", rankers=names, queries=70, dead_below=0.5, lists=lists
     )
-    assert finished(work)["artefact"].startswith(str(artefact.key))
+    assert run_to_end(work)["artefact"].startswith(str(artefact.key))
 
 
 def test_the_lines_of_python_print_the_map(study):
@@ -685,8 +693,8 @@ def test_the_command_tells_one_list_as_the_page_does(study, capsys):
     (told,) = json.loads(capsys.readouterr().out)["rows"]
     item = question((workbench.store, workbench), "setrank-imsab-init", **which)[0]
     drawn = one_list.chosen_map(item)
-    np.testing.assert_allclose(told["before"], unpacked(drawn["before"]), atol=1e-6)
-    np.testing.assert_allclose(told["after"], unpacked(drawn["after"]), atol=1e-6)
+    np.testing.assert_allclose(told["before"], unpack_array(drawn["before"]), atol=1e-6)
+    np.testing.assert_allclose(told["after"], unpack_array(drawn["after"]), atol=1e-6)
     assert told["documents"] == one_list.overview(item)["documents"]
     assert "plays no part in" in told["said"]
     assert {head["map"] for head in told["heads"]} == {"through", "gather", "spread", "rollout"}

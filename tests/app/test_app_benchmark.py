@@ -11,15 +11,15 @@ import pytest
 import streamlit as st
 
 from shuffleproof.app import benchmarks, exports, report
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark import queries as benchmark_queries
-from shuffleproof.app.views.benchmark.queries import Chosen
+from shuffleproof.app.views.benchmark.queries import BenchmarkView
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -43,7 +43,7 @@ opened = partial(app_pages.opened, "benchmark")
 def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     test = opened()
     result = StudyResult.open(stored.path)
-    assert told(sections.finding(result, "NDCG@10")) in markdown(test)
+    assert escaped_sentence(sections.finding(result, "NDCG@10")) in markdown(test)
     assert str(stored.key) in test.query_params["study"]
     picture, bars, ranks = test.get("plotly_chart")
     assert "Dot plot of NDCG@10 minus that of initial ranking" in picture.proto.alt
@@ -53,7 +53,7 @@ def test_a_stored_benchmark_is_drawn_said_and_tabulated(stored):
     table = test.table[0].value
     means = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]
     best = means[["lambdamart", "dlcm", "gsf"]].idxmax()
-    assert f"**{means[best]:.3f}**" in table.loc[named(best), "NDCG@10"]
+    assert f"**{means[best]:.3f}**" in table.loc[with_display_names(best), "NDCG@10"]
     ideal = result.per_query("ideal", "benchmark", 0.0, "NDCG@5").mean()
     assert table.loc[":gray[ideal]", "NDCG@5"].startswith(f":gray[{ideal:.3f}]")
     assert list(table.index).index("LambdaMART") > list(table.index).index(":gray[random]")
@@ -96,7 +96,9 @@ def test_conventions_change_the_whole_table_at_once(stored):
     cell = test.table[0].value.loc["LambdaMART", "NDCG@10"]
     assert f"{means['lambdamart']:.3f}" in cell
     frame = test.dataframe[0].value.set_index("ranker")
-    expected = benchmark_table.compared(result, wanted, "initial ranking").set_index("ranker")
+    expected = benchmark_table.against_baseline(result, wanted, "initial ranking").set_index(
+        "ranker"
+    )
     np.testing.assert_allclose(frame["difference"], expected["difference"])
 
 
@@ -143,7 +145,7 @@ def test_one_of_references_alone_breaks_nothing_and_is_not_shown_first(store, fo
     assert "As the paper" not in words(test)
     report.report([bare.path])
     whole = tables.benchmark_in(store, fold)
-    now = benchmarks.stored(tables.DATA)
+    now = benchmarks.stored_benchmarks(tables.DATA)
     assert list(now) == [str(whole.key), str(bare.key)]
     older = {**now, str(bare.key): replace(now[str(bare.key)], created="1999-01-01T00:00:00+00:00")}
     assert min(older.values(), key=benchmarks.shown_first).key == whole.key
@@ -197,10 +199,10 @@ def test_a_click_chooses_ranker_and_query(monkeypatch):
     point = {"selection": {"points": [{"customdata": ["dlcm", 0.1, 0.2]}]}}
     state = {view.CHART: point}
     monkeypatch.setattr(view.st, "session_state", state)
-    picture.clicked(view.CHART, view.CLICK)
+    picture.follow_click(view.CHART, view.CLICK)
     assert state["ranker"] == "dlcm"
     state[benchmark_queries.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
-    picture.clicked(benchmark_queries.BARS, benchmark_queries.CLICK)
+    picture.follow_click(benchmark_queries.BARS, benchmark_queries.CLICK)
     assert (state["of"], state["fold of"]) == ("q7", "fold2")
 
 
@@ -215,7 +217,9 @@ def test_printed_rows_stand_beside_where_the_set_is_recognised(store, fold, monk
     assert "SIGIR 2020, Table 2, Istella" in said
     assert "ideal: judged · no relevant: 0 · ties: not stated · top 40 by LambdaMART" in said
     measured, printed = (one.value for one in test.table)
-    result = StudyResult.open(benchmarks.path(next(iter(benchmarks.stored(tables.DATA)))))
+    result = StudyResult.open(
+        benchmarks.path(next(iter(benchmarks.stored_benchmarks(tables.DATA))))
+    )
     own = benchmark_table.means(result, ["NDCG@10"]).set_index("ranker")["mean"]["gsf"]
     assert printed.loc["gsf", "NDCG@10"] == f"0.6508 :gray[:small[here\u00a0{own:.4f}]]"
     assert printed.loc["rankboost", "NDCG@1"] == "0.4457"  # not measured here
@@ -233,7 +237,7 @@ def test_an_address_that_asks_for_what_is_not_there_is_told(stored):
 def chosen_of(artefact):
     columns = ("NDCG@5", "NDCG@10")
     measure = Measure.parse("NDCG@10")
-    return Chosen(artefact, measure, columns, "initial ranking", "paired t")
+    return BenchmarkView(artefact, measure, columns, "initial ranking", "paired t")
 
 
 def test_files_hold_the_table_and_the_runs(stored):
@@ -261,7 +265,7 @@ def test_files_hold_the_table_and_the_runs(stored):
 def test_the_report_holds_picture_finding_and_table(stored):
     text = report.report([stored.path])
     result = StudyResult.open(stored.path)
-    assert named(sections.finding(result, "NDCG@10")).partition(":")[0] in text
+    assert with_display_names(sections.finding(result, "NDCG@10")).partition(":")[0] in text
     assert "Dot plot of NDCG@10 minus that of initial ranking" in text
     assert "<b>" in text
     assert "question = Benchmark(" in text
@@ -373,7 +377,7 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
         lines = [f"{topic} Q0 d{n} {at + 1} {9 - at} {name}\n"
                  for topic in topics for at, n in enumerate(order)]  # fmt: skip
         runs[-1].write_text("".join(lines))
-    kept = outside_runs.keep(outside_runs.compared(qrels, runs), store)
+    kept = outside_runs.keep(outside_runs.compare_runs(qrels, runs), store)
     nothing = opened()
     assert "No benchmark of my_set is stored yet" in words(nothing)
     show = next(button for button in nothing.button if button.key == f"show {kept.key}")
@@ -402,7 +406,7 @@ def test_a_study_asked_under_other_conventions_shows_those_first(store, tmp_path
     (tmp_path / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n")
     (tmp_path / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n")
     asked = ("NDCG(gain=linear,ties=trec)@10", "AP(ties=trec)")
-    compared = outside_runs.compared(tmp_path / "q.txt", [tmp_path / "x.run"], asked)
+    compared = outside_runs.compare_runs(tmp_path / "q.txt", [tmp_path / "x.run"], asked)
     test = opened({"study": str(outside_runs.keep(compared, store).key)})
     assert "NDCG@10 · gain: y · ideal: judged · no relevant: 0 · ties: by document id" in words(
         test
@@ -438,6 +442,6 @@ def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
 
 def test_a_benchmark_of_another_set_is_not_shown(stored, store):
     other = replace(stored, facts=stored.facts)
-    assert benchmarks.stored(tables.DATA).keys() == {str(other.key)}
-    assert str(other.key) not in benchmarks.stored("sample")
+    assert benchmarks.stored_benchmarks(tables.DATA).keys() == {str(other.key)}
+    assert str(other.key) not in benchmarks.stored_benchmarks("sample")
     assert benchmarks.stem("mq2008-fold3") == "mq2008"

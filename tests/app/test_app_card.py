@@ -12,8 +12,8 @@ from shuffleproof.app import exports, report
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures.card import Mark
-from shuffleproof.app.opened import computed
-from shuffleproof.app.study.picture import clicked
+from shuffleproof.app.study.picture import follow_click
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.card import page as view
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.card import sections as card_table
@@ -75,7 +75,7 @@ def test_family_and_conventions_change_at_once(desk, stored):
 
 def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
     point = (INITIAL, "transpositions", 80.0)
-    worst = computed(str(stored.key), damage, *point, "NDCG@10")
+    worst = compute(str(stored.key), damage, *point, "NDCG@10")
     page = made.opened("card", point=INITIAL, of=worst["query"][0])
     said = made.words(page)
     assert f"query {worst['query'][0]} loses most: {signed(worst['change'][0])}" in said
@@ -88,7 +88,7 @@ def test_behind_a_mark_are_its_queries_and_the_list_of_one(desk, stored):
 
 def test_a_click_on_a_mark_chooses_the_ranker(monkeypatch):
     session = made.clicked(view, monkeypatch, view.CHART, "feature:1", 0.5, 1.0, "beaten")
-    clicked(view.CHART, view.CLICK)
+    follow_click(view.CHART, view.CLICK)
     assert session["point"] == "feature:1"
 
 
@@ -225,7 +225,7 @@ def test_the_axis_of_dots_is_that_of_the_rankers_and_not_of_the_initial_ranking(
         {"ranker": ["dlcm", "gsf", INITIAL], "dial": "kept", "value": [0.95, 0.99, 0.3],
          "low": [0.94, 0.98, 0.2], "high": [0.96, 1.0, 0.4]}
     )  # fmt: skip
-    drawn = card_dials.compared(frame, "Kept")
+    drawn = card_dials.compare_dials(frame, "Kept")
     low, high = drawn.layout.xaxis.range
     assert 0.9 < low < 0.94
     assert 1.0 < high < 1.05

@@ -16,7 +16,7 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 MARKUP = "![x](http://e.org/x.png)<b>"
 LETOR = "".join(
@@ -66,7 +66,7 @@ def plain(test):
 def ingested(store, tmp_path, name="mine"):
     path = tmp_path / f"{name}.txt"
     path.write_text(LETOR)
-    (artefact,) = finished(catalogue.ingest(path, name, store))
+    (artefact,) = run_to_end(catalogue.ingest(path, name, store))
     return artefact
 
 
@@ -75,7 +75,7 @@ def worked(store):
     for job in jobs.jobs_of(store).list("waiting"):
         state, result, reason = "done", None, ""
         try:
-            result = finished(jobs.KINDS[job.kind](store, **job.parameters))
+            result = run_to_end(jobs.KINDS[job.kind](store, **job.parameters))
         except Exception as error:  # noqa: BLE001 (the job's end, whatever it is)
             state, reason = "failed", str(error)
         _end(store, job, (state, result, reason))

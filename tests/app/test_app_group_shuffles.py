@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.core import jobs
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
@@ -97,7 +97,7 @@ def test_a_stored_study_is_drawn_said_and_taken_away(stored):
     assert "GSF tuned: another order shown changes a score" in chart.proto.alt
     said = " ".join(element.value for element in test.markdown)
     for name in NAMES:
-        assert told(sections.finding(result, name)) in said
+        assert escaped_sentence(sections.finding(result, name)) in said
     own = test.dataframe[0].value.query("ranker == 'GSF small' and shuffles == 4")
     assert own["error"].item() == pytest.approx(0.5, rel=0.05)  # 1/√4
     assert f"As trained (4 shuffles) it is {own['error'].item():.3g}" in words(test)
@@ -133,7 +133,7 @@ def test_first_points_are_drawn_while_it_runs(store):
         from shuffleproof.app.views.group_shuffles import page
         from shuffleproof.core.studies.engine import running_studies as all_of
 
-        page.first(next(all_of(services.store(), "group-shuffles")))
+        page.partial_picture(next(all_of(services.store(), "group-shuffles")))
 
     test = AppTest.from_function(drawn, default_timeout=60).run()
     assert not test.exception

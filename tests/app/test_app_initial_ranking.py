@@ -10,9 +10,9 @@ import pytest
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.app.opened import computed
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study.picture import clicked
+from shuffleproof.app.study.picture import follow_click
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.ranking_degradation import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -22,7 +22,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import initial
-from shuffleproof.core.rankers.name import INITIAL, named
+from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -31,7 +31,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Study
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests import app_folded as folded
 from tests import app_pages
 from tests.app_jobs import announce, state_of
@@ -93,7 +93,7 @@ def store(dashboard, tmp_path):
 def result(made, tmp_path_factory):
     study, judged, rankers, step, facts = made
     records = Store(tmp_path_factory.mktemp("trials")).records
-    return replace(finished(run_study(study, judged, rankers, records, step)), facts=facts)
+    return replace(run_to_end(run_study(study, judged, rankers, records, step)), facts=facts)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
     test = opened()
     text = markdown(test)
     result = StudyResult.open(stored.path)
-    finding = named(sections.finding(result, "shuffle", "NDCG@5"))
+    finding = with_display_names(sections.finding(result, "shuffle", "NDCG@5"))
     assert escaped(finding) in text
     assert "What the paper claims of transpositions" in text
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged · no relevant: 0" in text.replace("\\", "")
@@ -133,7 +133,7 @@ def test_conventions_change_at_once_from_stored_values(stored, made):
         "\\", ""
     )
     frame = test.dataframe[1].value
-    wanted = computed(str(stored.key), StudyResult.summary, ["NDCG(ideal=shown,empty=one)@3"])
+    wanted = compute(str(stored.key), StudyResult.summary, ["NDCG(ideal=shown,empty=one)@3"])
     pd.testing.assert_series_equal(
         frame["mean"], wanted[wanted.family == "shuffle"]["mean"], check_index=False
     )
@@ -167,9 +167,9 @@ def test_behind_a_point_stand_its_queries_worst_first(stored, monkeypatch):
             }
         )  # fmt: skip
 
-    monkeypatch.setattr(view, "replayed", replayed)
+    monkeypatch.setattr(view, "replayed_query", replayed)
     test = opened(point="dlcm", at=1.0)
-    frame = computed(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
+    frame = compute(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
     assert list(test.dataframe[0].value["query"]) == list(frame["query"])
     assert f"query {frame['query'][0]} loses most" in markdown(test)
     assert not asked
@@ -197,8 +197,8 @@ def test_a_list_that_cannot_be_scored_is_explained(stored, monkeypatch):
     def replayed(*_):
         raise ScoringError("it died", "Try again.")
 
-    monkeypatch.setattr(view, "replayed", replayed)
-    frame = computed(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
+    monkeypatch.setattr(view, "replayed_query", replayed)
+    frame = compute(str(stored.key), sections.damage, "dlcm", "shuffle", 1.0, "NDCG@5")
     test = opened(point="dlcm", at=1.0, of=frame["query"][0])
     assert "it died" in markdown(test)
 
@@ -291,7 +291,7 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
 def test_a_click_on_the_figure_chooses_its_point(monkeypatch):
     state = {view.CHART: {"selection": {"points": [{"customdata": ["dlcm", 5, 0.1]}]}}}
     monkeypatch.setattr(view.st, "session_state", state)
-    clicked(view.CHART, view.CLICK)
+    follow_click(view.CHART, view.CLICK)
     assert (state["point"], state["at"]) == ("dlcm", 5.0)
 
 

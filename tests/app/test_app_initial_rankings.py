@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from shuffleproof.app import answering, report
-from shuffleproof.app.opened import computed
-from shuffleproof.app.study.picture import clicked
+from shuffleproof.app import report, rescoring
+from shuffleproof.app.study.picture import follow_click
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.multi_ranking import page as view
 from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.core import jobs
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -69,8 +69,8 @@ def test_dots_finding_verdict_and_exports(stored):
     said = sections.claim_sentences(
         sections.table(result, "NDCG@5"), sections.claim(result, "NDCG@5")
     )
-    assert named(said.rankers) in words(test)
-    assert named(said.verdict) in words(test)
+    assert with_display_names(said.rankers) in words(test)
+    assert with_display_names(said.verdict) in words(test)
     assert "NDCG@5 · gain: 2^y − 1 · ideal: judged" in words(test)
     dots = test.get("plotly_chart")[0]
     table = sections.table(result, "NDCG@5").set_index(["ranker", "condition"])
@@ -99,7 +99,7 @@ def test_changes_conventions_and_rankers_are_choices(stored):
 def test_behind_a_dot_stand_its_queries(stored):
     point = ("setrank-imsab-init", "without any")
     test = opened(**{"behind dot": point})
-    frame = computed(str(stored.key), sections.queries, point, "NDCG@5")
+    frame = compute(str(stored.key), sections.queries, point, "NDCG@5")
     assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
     table = next(one.value for one in test.dataframe if "as_trained" in one.value)
     assert list(table["query"]) == list(frame["query"])
@@ -117,9 +117,9 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
         asked.append((function.rpartition(":")[2], question | {"query": query}))
         return tables.two_answers()
 
-    monkeypatch.setattr(answering, "ranker_of", lambda _trials, _seed: "ranker-1")
-    monkeypatch.setattr(answering, "moves", moves)
-    monkeypatch.setattr(answering, "features", lambda: (7,))
+    monkeypatch.setattr(rescoring, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(rescoring, "moves", moves)
+    monkeypatch.setattr(rescoring, "features", lambda: (7,))
     test = opened(**{"behind dot": ("setrank-imsab-init", "oracle for mart@small")})
     query = test.selectbox(key="of").options[0]
     test.selectbox(key="of").set_value(query).run()
@@ -135,7 +135,7 @@ def test_a_click_chooses_its_dot(monkeypatch):
     points = [{"customdata": ["dlcm", "without any", 0.5]}]
     state = {view.CHART: {"selection": {"points": points}}}
     monkeypatch.setattr(view.st, "session_state", state)
-    clicked(view.CHART, view.queries.choose)
+    follow_click(view.CHART, view.queries.choose)
     assert state["behind dot"] == ("dlcm", "without any")
 
 
@@ -143,7 +143,9 @@ def test_the_geometry_of_each_table_is_drawn(stored):
     test = opened(table="ranksvm@small")
     charts = test.get("plotly_chart")
     assert len(charts) == 4
-    found = queries.geometries(next(iter(queries.learnt(tables.DATA, None))), 12)["ranksvm@small"]
+    found = queries.geometries(next(iter(queries.trained_rankers(tables.DATA, None))), 12)[
+        "ranksvm@small"
+    ]
     assert found.similarity.shape == (12, 12)
     assert f"lengths from {found.lengths.min():.2f} to {found.lengths.max():.2f}" in words(test)
     assert "Cosine between ranks" in charts[1].proto.alt

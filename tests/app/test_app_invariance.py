@@ -25,10 +25,10 @@ from shuffleproof.core.answers.one_list import (
     verdicts,
 )
 from shuffleproof.core.answers.shown_order import Documents
-from shuffleproof.core.answers.trained import trained_on
+from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.errors import JobError, ScoringError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests import places
 
 SECONDS = 60
@@ -198,7 +198,7 @@ def uncertified(trained_sample, tmp_path):
 
 def test_an_examination_is_handed_in_watched_and_cancelled(trained_sample, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "ensure_running", lambda _store: True)
-    monkeypatch.setattr("shuffleproof.core.answers.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.answers.trained_rankers._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     (job,) = jobs.jobs_of(services.store()).list("waiting")
@@ -216,7 +216,7 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
         raise JobError("jobs", "the disk is full", "Make room.")
 
     monkeypatch.setattr(jobs, "submit", refused)
-    monkeypatch.setattr("shuffleproof.core.answers.trained._preset", lambda *_: "small")
+    monkeypatch.setattr("shuffleproof.core.answers.trained_rankers._preset", lambda *_: "small")
     page = opened(uncertified(trained_sample, tmp_path), monkeypatch)
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM moved" in said(page)
@@ -235,22 +235,22 @@ def test_rankers_of_their_own_settings_are_named_by_their_keys(
     for asked, ranker in zip(
         job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
     ):
-        assert finished(workbench.trained(asked)).ranker.name == ranker
+        assert run_to_end(workbench.trained(asked)).ranker.name == ranker
 
 
 def test_presets_are_recognised(trained_sample, tmp_path):
     shutil.copytree(trained_sample[0].root, tmp_path / "own")  # others go on with the two rankers
     store = Store(tmp_path / "own")
     workbench = replace(trained_sample[1], store=store)
-    finished(workbench.trained("lambdamart", {"trees": "3"}))
+    run_to_end(workbench.trained("lambdamart", {"trees": "3"}))
     found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None}
-    finished(workbench.trained("lambdamart"))
+    run_to_end(workbench.trained("lambdamart"))
     found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None, "small"}
     (later,) = [ranker for ranker in found if ranker.preset == "small"]
     assert later.label == f"lambdamart#{later.digest[:6]}"
-    assert str(finished(workbench.trained(later.label)).artefact.key) == later.key
+    assert str(run_to_end(workbench.trained(later.label)).artefact.key) == later.key
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):

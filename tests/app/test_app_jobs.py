@@ -15,7 +15,7 @@ from shuffleproof.core import jobs as work
 from shuffleproof.core.errors import ArtefactError, JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
-from shuffleproof.core.library.uploads import spooled
+from shuffleproof.core.library.uploads import spool
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.registry import EVERY
@@ -171,8 +171,8 @@ def test_the_sidebar_names_three_jobs_and_counts_the_rest(table):
 def test_the_next_to_run_says_when_and_others_what_is_before_them(table):
     runs, waits, later = (table.train(ranker) for ranker in ("dlcm", "mart", "setrank-msab"))
     table.run(runs, 3)
-    assert re.fullmatch(r"the next to run, in at most \d+ s", jobs.queued(waits))
-    assert jobs.queued(later) == "1 job before it"
+    assert re.fullmatch(r"the next to run, in at most \d+ s", jobs.queue_text(waits))
+    assert jobs.queue_text(later) == "1 job before it"
 
 
 def test_what_was_done_is_a_link_in_the_sidebar_and_on_the_page_also_after_a_reload(
@@ -258,9 +258,9 @@ def test_a_worker_that_cannot_be_started_is_a_sentence_on_the_page(table, monkey
 def test_remaining_time_forgets_a_pause():
     at = [0.0, 1.0, 2.0, 3.0, 500.0, 501.0, 502.0]
     steps = [Step(done + 1, 20, "epochs", when, {}) for done, when in enumerate(at)]
-    assert jobs.remaining(steps, "epochs") == pytest.approx(13.0)
-    assert jobs.remaining(steps, "epochs", 0.5) == pytest.approx(12.5)
-    assert jobs.remaining(steps, "trees") is None
+    assert jobs.remaining_seconds(steps, "epochs") == pytest.approx(13.0)
+    assert jobs.remaining_seconds(steps, "epochs", 0.5) == pytest.approx(12.5)
+    assert jobs.remaining_seconds(steps, "trees") is None
 
 
 def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
@@ -344,7 +344,7 @@ def test_ended_jobs_of_other_data_sets_are_counted_and_shown_on_demand(table):
 
 
 def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
-    upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
+    upload = spool(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
     job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
     table.end(table.run(job), "failed", reason="the disk was full")
     page = opened(jobs_script)
@@ -358,7 +358,7 @@ def test_a_failed_ingestion_is_tried_again_while_its_files_are_kept(table):
 
 
 def test_removing_a_failed_ingestion_removes_its_files(table):
-    upload = spooled(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
+    upload = spool(table.store, [("train.txt", io.BytesIO(b"1 qid:1 1:0.5\n"))])
     job = work.submit(table.store, "ingest", {"upload": upload, "name": "mine"})
     table.end(table.run(job), "failed", reason="the disk was full")
     button(opened(jobs_script), "Remove").click().run()

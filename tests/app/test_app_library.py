@@ -9,12 +9,12 @@ import pytest
 
 from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
-from shuffleproof.app.views.library import chosen as delete
+from shuffleproof.app.views.library import chosen_entries as delete
 from shuffleproof.app.views.library import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library import uploads
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
@@ -110,7 +110,7 @@ def test_everything_stands_in_the_table_with_size_age_and_cost(shown):
     ],
 )
 def test_filters_narrow_what_is_shown(shown, wanted, names):
-    found = doors.filtered(doors.entries(), wanted)
+    found = doors.filter_entries(doors.entries(), wanted)
     assert {entry.name for entry in found} == names
 
 
@@ -234,7 +234,7 @@ def test_an_archive_holds_what_is_needed_and_opens_elsewhere(shown, tmp_path):
     content = doors.archive_of(chosen)
     (tmp_path / "all.zip").write_bytes(content)
     other = Store(tmp_path / "other")
-    taken = finished(archive.read(tmp_path / "all.zip", other))
+    taken = run_to_end(archive.read_archive(tmp_path / "all.zip", other))
     assert {one.key for one in taken} == {studies[0].key, data.key}
     test = opened(chosen=keys(studies[0]))
     assert "2 entries with all that they need" in words(test)
@@ -250,7 +250,7 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.parameters["keys"]) == (delete.EXPORT, keys(studies[0]))
     assert "waiting" in test.get("progress")[0].proto.text
-    result = finished(jobs.export(store, **job.parameters))
+    result = run_to_end(jobs.export(store, **job.parameters))
     out = jobs.exported(store, keys(studies[0]))
     assert out.name == result["file"]
     assert len(zipfile.ZipFile(out).namelist()) > 4
@@ -270,7 +270,7 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
     (job,) = jobs.jobs_of(store).list()
     assert state[view.MINE] == job.id
     assert job.kind == view.IMPORT
-    result = finished(jobs.import_archive(store, **job.parameters))
+    result = run_to_end(jobs.import_archive(store, **job.parameters))
     assert len(result["artefacts"]) == 2
     with pytest.raises(Exception, match="not in the store any more"):
         uploads.folder_of(store, job.parameters["upload"])
@@ -280,8 +280,8 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
 def shown_archive(home, tmp_path):
     store, _, _, studies = home
     every = library.entries(store)
-    chosen = [entry.artefact for entry in library.required(every, [studies[0].key])]
-    finished(archive.write(store, chosen, tmp_path / "elsewhere.zip"))
+    chosen = [entry.artefact for entry in library.with_dependencies(every, [studies[0].key])]
+    run_to_end(archive.write(store, chosen, tmp_path / "elsewhere.zip"))
     return (tmp_path / "elsewhere.zip").read_bytes()
 
 
@@ -296,7 +296,7 @@ def shown_archive(home, tmp_path):
 )  # fmt: skip
 def test_what_became_of_an_archive_is_said(own, ending, said):
     store, *_ = own
-    upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
+    upload = uploads.spool(store, [("a.zip", io.BytesIO(b"no archive"))])
     job = jobs.submit(store, view.IMPORT, {"upload": upload, "name": "a.zip"})
     test = opened(**{view.MINE: job.id})
     assert "Taking in a.zip: waiting" in test.get("progress")[0].proto.text
@@ -306,9 +306,9 @@ def test_what_became_of_an_archive_is_said(own, ending, said):
 
 def test_no_archive_is_refused_without_saying_where_it_lies(own):
     store, *_ = own
-    upload = uploads.spooled(store, [("a.zip", io.BytesIO(b"no archive"))])
+    upload = uploads.spool(store, [("a.zip", io.BytesIO(b"no archive"))])
     with pytest.raises(Exception, match="cannot be read") as refused:
-        finished(jobs.import_archive(store, upload=upload, name="a.zip"))
+        run_to_end(jobs.import_archive(store, upload=upload, name="a.zip"))
     assert str(store.root) not in str(refused.value)
 
 

@@ -14,8 +14,8 @@ from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.jobs import FILE, QRELS, RUNS
-from shuffleproof.core.progress import finished
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies import names
 from tests import app_pages
@@ -49,7 +49,7 @@ def draft_of(store, **files):
 def worked(store, job):
     """Do a job as its worker would, to its end in the table of jobs."""
     try:
-        result = finished(jobs.KINDS[job.kind](store, **job.parameters))
+        result = run_to_end(jobs.KINDS[job.kind](store, **job.parameters))
     except ShuffleproofError as error:
         return ended(store, job, state="failed", reason=str(error))
     return ended(store, job, state="done", result=json.dumps(result))
@@ -154,9 +154,9 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     st.cache_data.clear()
     test = opened(have=view.SCORED, **{view.MINE: done.id})
     assert f"Its name in every study: {name}" in words(test)
-    assert proposals.imported(tables.DATA) == [name]
-    (run,) = training.trained(training.fitting(tables.DATA))["ranker"]
-    assert named(run) == "mine.txt", "runs are told apart by their files"
+    assert proposals.imported_rankers(tables.DATA) == [name]
+    (run,) = training.trained_rankers(training.fit_size(tables.DATA))["ranker"]
+    assert with_display_names(run) == "mine.txt", "runs are told apart by their files"
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
     names.check(names.Names(rankers=(name,)), "small", store)
     test.button(key="examine ranker").click().run()

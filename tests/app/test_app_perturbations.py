@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import disturbed, report
+from shuffleproof.app import disturbed_lists, report
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation
-from shuffleproof.app.opened import computed
 from shuffleproof.app.study import perturbed_queries as queries
-from shuffleproof.app.study.picture import clicked
+from shuffleproof.app.study.picture import follow_click
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.perturbations import page as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
@@ -22,7 +22,7 @@ from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import signed
 from tests import app_disturbed as made
 from tests import app_folded as folded
@@ -68,7 +68,7 @@ def test_empty_says_what_is_missing_and_shows_the_catalogue(tmp_path, monkeypatc
 
 def test_a_stored_study_is_drawn_with_its_finding_and_numbers(desk, stored):
     page = made.opened("perturbations")
-    frame = computed(str(stored.key), sections.losses, "NDCG@10")
+    frame = compute(str(stored.key), sections.losses, "NDCG@10")
     rankers = [INITIAL, *made.RANKERS]
     said = sections.finding(frame, "NDCG@10", rankers, "last")
     assert said in made.words(page)
@@ -102,7 +102,7 @@ def test_losses_are_from_the_lists_as_they_are(result):
 def test_levels_become_one_number_in_two_ways(result):
     frame = sections.losses(result, "NDCG@10")
     own = frame[(frame["ranker"] == INITIAL) & (frame["family"] == "shuffle")]
-    found = {how: sections.condensed(own, how).iloc[0] for how in sections.STRENGTHS}
+    found = {how: sections.condense(own, how).iloc[0] for how in sections.STRENGTHS}
     assert (found["last"]["level"], found["last"]["loss"]) == (1.0, own["loss"].iloc[-1])
     assert found["worst"]["loss"] == own["loss"].iloc[1:].max()
 
@@ -118,7 +118,7 @@ def test_strength_rankers_and_conventions_are_choices(desk, stored):
 
 def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
     point = (INITIAL, "distractors", 3.0)
-    worst = computed(str(stored.key), sections.damage, *point, "NDCG@10")
+    worst = compute(str(stored.key), sections.damage, *point, "NDCG@10")
     query = worst["query"][0]
     page = made.opened("perturbations", point=INITIAL, family="distractors", of=query)
     said = made.words(page)
@@ -134,7 +134,7 @@ def test_behind_a_cell_are_curves_levels_queries_and_both_lists(desk, stored):
 
 def test_a_chain_is_played_again_too(desk, stored):
     query = StudyResult.open(stored.path).query_ids[3]
-    moves = disturbed.replayed(stored, (INITIAL, CHAIN, 1.0), query, 1)
+    moves = disturbed_lists.replayed_query(stored, (INITIAL, CHAIN, 1.0), query, 1)
     assert sorted(moves["shown"]) == list(range(1, 13))
     assert list(moves["shown_before"]) == list(range(1, 13))
     value = StudyResult.open(stored.path).draws(INITIAL, CHAIN, 1.0, "NDCG(ideal=shown)@10")
@@ -160,13 +160,13 @@ def test_features_of_documents_stand_as_they_were_and_as_they_are(desk, stored):
 
 def test_clicks_choose_cell_point_and_query(monkeypatch):
     session = made.clicked(view, monkeypatch, view.MAP, "dlcm", "cut", 0.1, "level 1", -0.1)
-    clicked(view.MAP, view.CELL)
+    follow_click(view.MAP, view.CELL)
     assert (session["point"], session["family"]) == ("dlcm", "cut")
     session = made.clicked(view, monkeypatch, view.CURVES, "gsf", 0.5)
-    clicked(view.CURVES, view.POINT)
+    follow_click(view.CURVES, view.POINT)
     assert (session["point"], session["at"]) == ("gsf", 0.5)
     session = made.clicked(queries, monkeypatch, queries.MAP, "q7", 2, -0.1)
-    clicked(queries.MAP, queries.CLICK)
+    follow_click(queries.MAP, queries.CLICK)
     assert (session["of"], session["at"]) == ("q7", 2.0)
 
 
@@ -231,7 +231,7 @@ def test_a_running_study_shows_its_first_cells(desk, workbench):
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
     said = sections.finding(
-        computed(str(stored.key), sections.losses, "NDCG@10"), "NDCG@10", made.RANKERS, "last"
+        compute(str(stored.key), sections.losses, "NDCG@10"), "NDCG@10", made.RANKERS, "last"
     )
     assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page
@@ -242,12 +242,12 @@ def test_the_report_has_picture_sentence_and_numbers(desk, stored):
 def otherwise(workbench):
     """A study of rankers trained and asked otherwise: one that learns, one that draws."""
     pairs = (("label-noise", 1.0), ("train-seed", 1.0), ("batches", 1.0))
-    return finished(Perturbations(("ranksvm", "random"), pairs, draws=1, seed=2).run(workbench))
+    return run_to_end(Perturbations(("ranksvm", "random"), pairs, draws=1, seed=2).run(workbench))
 
 
 def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, otherwise):
     point = ("ranksvm", "label-noise", 1.0)
-    query = computed(str(otherwise.key), sections.damage, *point, "NDCG@10")["query"][0]
+    query = compute(str(otherwise.key), sections.damage, *point, "NDCG@10")["query"][0]
     chosen = {"study": str(otherwise.key), "family": "label-noise", "of": query, "point": "ranksvm"}
     page = made.opened("perturbations", query=chosen)
     said = made.words(page)
@@ -258,14 +258,14 @@ def test_lists_are_answered_by_the_ranker_as_it_is_and_trained_otherwise(desk, o
         "Bump chart of 12 documents from the order shown to the answer of RankSVM"
         in (made.alts(page)[-1])
     )
-    moves = disturbed.replayed(otherwise, point, str(query), 0)
+    moves = disturbed_lists.replayed_query(otherwise, point, str(query), 0)
     assert moves["moved"].any()
     assert (moves["shown"] == moves["shown_before"]).all()
     value = StudyResult.open(otherwise.path).draws(*point, "score-change")[0]
     at = StudyResult.open(otherwise.path).query_ids.index(query)
     change = (moves["score"] - moves["score_before"]).abs().max()
     assert change == pytest.approx(float(value[at]), abs=1e-5)
-    same = disturbed.replayed(otherwise, ("random", "batches", 1.0), str(query), 0)
+    same = disturbed_lists.replayed_query(otherwise, ("random", "batches", 1.0), str(query), 0)
     assert not same["moved"].any()
 
 
@@ -334,7 +334,7 @@ def test_attacks_are_told_by_network_attacked_and_ranker_hit():
     wide = sections.transfer(frame)
     assert (list(wide.index), list(wide.columns)) == (["dlcm", "gsf"], ["dlcm", "gsf"])
     assert wide.to_numpy().tolist() == [[0.2, 0.05], [0.1, 0.15]]
-    assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transferred(wide, "RR"))
+    assert "0.175 RR on average and the others 0.075: 43 %" in (sections.transfer_text(wide, "RR"))
     assert sections.transfer(frame[frame["family"] == "cut"]).empty
 
 

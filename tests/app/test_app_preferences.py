@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from shuffleproof.core.aggregate import planted, stored
+from shuffleproof.core.aggregate import planted, preference_store
 from shuffleproof.core.aggregate.consistency import agreement_of, cycles_of
 from shuffleproof.core.aggregate.judges import OFFERED
 from shuffleproof.core.aggregate.registry import Terms, aggregate, spent
@@ -17,7 +17,7 @@ from tests import app_pages
 from tests.app_jobs import desk
 from tests.app_pages import words
 
-SAMPLE = planted.planted()
+SAMPLE = planted.planted_preferences()
 opened = partial(app_pages.opened, "preferences", data="sample")
 
 
@@ -80,7 +80,7 @@ def test_what_is_asked_next_is_what_the_aggregator_lacks():
 def test_a_set_without_a_study_has_the_command(store, tmp_path):
     file = tmp_path / "judged.csv"
     file.write_text("query,a,b\n1,x,y\n1,y,z\n1,z,x\n2,v,w\n")
-    stored.ingest([file], "judged", store)
+    preference_store.ingest([file], "judged", store)
     page = opened(query={"preferences": "judged"})
     assert "No study of these preferences is stored yet." in words(page)
     assert any("study preferences --data judged" in one.value for one in page.code)

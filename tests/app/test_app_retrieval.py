@@ -6,14 +6,14 @@ from functools import partial
 import pytest
 
 from shuffleproof.app import scoring
-from shuffleproof.app.opened import place
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study_access import place
 from shuffleproof.core.answers import retrieval as answers
 from shuffleproof.core.data.catalogue import SAMPLE_FOLDER
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, snrm
-from shuffleproof.core.retrieval.ingest import ingesting
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
+from shuffleproof.core.retrieval.ingest import ingest
+from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.core.studies.result import StudyResult
@@ -23,7 +23,7 @@ from tests import app_disturbed, app_pages, small_collection
 from tests.app_jobs import plain
 from tests.app_pages import words
 
-COLLECTION = planted.planted()
+COLLECTION = planted.planted_collection()
 opened = partial(app_pages.opened, "retrieval", data="sample")
 
 
@@ -49,7 +49,7 @@ def titles(items):
 
 def test_the_shipped_collection_is_searched_by_two_retrievers(store):
     page = opened()
-    indexed = Indexed(COLLECTION, store)
+    indexed = IndexedCollection(COLLECTION, store)
     query = COLLECTION.queries[0]
     both = [RETRIEVERS[name].made(indexed).search([query], 10).of(0)[0] for name in ("bm25", "lsi")]
     own = slice(*COLLECTION.judged_offsets[:2])
@@ -69,7 +69,9 @@ def test_the_shipped_collection_is_searched_by_two_retrievers(store):
 def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     page = opened(query={"right": "snrm@small"})
     query = COLLECTION.queries[0]
-    latent = snrm.snrm(Indexed(COLLECTION, Store(store.root, default_store().bundled)), "small")
+    latent = snrm.snrm(
+        IndexedCollection(COLLECTION, Store(store.root, default_store().bundled)), "small"
+    )
     documents = latent.search([query], 10).of(0)[0].tolist()
     words_found, items = shown(page)
     assert titles(items) == titles_of(documents)
@@ -94,8 +96,8 @@ def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
 def test_several_made_one_search_too(store, typed, kept):
     page = opened(query={"right": typed})
     assert page.selectbox(key="right").value == kept
-    indexed = Indexed(COLLECTION, Store(store.root, default_store().bundled))
-    documents = named(kept).made(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
+    indexed = IndexedCollection(COLLECTION, Store(store.root, default_store().bundled))
+    documents = retriever_entry(kept).made(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
     assert titles(shown(page)[1]) == titles_of(documents)
 
 
@@ -111,10 +113,10 @@ def test_what_cannot_be_made_one_is_said_and_nothing_else_changes(store, typed):
 
 def test_only_what_is_trained_is_offered(store, tmp_path):
     small_collection.write(tmp_path / "texts")
-    finished(ingesting(tmp_path / "texts", "mine", store))
+    run_to_end(ingest(tmp_path / "texts", "mine", store))
     root = str(store.root)
-    assert answers.trained({"store": root, "collection": "mine"}) == []
-    assert answers.trained({"store": root, "collection": "sample"}) == [
+    assert answers.trained_retrievers({"store": root, "collection": "mine"}) == []
+    assert answers.trained_retrievers({"store": root, "collection": "sample"}) == [
         "snrm@small", "snrm-prf@small",
     ]  # fmt: skip
     page = opened(query={"collection": "mine"})
@@ -139,7 +141,7 @@ def test_the_stored_study_is_told_gates_before_effectiveness(store):
 
 def test_a_collection_without_a_study_has_the_command(store, tmp_path):
     small_collection.write(tmp_path / "texts")
-    finished(ingesting(tmp_path / "texts", "mine", store))
+    run_to_end(ingest(tmp_path / "texts", "mine", store))
     page = opened(query={"collection": "mine"})
     assert "No study of this collection is stored yet." in words(page)
     assert any("study retrieval --data mine" in one.value for one in page.code)

@@ -5,14 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from shuffleproof.app import answering, report
-from shuffleproof.app.opened import computed
+from shuffleproof.app import report, rescoring
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study.picture import clicked
+from shuffleproof.app.study.picture import follow_click
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.set_size import page as run
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.core import jobs
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.set_size import sections
@@ -47,9 +47,9 @@ def test_curves_map_finding_verdict_and_exports(stored):
     test = opened(drawn="mean")
     result = StudyResult.open(stored.path)
     said = sections.sentences(result, "NDCG@5")
-    assert named(said.losses) in words(test)
-    assert named(said.candidates) in words(test)
-    assert named(said.verdict) in words(test)
+    assert with_display_names(said.losses) in words(test)
+    assert with_display_names(said.candidates) in words(test)
+    assert with_display_names(said.verdict) in words(test)
     assert str(stored.key) in test.query_params["study"]
     curves, cells = test.get("plotly_chart")
     frame = sections.curves(result, "NDCG@5").set_index(["ranker", "trained_on", "size"])
@@ -69,7 +69,7 @@ def test_curves_map_finding_verdict_and_exports(stored):
 def test_conventions_and_the_size_trained_on_change_at_once(stored):
     test = opened(drawn="mean", home=6, ideal="shown", measure="NDCG@10", cells="shift")
     curves, cells = test.get("plotly_chart")
-    frame = computed(str(stored.key), sections.curves, "NDCG(ideal=shown)@10")
+    frame = compute(str(stored.key), sections.curves, "NDCG(ideal=shown)@10")
     frame = frame.set_index(["ranker", "trained_on", "size"])["mean"]
     assert f"from {frame['setrank-msab', '6', 3]:.3f}" in curves.proto.alt
     relevant = (frame["ideal", "any", 3] * 40).round(4)  # 1 where a relevant document is shown
@@ -81,7 +81,7 @@ def test_conventions_and_the_size_trained_on_change_at_once(stored):
 def test_behind_a_cell_stand_its_queries(stored):
     test = opened(cell="dlcm-without-init|3|12")
     key, point = str(stored.key), ("dlcm-without-init", "3", 12)
-    at, frame = computed(key, sections.queries, point, "NDCG@5")
+    at, frame = compute(key, sections.queries, point, "NDCG@5")
     assert at == ("3", 3)
     assert f"query {frame['query'][0]} loses most: {signed(frame['change'][0])}" in words(test)
     table = next(one.value for one in test.dataframe if "home" in one.value)
@@ -90,7 +90,7 @@ def test_behind_a_cell_stand_its_queries(stored):
     charts = test.get("plotly_chart")
     assert "Map of the change in NDCG@5 of 40 queries over 3 sizes" in charts[2].proto.alt
     test.selectbox(key="against").set_value("6|12").run()
-    _, other = computed(key, sections.queries, point, "NDCG@5", ("6", 12))
+    _, other = compute(key, sections.queries, point, "NDCG@5", ("6", 12))
     table = next(one.value for one in test.dataframe if "home" in one.value)
     assert list(table["change"]) == list(other["change"])
     assert "From trained on 6, lists of 12 to trained on 3, lists of 12" in words(test)
@@ -108,9 +108,9 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
         asked.append((function.rpartition(":")[2], question | {"query": query}))
         return tables.two_answers()
 
-    monkeypatch.setattr(answering, "ranker_of", lambda _trials, _seed: "ranker-1")
-    monkeypatch.setattr(answering, "moves", moves)
-    monkeypatch.setattr(answering, "features", lambda: (7,))
+    monkeypatch.setattr(rescoring, "ranker_of", lambda _trials, _seed: "ranker-1")
+    monkeypatch.setattr(rescoring, "moves", moves)
+    monkeypatch.setattr(rescoring, "features", lambda: (7,))
     folded.tables(test)
     assert not test.exception, test.exception
     ((what, question),) = asked
@@ -127,7 +127,7 @@ def test_a_click_chooses_its_cell(monkeypatch):
     points = [{"customdata": ["dlcm", "3", 12, 0.5]}]
     state = {run.MAP: {"selection": {"points": points}}}
     monkeypatch.setattr(queries.st, "session_state", state)
-    clicked(run.MAP, queries.choose)
+    follow_click(run.MAP, queries.choose)
     assert state["cell"] == "dlcm|3|12"
 
 
@@ -199,8 +199,8 @@ def test_a_running_study_shows_its_first_curves(store, fold):
 
 
 def test_sizes_are_proposed_as_long_as_lists_are(store):
-    assert run.usual(tables.DATA)["sizes"] == (3, 6, 13)  # its longest test list
-    assert run.usual("nothing of the kind")["sizes"] == (40, 240, 500)
+    assert run.usual_values(tables.DATA)["sizes"] == (3, 6, 13)  # its longest test list
+    assert run.usual_values("nothing of the kind")["sizes"] == (40, 240, 500)
 
 
 def test_the_report_has_pictures_verdict_methods_and_references(stored):
@@ -214,7 +214,7 @@ def test_the_report_has_pictures_verdict_methods_and_references(stored):
 
 
 def test_the_drawn_values_are_those_stored(stored):
-    frame = computed(str(stored.key), sections.curves, "NDCG@5")
+    frame = compute(str(stored.key), sections.curves, "NDCG@5")
     values = StudyResult.open(stored.path).per_query("setrank-imsab", "3", 6.0, "NDCG@5")
     row = frame[
         (frame.ranker == "setrank-imsab") & (frame.trained_on == "3") & (frame["size"] == 6)

@@ -22,7 +22,7 @@ from shuffleproof.app.figures.style import (
     shapes,
     stroke,
 )
-from shuffleproof.app.looks import LOOKS
+from shuffleproof.app.page_style import LOOKS
 from shuffleproof.app.selection import GLYPHS
 from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.rankers import registry

@@ -289,7 +289,9 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
     monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
     page = opened(train_script)
     assert page.button(key="compare").disabled, "until two rows are ticked"
-    trained = training.trained(training.fitting(page.session_state["data"]))["key"].tolist()
+    trained = training.trained_rankers(training.fit_size(page.session_state["data"]))[
+        "key"
+    ].tolist()
     page.query_params["pair"] = trained
     page.run()
     said = words(page)
@@ -313,7 +315,7 @@ def test_two_ticked_runs_are_compared_query_by_query(own, trained_sample, monkey
 
 
 def test_the_sentence_is_told_of_the_better_run():
-    worse = runs.Compared(("GSF", "MLP"), pd.DataFrame(), -0.2, -0.3, -0.1, 0.01, ListRecipe())
+    worse = runs.RunComparison(("GSF", "MLP"), pd.DataFrame(), -0.2, -0.3, -0.1, 0.01, ListRecipe())
     assert worse.sentence == (
         "MLP is 0.200 NDCG@10 above GSF (95 % interval [+0.100, +0.300], p = 0.01)"
     )
@@ -323,15 +325,15 @@ def test_the_sentence_is_told_of_the_better_run():
 
 def test_values_on_the_test_part_are_those_of_the_stored_benchmark(dashboard, tmp_path):
     dashboard(tmp_path)
-    found = runs.tested("sample")
-    (study,) = benchmarks.stored("sample").values()
+    found = runs.tested_rankers("sample")
+    (study,) = benchmarks.stored_benchmarks("sample").values()
     result = StudyResult.open(study.path)
     means = result.summary(["NDCG@10"]).set_index("ranker")["mean"]
     mine = result.trials.assign(value=result.trials["artefacts"].map(found)).dropna()
     assert {"mart", "dlcm", "setrank-msab"} <= set(mine["ranker"])
     own = mine.groupby("ranker")["value"].mean()
     assert own.to_dict() == pytest.approx(means[own.index].to_dict(), abs=1e-6)
-    frame = runs.table(training.trained(training.fitting("sample")), found)
+    frame = runs.table(training.trained_rankers(training.fit_size("sample")), found)
     assert frame.loc[(frame["ranker"] == "dlcm"), "test"].notna().any()
 
 
@@ -340,8 +342,8 @@ def plain(said):
 
 
 def test_sizes_are_those_of_the_networks(own):
-    data = training.fitting("sample")
-    frame = training.trained(data).set_index("key")
+    data = training.fit_size("sample")
+    frame = training.trained_rankers(data).set_index("key")
     for ranker in frame.itertuples():
         if ranker.unit == "parameters":
             path = own.store.resolve(ranker.Index, "ranker").path
@@ -365,45 +367,45 @@ def test_an_unreadable_data_set_is_a_sentence(table, monkeypatch):
     def broken(_data):
         raise DataError("fold.json", "it is damaged", "Ingest it again.")
 
-    monkeypatch.setattr(training, "fitting", broken)
+    monkeypatch.setattr(training, "fit_size", broken)
     assert "fold.json: it is damaged. Ingest it again." in words(opened(train_script))
 
 
 def test_the_key_of_a_plan_is_the_one_that_training_files_under(own, trained_sample):
     _, workbench = trained_sample
-    data = training.fitting("sample")
+    data = training.fit_size("sample")
     short = {"epochs": "1", "steps_per_epoch": "3"}
-    plan = training.planned(data, workbench.recipe, "dlcm", "small", short)
+    plan = training.plan_training(data, workbench.recipe, "dlcm", "small", short)
     parts = workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint
     made = workbench.recipe.plain()
     assert plan.key == str(ranker_key(registry.spec("dlcm", "small", **short), made, *parts))
     assert plan.there
-    trees = training.planned(data, workbench.recipe, "mart", "small", {})
+    trees = training.plan_training(data, workbench.recipe, "mart", "small", {})
     assert trees.key == str(ranker_key(registry.spec("mart", "small"), ALL_DOCUMENTS, *parts))
 
 
 def test_lists_of_rankers_that_are_not_fitted_need_no_preparing(table):
-    data = training.fitting("sample")
-    assert training.preparing(data, ListRecipe(("feature:1", "random"))) is None
-    assert training.preparing(data, ListRecipe(("lambdamart@small",), folds=3)).steps == 4
+    data = training.fit_size("sample")
+    assert training.list_cost(data, ListRecipe(("feature:1", "random"))) is None
+    assert training.list_cost(data, ListRecipe(("lambdamart@small",), folds=3)).steps == 4
     in_sample = ListRecipe(("lambdamart@small",), scores="in-sample")
-    assert training.preparing(data, in_sample).steps == 1
+    assert training.list_cost(data, in_sample).steps == 1
 
 
 def test_sizes_are_those_of_the_cut_lists(table, trained_sample):
     workbench = trained_sample[1]
-    sizes = training.fitting("sample").sizes(workbench.recipe.depth)
+    sizes = training.fit_size("sample").sizes(workbench.recipe.depth)
     assert sizes.rows == len(workbench.prepared.train.lists.rows)
     assert sizes.lists == len(workbench.prepared.train.lists)
     assert sizes.valid_rows == len(workbench.prepared.valid.lists.rows)
-    assert training.fitting("sample").sizes(None).rows == workbench.fold.train.documents
+    assert training.fit_size("sample").sizes(None).rows == workbench.fold.train.documents
 
 
 @pytest.mark.parametrize("name", training.FITTED)
 @pytest.mark.parametrize("preset", ["small", "tuned"])
 def test_every_ranker_and_preset_can_be_planned(table, name, preset):
-    data = training.fitting("sample")
-    plan = training.planned(data, training.usual_lists(data.data), name, preset, {})
+    data = training.fit_size("sample")
+    plan = training.plan_training(data, training.usual_lists(data.data), name, preset, {})
     assert 0 < plan.cost.low < plan.cost.high
     assert not plan.there
     assert differences.from_preset(registry.spec(name, preset).recipe()) == (preset, {})

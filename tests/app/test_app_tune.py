@@ -9,7 +9,7 @@ from shuffleproof.app.figures.tuning import parallel
 from shuffleproof.app.views.tune import page as view
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution import jobs_history
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tuning
 from shuffleproof.core.studies.question import Scope
@@ -102,7 +102,7 @@ def test_trials_appear_as_they_end(table):
 
 def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     asked = tuning.Tuning("ranksvm", trials=5)
-    preset, _ = finished(tuning.tuned(asked, Scope(table.store, "sample", LISTS)))
+    preset, _ = run_to_end(tuning.tune(asked, Scope(table.store, "sample", LISTS)))
     page = opened()
     said = app_pages.words(page)
     assert page.query_params["tuned"] == "ranksvm@tuned_sample"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import disturbed, opened, report
+from shuffleproof.app import disturbed_lists, report, study_access
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.worst_case import page as run
@@ -18,7 +18,7 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case import sections
 from shuffleproof.core.studies.kinds.worst_case.sections import finding
 from shuffleproof.core.studies.reproduce import study_command, study_python
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests import app_disturbed as made
 from tests import app_folded as folded
 
@@ -42,7 +42,7 @@ def desk(workbench, stored, monkeypatch):
 
 def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored):
     page = made.opened("worst-case")
-    table = opened.computed(str(stored.key), sections.table)
+    table = study_access.compute(str(stored.key), sections.table)
     said = made.words(page)
     assert finding(table, "NDCG@10", "exchanges") in said
     assert "feature:1, feature:2 are certified: no order costs anything" in said
@@ -56,8 +56,8 @@ def test_a_stored_search_is_drawn_with_its_finding_and_certificates(desk, stored
 
 
 def test_behind_a_point_are_its_queries_and_the_worst_order(desk, stored):
-    frame = opened.computed(str(stored.key), sections.queries, INITIAL, 2)
-    table = opened.computed(str(stored.key), sections.table).set_index(["ranker", "budget"])
+    frame = study_access.compute(str(stored.key), sections.queries, INITIAL, 2)
+    table = study_access.compute(str(stored.key), sections.table).set_index(["ranker", "budget"])
     assert -frame["change"].mean() == pytest.approx(table.loc[(INITIAL, 2), "worst_damage"])
     assert (np.diff(frame["change"]) >= 0).all()
     page = made.opened("worst-case", point=INITIAL, at=2, of=frame["query"][0])
@@ -66,19 +66,19 @@ def test_behind_a_point_are_its_queries_and_the_worst_order(desk, stored):
     assert "Bump chart of 12 documents" in made.alts(page)[1]
     assert "within 2 exchanges of the initial ranking" in said
     assert "Choose how many places take part" in said
-    moves = disturbed.worst_list(stored, (INITIAL, 2), frame["query"][0])
+    moves = disturbed_lists.worst_list(stored, (INITIAL, 2), frame["query"][0])
     assert int(moves["moved"].sum()) >= 2
     assert int((moves["shown"] != moves["shown_before"]).sum()) <= 4, "two exchanges at most"
 
 
 def test_the_map_of_exchanges_is_scored_when_asked_for(desk, stored):
-    query = opened.computed(str(stored.key), sections.queries, INITIAL, 1)["query"][0]
+    query = study_access.compute(str(stored.key), sections.queries, INITIAL, 1)["query"][0]
     page = made.opened("worst-case", point=INITIAL, of=query, places=12)
     assert "Map of single exchanges of 12 places: the dearest" in made.alts(page)[2]
-    found = disturbed.swaps(stored, INITIAL, query, 12)
+    found = disturbed_lists.swaps(stored, INITIAL, query, 12)
     costs = np.array(found["costs"], dtype=float)
     np.testing.assert_array_equal(costs, costs.T)
-    worst = -opened.computed(str(stored.key), sections.queries, INITIAL, 1)["change"][0]
+    worst = -study_access.compute(str(stored.key), sections.queries, INITIAL, 1)["change"][0]
     # the search tried the first six places, and random exchanges anywhere
     assert costs[:6, :6].max() - 1e-6 <= worst <= costs.max() + 1e-6
     assert f"it costs {costs.max():.3f} NDCG@10" in made.words(page)
@@ -88,10 +88,10 @@ def test_the_map_of_exchanges_is_scored_when_asked_for(desk, stored):
 
 def test_a_click_chooses_ranker_and_budget_but_not_the_start(monkeypatch):
     session = made.clicked(run, monkeypatch, run.CHART, "dlcm", 0, 0.0)
-    picture.clicked(run.CHART, run.take_point)
+    picture.follow_click(run.CHART, run.take_point)
     assert "point" not in session
     session = made.clicked(run, monkeypatch, run.CHART, "dlcm", 5, 0.1)
-    picture.clicked(run.CHART, run.take_point)
+    picture.follow_click(run.CHART, run.take_point)
     assert (session["point"], session["at"]) == ("dlcm", 5)
 
 
@@ -144,7 +144,7 @@ def test_the_cost_said_is_never_below_what_is_scored(search, budget):
         return values[:, None], values[:, None]
 
     work = worst_order(offsets, objective, replace(search, budget=budget), np.random.default_rng(0))
-    assert 1 < finished(work).evaluated <= run.orders(search, budget) + 1
+    assert 1 < run_to_end(work).evaluated <= run.orders(search, budget) + 1
 
 
 def test_a_running_search_shows_its_first_curves(desk, workbench):
@@ -157,7 +157,7 @@ def test_a_running_search_shows_its_first_curves(desk, workbench):
 
 def test_the_report_has_picture_sentence_and_numbers(desk, stored):
     page = report.report([stored.path])
-    said = finding(opened.computed(str(stored.key), sections.table), "NDCG@10", "exchanges")
+    said = finding(study_access.compute(str(stored.key), sections.table), "NDCG@10", "exchanges")
     assert f"<b>{html.escape(said)}</b>" in page
     assert "<figure role='img'" in page
     assert "feature:2" in page

@@ -46,13 +46,13 @@ def figure():
 def test_csv_parquet_and_json_are_exact():
     readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}
     for ending, read in readers.items():
-        content = io.BytesIO(table_text.written(TABLE, ending))
+        content = io.BytesIO(table_text.table_bytes(TABLE, ending))
         exact = FRAME if ending != "json" else FRAME.assign(mean=FRAME["mean"].round(10))
         pd.testing.assert_frame_equal(read(content), exact, check_dtype=False)
 
 
 def test_markdown_has_a_row_a_line_and_no_markup():
-    lines = table_text.written(TABLE, "md").decode().splitlines()
+    lines = table_text.table_bytes(TABLE, "md").decode().splitlines()
     assert lines == [
         r"| Ranker | τ to original | a\_b | N |", "| :-- | --: | --: | --: |", "| *x* |  |  |  |",
         "| DLCM | 0 | +0.123 | 5 |", r"| set\|rank\_a&b | 20 | – | 6 |", r"| *y\_z* |  |  |  |",
@@ -61,7 +61,7 @@ def test_markdown_has_a_row_a_line_and_no_markup():
 
 
 def test_latex_is_booktabs_and_escapes():
-    assert table_text.written(TABLE, "tex", 4).decode().splitlines() == [
+    assert table_text.table_bytes(TABLE, "tex", 4).decode().splitlines() == [
         r"\begin{table}", r"\centering", r"\caption{What 5 \% mean}",
         r"\label{tab:what-5-mean}", r"\begin{tabular}{lrrr}", r"\toprule",
         r"Ranker & $\tau$ to original & a\_b & N \\", r"\midrule",
@@ -121,8 +121,8 @@ def test_files_make_what_their_label_says(figure):
     assert [file.name for file in files] == [
         *("f.html", "f.svg", "f.pdf", "f.png"), *("t.csv", "t.parquet", "t.tex", "t.md")
     ]  # fmt: skip
-    assert files[4].make() == table_text.written(TABLE, "csv")
-    assert files[7].make() == table_text.written(TABLE, "md")
+    assert files[4].make() == table_text.table_bytes(TABLE, "csv")
+    assert files[7].make() == table_text.table_bytes(TABLE, "md")
 
 
 def test_what_is_missing_is_said(figure, monkeypatch):

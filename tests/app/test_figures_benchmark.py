@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app.figures import ablation, benchmark, benchmark_query, benchmark_ranks
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies.kinds.ablation.sources import step_of
 
 
@@ -65,7 +65,7 @@ def test_differences_are_dots_with_their_intervals_best_on_top(compared):
     assert list(drawn.y) == ["SetRank IMSAB + init", "DLCM", "MART"]  # undefined: left out
     rows = compared.dropna().set_index("ranker").loc[["setrank-imsab-init", "dlcm", "mart"]]
     assert list(drawn.x) == list(rows["difference"])
-    rows.index = rows.index.map(named)
+    rows.index = rows.index.map(with_display_names)
     for name, facts, color in zip(drawn.y, drawn.customdata, drawn.marker.line.color, strict=True):
         assert spans[name] == (rows["low"][name], rows["high"][name], color)
         assert facts[0] == name
@@ -114,9 +114,12 @@ def test_ranks_stand_at_their_place_and_lines_join_the_cliques():
     figure = benchmark_ranks.ranks(places, cliques, 0.8)
     drawn = dots(figure)
     assert dict(zip(drawn.text, drawn.x, strict=True)) == {
-        named(name): place for name, place in places
+        with_display_names(name): place for name, place in places
     }
-    assert (list(drawn.text), list(drawn.y)) == ([named(name) for name, _ in places], [1, 2, 3, 4])
+    assert (list(drawn.text), list(drawn.y)) == (
+        [with_display_names(name) for name, _ in places],
+        [1, 2, 3, 4],
+    )
     joining = [trace for trace in figure.data if trace.mode == "lines" and trace.line.width == 6]
     spans = [(min(trace.x), max(trace.x)) for trace in joining]
     for (low, high), clique in zip(spans, cliques, strict=True):

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app.figures.ranking_degradation import alt_text, curves
-from shuffleproof.app.figures.style import end_labels, on_paper, spread, stroke
+from shuffleproof.app.figures.style import end_labels, on_paper, spread_labels, stroke
 from shuffleproof.app.figures.text import labels_in, unescaped
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 
 LEVELS = {"transpositions": [0.0, 1.0, 2.0, 5.0, 80.0], "mallows": [1.0, 0.9, 0.2, 0.0]}
 RANKERS = ("initial ranking", "dlcm", "setrank-imsab", "setrank-imsab-init")
@@ -42,9 +42,9 @@ def lines(figure):
 def test_points_are_the_summary(summary, family, x):
     figure = curves(summary, family, "NDCG@10", "unit", x=x)
     drawn = lines(figure)
-    assert set(drawn) == set(map(named, RANKERS))
+    assert set(drawn) == set(map(with_display_names, RANKERS))
     for ranker in RANKERS:
-        trace = drawn[named(ranker)]
+        trace = drawn[with_display_names(ranker)]
         own = summary[(summary.ranker == ranker) & (summary.family == family)]
         np.testing.assert_array_equal(trace.x, own[x])
         np.testing.assert_array_equal(trace.y, own["mean"])
@@ -135,7 +135,7 @@ def test_labels_stay_in_the_room_and_in_order():
         count = int(generator.integers(1, 9))
         heights = generator.choice([17.0, 34.0], count)
         wanted = generator.uniform(-20, 420, count)
-        places = np.array(spread(wanted.tolist(), heights.tolist(), 400.0))
+        places = np.array(spread_labels(wanted.tolist(), heights.tolist(), 400.0))
         order = np.argsort(wanted, kind="stable")
         assert (np.diff(places[order]) > 0).all()
         edges = [(places[at] - heights[at] / 2, places[at] + heights[at] / 2) for at in order]
@@ -146,7 +146,7 @@ def test_labels_stay_in_the_room_and_in_order():
 
 
 def test_a_label_alone_stands_where_it_belongs():
-    assert spread([123.0], [17.0], 400.0) == [123.0]
+    assert spread_labels([123.0], [17.0], 400.0) == [123.0]
     assert end_labels(["short", "averyveryverylongname"]) == ["short", "averyveryverylongname"]
 
 

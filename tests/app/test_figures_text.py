@@ -93,10 +93,10 @@ CASES = {
     "card_dials.dials": (
         table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
     ),
-    "card_dials.compared": (
+    "card_dials.compare_dials": (
         table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), "Kept",
     ),
-    "training.compared": (table(label=[EVIL], value=[0.5]),),
+    "training.compare_dots": (table(label=[EVIL], value=[0.5]),),
     "distributions.feature": (
         table(part=["train"], low=[0.0], high=[1.0], share=[1.0]), EVIL,
     ),
@@ -202,10 +202,10 @@ def test_a_click_tells_the_name_as_it_was_given():
 
 
 def test_nor_in_a_report(monkeypatch):
-    frame = CASES["training.compared"][0]
+    frame = CASES["training.compare_dots"][0]
     picture = DRAWING["invariance.scatter"], lambda *_: EVIL, len(CASES["invariance.scatter"])
     monkeypatch.setitem(pictures.PICTURES, "scatter", picture)
-    table = tables.inferred(frame, EVIL)
+    table = tables.infer_columns(frame, EVIL)
     told = [
         sections.Picture("scatter", CASES["invariance.scatter"]),
         table, replace(table, folded=True),
@@ -213,6 +213,6 @@ def test_nor_in_a_report(monkeypatch):
         sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),
     ]  # fmt: skip
     for section in told:
-        page = report.shown(section)
+        page = report.section_html(section)
         assert "<a" not in page
         assert "evil.example" in page

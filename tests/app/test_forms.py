@@ -10,7 +10,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
-from shuffleproof.core.parameters import check, parameter, parameters, parsed
+from shuffleproof.core.parameters import check, parameter, parameters, with_texts
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.training.recipe import TrainingRecipe
 
@@ -35,9 +35,9 @@ def form():
     import streamlit as st
     from tests_every import Every
 
-    from shuffleproof.app.forms import drawn
+    from shuffleproof.app.forms import recipe_form
 
-    st.session_state["changes"] = drawn(Every(), "form", columns=2)
+    st.session_state["changes"] = recipe_form(Every(), "form", columns=2)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_what_is_changed_parses_back(page):
         "name": "other",
     }  # fmt: skip
     wanted = Every(count=7, rate=0.025, depth=None, kind="b", still=False, name="other")
-    assert parsed(Every(), found) == wanted
+    assert with_texts(Every(), found) == wanted
 
 
 RECIPES = [
@@ -96,7 +96,7 @@ RECIPES = [
 def test_every_recipe_of_the_core_round_trips_as_text(recipe):
     values = {one.name: getattr(recipe, one.name) for one in parameters(recipe)}
     assert changes(recipe, values) == {}
-    assert parsed(recipe, {name: as_text(value) for name, value in values.items()}) == recipe
+    assert with_texts(recipe, {name: as_text(value) for name, value in values.items()}) == recipe
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,11 @@ def test_every_recipe_of_the_core_can_be_drawn(module, name):
 
         import streamlit as st
 
-        from shuffleproof.app.forms import drawn
+        from shuffleproof.app.forms import recipe_form
 
-        st.session_state["changes"] = drawn(getattr(importlib.import_module(module), name)(), "f")
+        st.session_state["changes"] = recipe_form(
+            getattr(importlib.import_module(module), name)(), "f"
+        )
 
     page = AppTest.from_function(draw, args=(module, name)).run()
     assert not page.exception

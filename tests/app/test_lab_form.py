@@ -7,13 +7,13 @@ import pytest
 
 from shuffleproof.app import scoring
 from shuffleproof.core import jobs
-from shuffleproof.core.aggregate import stored as preferences
+from shuffleproof.core.aggregate import preference_store as preferences
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.progress import finished
-from shuffleproof.core.retrieval.ingest import ingesting
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.retrieval.ingest import ingest
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS, page_of
 from tests import app_disturbed, small_collection
@@ -35,7 +35,7 @@ def store(dashboard, tmp_path, monkeypatch):
     monkeypatch.setattr(scoring, "resident", app_disturbed.Here)
     found = dashboard(tmp_path)
     small_collection.write(tmp_path / "texts")
-    finished(ingesting(tmp_path / "texts", "texts", found))
+    run_to_end(ingest(tmp_path / "texts", "texts", found))
     judged = [
         {"query": "q1", "a": a, "b": b, "preference": value}
         for a, b, value in (("x", "y", 1.0), ("y", "z", 1.0), ("z", "x", 0.8))
@@ -85,7 +85,7 @@ def test_the_button_asks_what_the_command_beside_it_asks(store, kind):
 def test_its_job_stores_the_study_that_the_page_shows(store, kind):
     name = of_kind(kind)[1]
     handed = jobs.submit(store, kind, {"data": name} | BRIEF[kind])
-    made = finished(jobs.KINDS[kind](store, **handed.parameters))
+    made = run_to_end(jobs.KINDS[kind](store, **handed.parameters))
     artefact = store.resolve(made["artefact"], "study")
     assert artefact.facts["data"] == name
     page = page_with(kind, study=str(artefact.key))

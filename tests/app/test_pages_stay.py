@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import navigation as pages
 from shuffleproof.app import scoring, services
 from shuffleproof.app.study import parts
-from shuffleproof.core.answers.trained import TrainedRanker, contrast
+from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast
 from shuffleproof.core.data.catalogue import SAMPLE, find
-from shuffleproof.core.data.stored import open_fold
+from shuffleproof.core.data.mapped_file import open_fold
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import SPOKEN
 from shuffleproof.core.store.artefacts import Store, default_store

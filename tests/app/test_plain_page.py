@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app.plain import escaped
 from shuffleproof.core import jobs
 from shuffleproof.core.jobs import StudyJob
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Finding, Picture, View
@@ -59,7 +59,7 @@ def test_answer_findings_pictures_and_tables_of_every_kind_are_shown(kind, store
     assert escaped(telling.headline(result, View()).text) in texts
     for one in sections:
         if isinstance(one, Finding):
-            assert escaped(named(one.text)) in texts
+            assert escaped(with_display_names(one.text)) in texts
     drawings = [one for one in sections if isinstance(one, Picture)]
     assert len(test.get("plotly_chart")) == len(drawings)
     labels = [json.loads(one.proto.columns or "{}") for one in test.dataframe]

@@ -13,7 +13,7 @@ from shuffleproof.app.plain import escaped
 from shuffleproof.core import jobs
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.cli.studies import text_of
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.perturbations import sections as perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation import sections as ranking_degradation
@@ -55,7 +55,9 @@ def headline_of(artefact):
 def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
     artefact = every_study[1][kind]
     sections = told(artefact)
-    findings = [named(one.text) for one in sections if isinstance(one, Finding) and one.text]
+    findings = [
+        with_display_names(one.text) for one in sections if isinstance(one, Finding) and one.text
+    ]
     shown = [one for one in sections if isinstance(one, tables.Table)]
     drawings = [one for one in sections if isinstance(one, Picture)]
     assert findings or kind in SILENT, f"the sections of {kind} find nothing: a `Finding`"

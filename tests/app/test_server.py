@@ -292,7 +292,7 @@ def doorstep():
 
     from shuffleproof.app import login
 
-    login.required()
+    login.require_login()
     st.title("Inside")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.app import opened as stored
+from shuffleproof.app import study_access as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
 from shuffleproof.app.study.plain_page import PlainPage
@@ -140,6 +140,6 @@ def test_what_is_remembered_is_told_apart_by_all_of_its_content():
     other.loc[12_345, "value"] = 1.0
     digest, name = stored.BY_CONTENT[pd.DataFrame], stored.BY_CONTENT[type(lambda: 0)]
     assert digest(frame) == digest(frame.copy()) != digest(other)
-    assert name(stored.path) == "shuffleproof.app.opened.path"
+    assert name(stored.path) == "shuffleproof.app.study_access.path"
     with pytest.raises(ValueError, match="no name of its own"):
         name(lambda: 0)

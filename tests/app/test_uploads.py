@@ -6,11 +6,11 @@ import io
 import pytest
 
 from shuffleproof.app import uploads
-from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, Reading
+from shuffleproof.app.uploads import FOLDER, PARTS, WHOLE, Draft, ReadingOptions
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests.core.data.test_hostile_files import DAMAGED, MALFORMED_LINES
 
 LETOR = b"".join(
@@ -38,7 +38,7 @@ def folders(store):
 
 def read_in(store, job):
     """Do the job as a worker would."""
-    return finished(jobs.KINDS[job.kind](store, **job.parameters))
+    return run_to_end(jobs.KINDS[job.kind](store, **job.parameters))
 
 
 def test_files_are_on_the_disk_at_once_and_gone_with_the_draft(store):
@@ -104,7 +104,7 @@ def test_a_write_that_breaks_leaves_nothing(draft):
 def test_parts_become_a_data_set_and_the_form_keeps_its_files(store, draft):
     for part in PARTS:
         draft.add(part, "same name.txt", io.BytesIO(LETOR))
-    job = draft.submitted(PARTS, "mine", Reading())
+    job = draft.submitted(PARTS, "mine", ReadingOptions())
     assert len(draft.files()) == 3
     read_in(store, job)
     assert "mine" in store.names()
@@ -114,7 +114,7 @@ def test_parts_become_a_data_set_and_the_form_keeps_its_files(store, draft):
 def test_one_file_is_split_as_told_and_its_group_file_counts(store, draft):
     draft.add(WHOLE, "rank.train", io.BytesIO(LETOR.replace(b" qid:", b" 9:")))
     draft.add(WHOLE, "rank.train.query", io.BytesIO(b"4\n" * 15))
-    reading = Reading(fractions=(0.4, 0.2, 0.4), seed=3)
+    reading = ReadingOptions(fractions=(0.4, 0.2, 0.4), seed=3)
     read_in(store, draft.submitted((WHOLE,), "split", reading))
     (artefact,) = store.artefacts("data")
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [6, 3, 6]
@@ -125,7 +125,7 @@ def test_group_files_may_lie_beside_the_files_of_parts(store, draft):
     for part in PARTS:
         draft.add(part, f"{part}.txt", io.BytesIO(LETOR.replace(b" qid:", b" 9:")))
         draft.add(part, f"{part}.txt.query", io.BytesIO(b"20\n40\n"))
-    read_in(store, draft.submitted(PARTS, "groups", Reading()))
+    read_in(store, draft.submitted(PARTS, "groups", ReadingOptions()))
     (artefact,) = store.artefacts("data")
     assert artefact.facts["queries"] == 6
 
@@ -135,7 +135,7 @@ def test_a_folder_of_folds_becomes_a_data_set_each(store, draft):
         for part in ("train", "vali", "test"):
             text = LETOR.replace(b"qid:", b"qid:%d" % fold)
             draft.add(FOLDER, f"mine/Fold{fold}/{part}.txt", io.BytesIO(text))
-    read_in(store, draft.submitted((FOLDER,), "folds", Reading()))
+    read_in(store, draft.submitted((FOLDER,), "folds", ReadingOptions()))
     assert list(store.names()) == ["folds-fold1", "folds-fold2"]
 
 
@@ -145,7 +145,7 @@ def test_reading_tells_how_far_it_is(store, draft):
     )
     for part in PARTS:
         draft.add(part, "a.txt", io.BytesIO(large))
-    job = draft.submitted(PARTS, "mine", Reading())
+    job = draft.submitted(PARTS, "mine", ReadingOptions())
     reports = list(jobs.KINDS["ingest"](store, **job.parameters))
     behind = [report.done for report in reports if report.unit == "bytes"]
     assert len(behind) > 6
@@ -158,15 +158,15 @@ def test_reading_tells_how_far_it_is(store, draft):
 def test_names_are_checked_before_anything_is_handed_in(store, draft, name):
     draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
     with pytest.raises((ParameterError, DataError)):
-        draft.submitted((WHOLE,), name, Reading())
+        draft.submitted((WHOLE,), name, ReadingOptions())
     assert jobs.jobs_of(store).list() == ()
 
 
 def test_a_taken_name_is_refused(store, draft):
     draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    read_in(store, draft.submitted((WHOLE,), "mine", Reading()))
+    read_in(store, draft.submitted((WHOLE,), "mine", ReadingOptions()))
     with pytest.raises(DataError, match="the name is taken"):
-        draft.submitted((WHOLE,), "mine", Reading())
+        draft.submitted((WHOLE,), "mine", ReadingOptions())
 
 
 @pytest.mark.parametrize(
@@ -184,13 +184,13 @@ def test_what_is_missing_is_said(draft, how, files, words):
     for part, name in files:
         draft.add(part, name, io.BytesIO(LETOR))
     with pytest.raises(DataError, match=words):
-        draft.submitted(how, "mine", Reading())
+        draft.submitted(how, "mine", ReadingOptions())
 
 
 def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(store, draft):
     draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    first = draft.submitted((WHOLE,), "one", Reading())
-    second = draft.submitted((WHOLE,), "two", Reading())
+    first = draft.submitted((WHOLE,), "one", ReadingOptions())
+    second = draft.submitted((WHOLE,), "two", ReadingOptions())
     assert first.parameters["upload"] == second.parameters["upload"]
     known = jobs.jobs_of(store)
     uploads.discard(store, first)
@@ -199,18 +199,18 @@ def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(stor
     uploads.discard(store, known.get(first.id))
     assert len(folders(store)) == 2, "the draft and the upload: the second may be tried again"
     known.forget(first.id)
-    assert uploads.kept(store, known.get(second.id))
+    assert uploads.files_kept(store, known.get(second.id))
     uploads.discard(store, known.get(second.id))
     assert folders(store) == [draft.folder.name]
-    assert not uploads.kept(store, known.get(second.id))
+    assert not uploads.files_kept(store, known.get(second.id))
     uploads.discard(store, known.get(second.id))
 
 
 def test_work_that_ended_runs_again_when_it_is_handed_in_again(store, draft):
     draft.add(WHOLE, "a.txt", io.BytesIO(LETOR))
-    job = draft.submitted((WHOLE,), "one", Reading())
+    job = draft.submitted((WHOLE,), "one", ReadingOptions())
     jobs.jobs_of(store).cancel(job.id)
-    assert draft.submitted((WHOLE,), "one", Reading()).state == "waiting"
+    assert draft.submitted((WHOLE,), "one", ReadingOptions()).state == "waiting"
 
 
 HOSTILE = {name: case[0] for name, case in MALFORMED_LINES.items()}
@@ -221,7 +221,7 @@ def test_hostile_uploads_give_a_sentence_and_leave_nothing(store):
     for case, text in HOSTILE.items():
         draft = Draft(store)
         draft.add(WHOLE, "hostile.txt", io.BytesIO(text))
-        job = draft.submitted((WHOLE,), "hostile", Reading())
+        job = draft.submitted((WHOLE,), "hostile", ReadingOptions())
         with pytest.raises(ShuffleproofError) as caught:
             read_in(store, job)
         said = str(caught.value)

@@ -5,11 +5,11 @@ import zipfile
 
 import pytest
 
-from shuffleproof.app.uploads import FOLDER, WHOLE, Draft, Reading
+from shuffleproof.app.uploads import FOLDER, WHOLE, Draft, ReadingOptions
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 LETOR = b"".join(
     b"%d qid:%d 1:0.%d 2:%d #docid = D%d\n" % (row % 3, row // 4, row, row % 7, row)
@@ -32,7 +32,7 @@ def draft(store):
 
 def read_in(store, job):
     """Do the job as a worker would."""
-    return finished(jobs.KINDS[job.kind](store, **job.parameters))
+    return run_to_end(jobs.KINDS[job.kind](store, **job.parameters))
 
 
 def numbered(number):
@@ -46,9 +46,9 @@ def test_letors_five_parts_are_recognised_in_a_folder_and_in_an_archive(store, d
             draft.add(FOLDER, f"MQ2008/S{number}.txt", io.BytesIO(numbered(number)))
             archive.writestr(f"MQ2008/S{number}.txt", numbered(number))
     draft.add(WHOLE, "MQ2008.zip", io.BytesIO(packed.getvalue()))
-    result = read_in(store, draft.submitted((FOLDER,), "folder", Reading()))
+    result = read_in(store, draft.submitted((FOLDER,), "folder", ReadingOptions()))
     assert len(result["artefacts"]) == 5
-    again = read_in(store, draft.submitted((WHOLE,), "zip", Reading()))
+    again = read_in(store, draft.submitted((WHOLE,), "zip", ReadingOptions()))
     assert again["artefacts"] == result["artefacts"]
     assert list(store.names())[-1] == "zip-fold5"
 
@@ -60,6 +60,6 @@ def test_what_is_wrong_in_an_archive_is_told_without_our_folders(store, draft):
         archive.writestr("test.txt", LETOR + b"1 qid:9 1:x\n")
     draft.add(WHOLE, "mine.zip", io.BytesIO(packed.getvalue()))
     with pytest.raises(ShuffleproofError) as caught:
-        read_in(store, draft.submitted((WHOLE,), "mine", Reading()))
+        read_in(store, draft.submitted((WHOLE,), "mine", ReadingOptions()))
     assert str(caught.value).startswith("mine.zip/test.txt:61: a value that is not a number")
     assert store.names() == {}

@@ -5,17 +5,17 @@ import re
 import pytest
 
 from shuffleproof.app import data_frame, terms
-from shuffleproof.core.glossary import TERMS, anchor, explained, found
+from shuffleproof.core.glossary import TERMS, anchor, definition_line, terms_in
 from shuffleproof.core.studies.tables import Column
 
 
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: term.name)
 def test_a_term_is_found_in_every_form_and_in_no_other_word(term):
     for form in (term.name, *term.forms):
-        assert term in found(f"So: {form.upper()}, again.")
-        assert term not in found(f"x{form}x")
+        assert term in terms_in(f"So: {form.upper()}, again.")
+        assert term not in terms_in(f"x{form}x")
     assert term.meaning.endswith(".")
-    assert term.source in explained(term)
+    assert term.source in definition_line(term)
 
 
 def test_no_two_terms_share_a_form_and_all_are_sorted():
@@ -26,11 +26,11 @@ def test_no_two_terms_share_a_form_and_all_are_sorted():
 
 
 def test_what_stands_beside_explains_each_term_once():
-    told = terms.beside("NDCG@10 by Holm, NDCG@5", "Why.", leave=["Holm"])
+    told = terms.help_with_terms("NDCG@10 by Holm, NDCG@5", "Why.", leave=["Holm"])
     assert told.startswith("Why.")
     assert told.count("**NDCG**") == 1
     assert "Holm 1979" not in told
-    assert terms.beside("nothing of the field") is None
+    assert terms.help_with_terms("nothing of the field") is None
 
 
 def test_a_tables_header_explains_its_term():
@@ -42,7 +42,9 @@ def test_a_tables_header_explains_its_term():
 def test_terms_lead_to_each_other_and_never_to_nothing():
     anchors = [anchor(term) for term in TERMS]
     assert len(set(anchors)) == len(anchors)
-    links = {term.name: re.findall(r"\]\(#(.+?)\)", terms.linked(term)) for term in TERMS}
+    links = {
+        term.name: re.findall(r"\]\(#(.+?)\)", terms.linked_definition(term)) for term in TERMS
+    }
     assert {one for own in links.values() for one in own} <= set(anchors)
     assert links["DLCM"] == ["candidates", "initial-ranking"]
     assert not links["NDCG"]

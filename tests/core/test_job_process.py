@@ -12,7 +12,7 @@ from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameE
 from shuffleproof.core.execution.executor import Configured, configured
 from shuffleproof.core.execution.jobs_only_one import HOME
 from shuffleproof.core.jobs import KINDS, PROGRAM, jobs_of, submit
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.board import board_of
 from tests.job_watch import kill, processes, send, until
@@ -66,7 +66,7 @@ def test_a_training_by_a_worker_is_told_as_one_that_is_made_here(store, tmp_path
     assert f"asking {where} for what is missing" in jobs_of(store).log(job.id)
     assert left(store) == []
     alone = Store(tmp_path / "alone")
-    own = finished(KINDS["train"](alone, **SHORT))
+    own = run_to_end(KINDS["train"](alone, **SHORT))
     assert files_of(alone, own) == files_of(store, done.result)
 
 
@@ -110,9 +110,9 @@ def test_a_job_whose_process_dies_is_tried_again_and_leaves_no_question_behind(s
 def test_an_executor_that_is_none_fails_the_job_in_a_sentence(store, monkeypatch, where, reason):
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", where)
     with pytest.raises((UnknownNameError, ParameterError), match=reason):
-        finished(job_process.done("train", store, SHORT))
+        run_to_end(job_process.do_job("train", store, SHORT))
     with pytest.raises(ArtefactError, match="7777"):  # the job's own refusal: it is done here
-        finished(job_process.done("examine", store, {"artefact": "data-7777"}))
+        run_to_end(job_process.do_job("examine", store, {"artefact": "data-7777"}))
     assert left(store) == []
 
 
@@ -141,7 +141,7 @@ def test_why_a_worker_ended_early_stands_in_the_log_and_the_job_is_done_all_the_
         return name
 
     monkeypatch.setattr(sharing, "_hand_out", of_another_version)
-    result = finished(job_process.done("train", store, SHORT))
+    result = run_to_end(job_process.do_job("train", store, SHORT))
     assert not result["cached"]
     assert "install the same version on every machine" in caplog.text
     assert left(store) == []

@@ -104,7 +104,7 @@ LETOR = b"".join(
 
 
 def _ingested(store, *files, **more):
-    upload = uploads.spooled(store, [(name, io.BytesIO(text)) for name, text in files])
+    upload = uploads.spool(store, [(name, io.BytesIO(text)) for name, text in files])
     job = submit(store, "ingest", {"upload": upload, "name": "mine"} | more)
     subprocess.run([*PROGRAM, "supervise", str(store.root), "0.3"], cwd=HOME, check=True)
     return jobs_of(store).get(job.id)
@@ -140,7 +140,7 @@ def test_an_upload_is_called_by_a_digest_that_waiting_jobs_know_it_by(store):
     """The first 32 digits of SHA-256 over names and digests, as versions before wrote them."""
     digests = [hashlib.sha256(content).hexdigest() for content in (b"1", b"2")]
     text = f"a/b.txt\0{digests[0]}\0c\0{digests[1]}\0"
-    upload = uploads.spooled(store, [("c", io.BytesIO(b"2")), ("a/b.txt", io.BytesIO(b"1"))])
+    upload = uploads.spool(store, [("c", io.BytesIO(b"2")), ("a/b.txt", io.BytesIO(b"1"))])
     assert upload == hashlib.sha256(text.encode()).hexdigest()[:32]
     for other in (upload[:-1], f"{upload}0"):
         (store.root / "uploads" / other).mkdir()
@@ -150,14 +150,14 @@ def test_an_upload_is_called_by_a_digest_that_waiting_jobs_know_it_by(store):
 
 
 def test_the_same_files_are_one_upload_and_old_ones_are_cleared(store):
-    first = uploads.spooled(store, [("a/b.txt", io.BytesIO(b"1")), ("c", io.BytesIO(b"2"))])
-    assert uploads.spooled(store, [("c", io.BytesIO(b"2")), ("a/b.txt", io.BytesIO(b"1"))]) == first
-    assert uploads.spooled(store, [("c", io.BytesIO(b"1")), ("a/b.txt", io.BytesIO(b"2"))]) != first
-    kept = uploads.spooled(store, [("d", io.BytesIO(b"3"))])
+    first = uploads.spool(store, [("a/b.txt", io.BytesIO(b"1")), ("c", io.BytesIO(b"2"))])
+    assert uploads.spool(store, [("c", io.BytesIO(b"2")), ("a/b.txt", io.BytesIO(b"1"))]) == first
+    assert uploads.spool(store, [("c", io.BytesIO(b"1")), ("a/b.txt", io.BytesIO(b"2"))]) != first
+    kept = uploads.spool(store, [("d", io.BytesIO(b"3"))])
     submit(store, "ingest", {"upload": kept, "name": "mine"})
     for upload in (store.root / "uploads").iterdir():
         os.utime(upload, (time.time() - 3700,) * 2)  # more than an hour
-    new = uploads.spooled(store, [("e", io.BytesIO(b"4"))])
+    new = uploads.spool(store, [("e", io.BytesIO(b"4"))])
     os.utime(store.root / "uploads" / new, (time.time() - 3500,) * 2)
     uploads.clear(store, jobs_of(store))
     assert {upload.name for upload in (store.root / "uploads").iterdir()} == {kept, new}
@@ -170,7 +170,7 @@ def test_the_same_files_are_one_upload_and_old_ones_are_cleared(store):
 @pytest.mark.parametrize("files", [[], [("a", b"1"), ("./a", b"2")]])
 def test_no_file_and_two_of_a_name_are_refused(store, files):
     with pytest.raises(DataError):
-        uploads.spooled(store, [(name, io.BytesIO(text)) for name, text in files])
+        uploads.spool(store, [(name, io.BytesIO(text)) for name, text in files])
     assert list((store.root / "uploads").iterdir()) == []
 
 

@@ -17,7 +17,7 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.store.board import board_of
@@ -46,7 +46,7 @@ def question(data):
 
 def answered(store, data):
     scope = Scope(store, data, LISTS, "small")
-    return StudyResult.open(finished(Benchmark.from_plain(ASKED).answered(scope)).path)
+    return StudyResult.open(run_to_end(Benchmark.from_plain(ASKED).answered(scope)).path)
 
 
 def contents(store):
@@ -120,8 +120,8 @@ def test_workers_make_each_unit_once_and_the_same_as_one_alone(
 ):
     store = Store(tmp_path)
     reports = []
-    work = sharing.shared(store, "benchmark", question, where, workers=2)
-    assert finished(work, reports.append) == ()
+    work = sharing.share_work(store, "benchmark", question, where, workers=2)
+    assert run_to_end(work, reports.append) == ()
     made = contents(store)
     assert made == alone[1]
     # six fits of mart, the same one among them, one of ranksvm, and the cells of two references
@@ -145,8 +145,8 @@ def test_a_node_that_dies_loses_nothing_and_makes_nothing_twice(
             two_nodes.remove_node(lost, allow_graceful=False)
             killed.append(len(contents(store)))
 
-    work = sharing.shared(store, "benchmark", question, f"ray:{two_nodes.address}", workers=2)
-    assert finished(work, kill) == ()
+    work = sharing.share_work(store, "benchmark", question, f"ray:{two_nodes.address}", workers=2)
+    assert run_to_end(work, kill) == ()
     assert killed
     assert killed[0] < len(alone[1])
     assert contents(store) == alone[1]

@@ -9,7 +9,7 @@ import pytest
 
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.user_code import digest_of, full_family, register, registered
+from shuffleproof.core.user_code import digest_of, full_family, register, registered_code
 
 BASE = """
 SCALE = 2.0
@@ -109,12 +109,16 @@ def test_what_cannot_be_told_is_not_known_by_anything():
 def test_a_name_is_of_this_process_and_can_be_replaced_but_not_taken(monkeypatch):
     monkeypatch.setattr(user_code, "_REGISTERED", {})
     first = register("perturbation", "mine", "mine#o11111111", 1, {})
-    assert registered("perturbation", "mine") is registered("perturbation", first.full) is first
+    assert (
+        registered_code("perturbation", "mine")
+        is registered_code("perturbation", first.full)
+        is first
+    )
     assert full_family("cut:0.5+mine:3") == "cut:0.5+mine#o11111111:3"
     second = register("perturbation", "mine", "mine#o22222222", 2, {})
-    assert registered("perturbation", "mine") is second
-    assert registered("perturbation", first.full) is None, "another version"
-    assert "mine#o22222222" in str(user_code.missing("perturbation", first.full))
+    assert registered_code("perturbation", "mine") is second
+    assert registered_code("perturbation", first.full) is None, "another version"
+    assert "mine#o22222222" in str(user_code.missing_code("perturbation", first.full))
     with pytest.raises(UsageError, match="choose another name"):
         register("measure", "ndcg", "ndcg#1", 1, {"NDCG": 0})
     for name in ("", "a b", "a:b", "a@b", "1a", "a,b", "a+b"):

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from shuffleproof.core.answers.trained import studied_on, trained_on
+from shuffleproof.core.answers.trained_rankers import studied_on, trained_on
 from shuffleproof.core.data.catalogue import ingest
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.library import entries as library
@@ -30,7 +30,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
 
@@ -74,16 +74,16 @@ def _made() -> bytes:
     with TemporaryDirectory() as folder:
         (Path(folder) / "set.txt").write_text(LETOR)
         store = Store(Path(folder) / "store")
-        finished(ingest(Path(folder) / "set.txt", "mine", store))
-        workbench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-        ranker = finished(workbench.trained("mart", {"trees": "3"})).artefact
+        run_to_end(ingest(Path(folder) / "set.txt", "mine", store))
+        workbench = run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+        ranker = run_to_end(workbench.trained("mart", {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
-        study = finished(
+        study = run_to_end(
             RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(workbench)
         )
-        entries = library.required(library.entries(store), [study.key])
+        entries = library.with_dependencies(library.entries(store), [study.key])
         out = Path(folder) / "all.zip"
-        finished(archive.write(store, [entry.artefact for entry in entries], out))
+        run_to_end(archive.write(store, [entry.artefact for entry in entries], out))
         return out.read_bytes()
 
 
@@ -100,11 +100,11 @@ def attempt(generator: Generator, room: Path) -> None:
     damage = DAMAGES[int(generator.integers(0, len(DAMAGES)))]
     path.write_bytes(damage(generator))
     try:
-        finished(imports.read(path, store))
+        run_to_end(imports.read_archive(path, store))
     except ShuffleproofError as error:
         if str(room) in str(error):
             raise UnclearError(f"it names a folder of ours: {error}") from error
-        if list(store.artefacts()) or library.damaged(store) or store.names():
+        if list(store.artefacts()) or library.damaged_entries(store) or store.names():
             raise WrongError(f"something of it was taken: {error}") from error
         if list((store.root / "incoming").glob("*")):
             raise WrongError(f"something is left behind: {error}") from error
@@ -119,8 +119,8 @@ def attempt(generator: Generator, room: Path) -> None:
 def looked_through(store: Store) -> None:
     """What pages and commands do with a store after an import."""
     originals = inside()
-    if library.damaged(store):
-        raise WrongError(f"damaged after import: {library.damaged(store)[0].found}")
+    if library.damaged_entries(store):
+        raise WrongError(f"damaged after import: {library.damaged_entries(store)[0].found}")
     for entry in library.entries(store):
         store.verify(entry.artefact)
         if entry.artefact.imported is None:

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from shuffleproof.core import jobs
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor.matrix_size import UNCHECKED
 from shuffleproof.core.data.letor.read import ParsedLetor
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests.soak import fuzzing
 from tests.soak.fuzzing import UnclearError, WrongError
 
@@ -257,10 +257,10 @@ def fillings(features: np.ndarray, values: np.ndarray, rows: int, policy: str) -
 def ingested(text: bytes, policy: str, room: Path) -> None:
     """A file through the job that reads uploads in: a whole data set, or nothing at all."""
     store = Store(room / "store")
-    upload = uploads.spooled(store, [("mutated.txt", io.BytesIO(text))])
+    upload = uploads.spool(store, [("mutated.txt", io.BytesIO(text))])
     wanted = {"upload": upload, "name": "m", "missing": policy}
     try:
-        result = finished(jobs.KINDS["ingest"](store, **wanted))
+        result = run_to_end(jobs.KINDS["ingest"](store, **wanted))
     except ShuffleproofError as error:
         if str(room) in str(error):
             raise UnclearError(f"it names a folder of ours: {error}") from error
@@ -271,7 +271,7 @@ def ingested(text: bytes, policy: str, room: Path) -> None:
         raise
     artefact = store.resolve(result["artefact"], "data")
     store.verify(artefact)
-    fold = stored.open_fold(artefact.path)
+    fold = mapped_file.open_fold(artefact.path)
     for part in (fold.train, fold.valid, fold.test):
         if not (part.documents and np.isfinite(part.features).all()):
             raise WrongError("a part without documents, or with numbers that are none")

@@ -58,7 +58,7 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
     data = planted(queries=(20, 2, 4), seed=1, documents=8).test
     lists = CandidateLists.everything(data)
     try:
-        ranker = file_ranker.named(f"{kind}:{room / 'model.json'}", data)
+        ranker = file_ranker.file_ranker(f"{kind}:{room / 'model.json'}", data)
         scores = ranker.score(data, lists)
     except fuzzing.ShuffleproofError as error:
         if whole:

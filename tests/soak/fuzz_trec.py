@@ -16,7 +16,7 @@ from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests.soak import fuzz_letor, fuzzing
 from tests.soak.fuzz_letor import NUMBER, UnsoundError
 from tests.soak.fuzzing import UnclearError, WrongError
@@ -62,7 +62,7 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
         raise WrongError("scores")
     if grades != expected_grades:
         raise WrongError("grades")
-    ranked(outside_runs.judged(grades, {"a": run}), expected_run, run.merged)
+    ranked(outside_runs.judge_runs(grades, {"a": run}), expected_run, run.merged)
 
 
 def read(reader: object, path: Path, expected: dict | str) -> object:
@@ -121,7 +121,7 @@ def grade(word: bytes) -> int:
     return int(word)
 
 
-def ranked(whole: outside_runs.Judged, expected: dict, merged: int) -> None:
+def ranked(whole: outside_runs.JudgedRuns, expected: dict, merged: int) -> None:
     """Every order and tie is that of the scores as written, but for the ties that were counted."""
     lists, scores = whole.lists["a"], whole.scores["a"]
     if len(scores) == 0:
@@ -151,9 +151,9 @@ def by_the_job(texts: list[bytes], room: Path) -> None:
     """The job that judges runs: a stored comparison, or nothing at all."""
     store = Store(room / "store")
     files = [("runs/a.run", io.BytesIO(texts[0])), ("qrels/a.qrels", io.BytesIO(texts[1]))]
-    upload = uploads.spooled(store, files)
+    upload = uploads.spool(store, files)
     try:
-        finished(jobs.KINDS["runs"](store, upload=upload, name="a"))
+        run_to_end(jobs.KINDS["runs"](store, upload=upload, name="a"))
     except ShuffleproofError as error:
         if str(room) in str(error):
             raise UnclearError(f"it names a folder of ours: {error}") from error

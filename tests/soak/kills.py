@@ -39,7 +39,7 @@ def handed_in(store, arguments, seed):
     """Submit the job of this seed."""
     if not arguments.ingest:
         return submit(store, "train", wanted(arguments, seed))
-    upload = uploads.spooled(store, [("set.txt", io.BytesIO(letor(arguments.ingest, seed)))])
+    upload = uploads.spool(store, [("set.txt", io.BytesIO(letor(arguments.ingest, seed)))])
     return submit(store, "ingest", {"upload": upload, "name": f"set{seed}"})
 
 

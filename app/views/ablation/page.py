@@ -11,19 +11,19 @@ from shuffleproof.app import proposals, scoring, services, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ablation as figure
 from shuffleproof.app.figures import benchmark_query
-from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import choice, job_panel, parts, query_comparison, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form, to_train
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.form import Form, FormState, to_train
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.app.study_access import compute, dated_name
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.ablation import sections, study
@@ -56,7 +56,7 @@ def page() -> None:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored ablation from others in a narrow place."""
-    return dated(artefact, artefact.facts["ranker"])
+    return dated_name(artefact, artefact.facts["ranker"])
 
 
 def words(artefact: Artefact) -> str:
@@ -87,16 +87,16 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
         )  # fmt: skip
     top.says()
-    frame = computed(key, sections.table, str(measure))
+    frame = compute(key, sections.table, str(measure))
     effects = _picture(frame, effect or "quality", str(measure), top.picture)
     with finding, parts.in_words():
-        parts.finding(computed(key, sections.finding, str(measure)))
+        parts.finding(compute(key, sections.finding, str(measure)))
     title = f"Variants of {artefact.facts['ranker']} by effect on {measure}"
     table = Table(frame, COLUMNS, title)
     st.subheader("Every variant")
     data_frame(table.without("source"), "variants")
     parts.convention(
-        told(measure.convention()), "paired t, Holm over the variants",
+        escaped_sentence(measure.convention()), "paired t, Holm over the variants",
         "a variant is trained once: differences between seeds are not in its interval",
     )  # fmt: skip
     _sources(frame)
@@ -107,7 +107,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 
 def _picture(frame: pd.DataFrame, effect: figure.Effect, measure: str, place: Any) -> Any:
-    effects = drawn(figure.effects, frame, effect, measure, step_of)
+    effects = cached_figure(figure.effects, frame, effect, measure, step_of)
     if len(frame) < 2:
         place.info("Only one variant is stored: there is nothing to compare.")
         return effects
@@ -126,7 +126,7 @@ def _sources(frame: pd.DataFrame) -> None:
         return
     st.subheader("Where each difference comes from")
     lines = [
-        f"- **{told(variant.removeprefix(f'{BASE} + '))}** — {told(source)}"
+        f"- **{escaped_sentence(variant.removeprefix(f'{BASE} + '))}** — {escaped_sentence(source)}"
         for variant, source in zip(known["variant"], known["source"], strict=True)
     ]
     st.markdown("\n".join(lines))
@@ -151,7 +151,7 @@ def _queries(artefact: Artefact, table: pd.DataFrame, effect: Effect, measure: s
     )  # fmt: skip
     if variant is None:
         return
-    frame = computed(str(artefact.key), sections.by_query, variant, effect, measure)
+    frame = compute(str(artefact.key), sections.by_query, variant, effect, measure)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
@@ -175,7 +175,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
     alt = benchmark_query.alt_text(answers, pair)
     chart(benchmark_query.two_answers(answers, pair), alt, "two answers", config=parts.PLAIN)
     st.caption(
-        told(
+        escaped_sentence(
             f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
             f"{pair[0]}. Right: {pair[1]}. Filled marks are relevant documents, strong lines are "
             "relevant ones that the two put at different places."
@@ -185,7 +185,7 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
 
 def _answers(artefact: Artefact, pair: tuple[str, str], query: str) -> pd.DataFrame | None:
     """The documents of a list and where two variants put them; None where one is gone."""
-    data = scoring.described(str(artefact.facts["data"]))
+    data = scoring.describe(str(artefact.facts["data"]))
     digests = dict(artefact.recipe["rankers"])
     known = {ranker.digest: ranker for ranker in scoring.rankers_of(data)}
     rankers = tuple(known[digests[label]] for label in pair if digests[label] in known)
@@ -211,8 +211,8 @@ RANKERS = tuple(
 )
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture | None, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
     """The variants that are there."""
     table, total = sections.table(result), len(result.recipe["rankers"])
     picture = Picture("ablation", (table, "quality", study.MEASURE, step_of))
@@ -225,7 +225,7 @@ def ranker(_declared: Parameter, now: str) -> str:
     at = RANKERS.index(now) if now in RANKERS else 0
     return str(
         st.selectbox(
-            "Ranker", RANKERS, index=at, key="new.ranker", format_func=named,
+            "Ranker", RANKERS, index=at, key="new.ranker", format_func=with_display_names,
             help="A network whose paper and released code differ.",
         )
     )  # fmt: skip
@@ -253,12 +253,12 @@ def towards(_declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def usual(_data: str) -> Mapping[str, Any]:
+def usual_values(_data: str) -> Mapping[str, Any]:
     """The sizes of a preset that is trained at once."""
     return {"sizes": proposals.for_training()[0]}
 
 
-def costs(asked: Asked) -> str:
+def costs(asked: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
@@ -266,15 +266,15 @@ def costs(asked: Asked) -> str:
     """
     question, lists = asked.question, asked.lists
     made = study.variants(question)
-    fitting = training.fitting(asked.data)
+    fitting = training.fit_size(asked.data)
     of, store = fitting.sizes(lists.depth), services.store()
-    known = cost.measured(store)
+    known = cost.timed_trainings(store)
     missing = [
         cost.estimate(one.spec, of, known)
         for one in made
         if store.find(ranker_key(one.spec, lists.learnt(), *fitting.fingerprints[:2])) is None
     ]
-    first = training.preparing(fitting, lists)
+    first = training.list_cost(fitting, lists)
     text = f"{counted(len(made), 'variant')}, **{counted(len(missing), 'training')}**"
     if len(missing) < len(made):
         text += f" ({len(made) - len(missing)} more are stored)"
@@ -286,13 +286,13 @@ def costs(asked: Asked) -> str:
 
 
 FORM = Form(
-    job_panel.Panel(Ablation.kind, "ablation", first),
+    job_panel.Panel(Ablation.kind, "ablation", partial_picture),
     "Run an ablation",
     "Run this ablation",
     rows=(("ranker", "sizes"), ("towards",), ("levels", "draws")),
     cost=costs,
     kept=("ranker",),
-    usual=usual,
+    usual=usual_values,
     proposed=to_train,
     widgets={"ranker": ranker, "sizes": sizes, "towards": towards},
 )

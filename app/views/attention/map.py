@@ -11,20 +11,20 @@ import streamlit as st
 
 from shuffleproof.app import captions, scoring
 from shuffleproof.app.figures.attention import Cells, Side
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.scoring import List
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.attention.kinds import KINDS, MapKind
 from shuffleproof.core.rankers.attention.order import (
     MOST_CELLS,
     Sorting,
-    binned,
+    bin_means,
     bounds,
     sorted_documents,
     window,
 )
 from shuffleproof.core.rankers.attention.summary import MEASURES
-from shuffleproof.core.studies.kinds.attention.one_list import unpacked
+from shuffleproof.core.studies.kinds.attention.one_list import unpack_array
 from shuffleproof.core.words import number
 
 WORK = "shuffleproof.core.studies.kinds.attention.one_list"
@@ -95,11 +95,11 @@ def heads(one: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]]:
     """
     answer = _asked("heads", one, ranker=ranker)
     numbers = pd.DataFrame(answer["numbers"], columns=["map", "block", "head", *MEASURES])
-    return numbers, list(map(unpacked, answer["small"]))
+    return numbers, list(map(unpack_array, answer["small"]))
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedMap:
     """Which map: kind, block and head (None: the mean over the heads), from 0."""
 
     kind: str
@@ -121,14 +121,14 @@ class Wanted:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def maps(one: List, ranker: str, change: str, wanted: Wanted) -> tuple[np.ndarray, np.ndarray]:
+def maps(one: List, ranker: str, change: str, wanted: WantedMap) -> tuple[np.ndarray, np.ndarray]:
     """One map before and after the change, by document.
 
     Raises:
         ScoringError: the process has no answer.
     """
     answer = _asked("chosen_map", one, ranker=ranker, change=change, **asdict(wanted))
-    return unpacked(answer["before"]), unpacked(answer["after"])
+    return unpack_array(answer["before"]), unpack_array(answer["after"])
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
@@ -219,7 +219,7 @@ class Axis:
 
 
 @dataclass(frozen=True, eq=False)
-class Laid:
+class MapLayout:
     """A map ready to be drawn, and what stands where."""
 
     cells: Cells
@@ -228,14 +228,16 @@ class Laid:
     total: tuple[int, int]
 
 
-def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, view: View) -> Laid:
+def lay_out(
+    seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap, view: View
+) -> MapLayout:
     """Lay a map out, which is given before and after the change, by document."""
     kind, before = wanted.of, maps[0]
     down = _order(seen, before, kind.rows, -2, view)
     across = down if kind.rows == kind.columns else _order(seen, before, kind.columns, -1, view)
     rows, columns = Axis(down, _edges(down, 0, view)), Axis(across, _edges(across, 1, view))
     drawn = [
-        binned(weights[np.ix_(rows.order, columns.order)], rows.edges, columns.edges)
+        bin_means(weights[np.ix_(rows.order, columns.order)], rows.edges, columns.edges)
         for weights in maps
     ]
     values = {"both": drawn[0], "before": drawn[0], "after": drawn[1]}.get(view.look)
@@ -257,7 +259,7 @@ def laid(seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted, vi
         grouped=grouped,
         after=drawn[1] if view.look == "both" else None,
     )
-    return Laid(cells, rows, columns, (before.shape[0], before.shape[1]))
+    return MapLayout(cells, rows, columns, (before.shape[0], before.shape[1]))
 
 
 def _foot(drawn: list[np.ndarray]) -> float:
@@ -313,7 +315,7 @@ def _side(seen: Overview, axis: Axis, what: str, does: str, view: View) -> Side:
     return Side(title, names, shares)
 
 
-def take(map_: Laid) -> Callable[[], None]:
+def take(map_: MapLayout) -> Callable[[], None]:
     """What a click does: zoom in where a cell holds several, else open the cell."""
 
     def taken() -> None:
@@ -343,7 +345,7 @@ def pair_in_address(name: str, limits: Sequence[int]) -> tuple[int, int] | None:
 
 
 def opened_cell(
-    one: List, seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted,
+    one: List, seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap,
     cell: tuple[int, int],
 ) -> None:  # fmt: skip
     """Draw what is behind a cell: both documents, their ranks, their features that differ most."""
@@ -357,7 +359,7 @@ def opened_cell(
     words = f"{before:.4f}, after the change {after:.4f} ({number(after - before, '+.2g')})"
     if not np.isfinite(after):
         words = f"{before:.4f}; the change took a document out"
-    st.markdown(f"**{told(names[0])}** ← **{told(names[1])}**: {words}.")
+    st.markdown(f"**{escaped_sentence(names[0])}** ← **{escaped_sentence(names[1])}**: {words}.")
     items = [item for what, item in sides if what == "documents"]
     left, right = st.columns(2, gap="medium")
     left.dataframe(_side_by_side(seen, items), alt="The documents of the cell")
@@ -383,7 +385,7 @@ def opened_cell(
 
 def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     """The documents of a cell as columns, so that both fit on a phone."""
-    table, _ = captions.beside(documents_table(seen, list(dict.fromkeys(items))))
+    table, _ = captions.with_captions(documents_table(seen, list(dict.fromkeys(items))))
     if len(table) == 2:
         table.loc[1, "document"] = _apart(*table["document"])
     return table.set_index("document").map(_text).T
@@ -406,7 +408,7 @@ def _text(value: Any) -> str:
 
 
 def looked_at(
-    seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: Wanted
+    seen: Overview, maps: tuple[np.ndarray, np.ndarray], wanted: WantedMap
 ) -> pd.DataFrame | None:
     """The documents that get the largest shares of the weight, before the change and after it.
 

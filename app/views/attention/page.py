@@ -12,7 +12,7 @@ import streamlit as st
 from shuffleproof.app import address, captions, proposals, scoring, selection, services, state
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import Takes, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
@@ -21,12 +21,12 @@ from shuffleproof.app.views.attention.map import (
     CHART,
     LOOKS,
     SORTED,
-    Laid,
+    MapLayout,
     Overview,
     View,
-    Wanted,
+    WantedMap,
     heads,
-    laid,
+    lay_out,
     looked_at,
     maps,
     opened_cell,
@@ -34,14 +34,19 @@ from shuffleproof.app.views.attention.map import (
     pair_in_address,
     take,
 )
-from shuffleproof.core.answers.trained import TrainedRanker, as_they_came, contrast, list_recipes
+from shuffleproof.core.answers.trained_rankers import (
+    TrainedRanker,
+    as_they_came,
+    contrast,
+    list_recipes,
+)
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.attention.kinds import KINDS, attends
 from shuffleproof.core.rankers.attention.order import Sorting
 from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.studies.kinds.attention.sections import verdict
-from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered
+from shuffleproof.core.studies.kinds.attention.study import ListEdit, offered_families
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.words import counted
 
@@ -53,7 +58,7 @@ MEAN = "mean"
 FIRST_CHANGE = "shuffled:1"
 CHANGES = tuple(dict.fromkeys((
     FIRST_CHANGE, "-initial", "label", "transpositions:5:0", "transpositions:20:0", "reverse:1:0",
-    *offered(),
+    *offered_families(),
 )))  # fmt: skip
 
 
@@ -67,7 +72,7 @@ def page() -> None:
 def _looked() -> None:
     """All below the title; a control here draws nothing else of the page."""
     with parts.errors_shown(again=True):
-        data = scoring.described(state.data())
+        data = scoring.describe(state.data())
         rankers = [
             ranker for ranker in scoring.rankers_of(data) if attends(ranker.name) and ranker.lists
         ]
@@ -78,7 +83,7 @@ def _looked() -> None:
 
 
 def _nothing_trained(data: str) -> None:
-    with sample_result.beside("attention"):
+    with sample_result.draw_sample("attention"):
         parts.not_yet(
             f"No ranker with attention is trained on {data} yet, so there are no weights to look "
             "at.",
@@ -89,13 +94,15 @@ def _nothing_trained(data: str) -> None:
         parts.link("train", "Train rankers", "model_training")
 
 
-def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
+def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
     first = _first(data.data, rankers) or _asked(data.data, labels)
     if first is None:
         return
-    no_query = state.absent("query", data.queries)
-    no_ranker = state.absent("ranker", [*chain.from_iterable(map(proposals.texts, rankers))])
+    no_query = state.missing_option("query", data.queries)
+    no_ranker = state.missing_option(
+        "ranker", [*chain.from_iterable(map(proposals.texts, rankers))]
+    )
     notices = st.container()
     picture, controls = st.columns([8, 3], gap="medium")
     notes = st.container()
@@ -118,10 +125,10 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
         answer = verdict(ranker.label, seen.reads, change, seen.changes)
         parts.headline(answer)
         view = View(_look(change), sorting, zoom, cell)
-        map_ = laid(seen, weights, wanted, view)
+        map_ = lay_out(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
-    notes.caption(told(_caption(one, seen, change, wanted)))
+    notes.caption(escaped_sentence(_caption(one, seen, change, wanted)))
     if cell is not None:
         opened_cell(one, seen, weights, wanted, cell)
     most, beside = st.columns([5, 6], gap="medium")
@@ -132,7 +139,7 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     _heads(*heads(one, ranker.key), wanted)
     study.section(data, one, ranker, seen.seconds)
     study.row(
-        study.Exported(one, ranker, wanted, str(change), view), seen, drawn, map_, answer.text
+        study.ExportedView(one, ranker, wanted, str(change), view), seen, drawn, map_, answer.text
     )
 
 
@@ -157,26 +164,26 @@ def _asked(data: str, labels: dict[str, TrainedRanker]) -> TrainedRanker | None:
         if asked & {label, *proposals.texts(ranker)}:
             return ranker
     st.info(
-        told(
+        escaped_sentence(
             f"Without a choice this page shows a SetRank, and none is trained on {data} yet. Train "
             "one, or look at what is there."
         )
     )
     for label in labels:
         st.button(
-            told(f"Show {label}"), key=f"show {label}", type="tertiary",
+            escaped_sentence(f"Show {label}"), key=f"show {label}", type="tertiary",
             on_click=st.session_state.update, args=({"ranker": label},),
         )  # fmt: skip
     return None
 
 
 def _list(
-    data: scoring.Described, labels: dict[str, TrainedRanker], first: TrainedRanker
+    data: scoring.DataDescription, labels: dict[str, TrainedRanker], first: TrainedRanker
 ) -> tuple[scoring.List, TrainedRanker]:
     """Draw the choice of the query and of the ranker, whose lists the query's is one of."""
     query = query_choice(data, _forget)
     texts = {label: proposals.texts(ranker) for label, ranker in labels.items()}
-    usual = next(iter(selection.own(labels)), first.label)
+    usual = next(iter(selection.selected_among(labels)), first.label)
     ranker = labels[
         st.selectbox(
             "Ranker",
@@ -189,7 +196,7 @@ def _list(
     recipe = ranker.lists or recipes[0]
     address.pin("lists", *proposals.lists_texts(recipe))
     if len(recipes) > 1:
-        st.caption(told(f"Lists: {recipe_words(recipe)}"))
+        st.caption(escaped_sentence(f"Lists: {recipe_words(recipe)}"))
     return scoring.List(data.data, data.test, recipe, query), ranker
 
 
@@ -211,7 +218,7 @@ def _change() -> ListEdit:
             except ParameterError as error:
                 st.warning(escaped(f"The {place} has no readable change: {error}"))
     text = st.selectbox(
-        "Change", **address.selectbox("change", address.named(*options), FIRST_CHANGE),
+        "Change", **address.selectbox("change", address.option_texts(*options), FIRST_CHANGE),
         format_func=_short, accept_new_options=True,
         help="What happens to the list between the two looks at the weights. Type for another "
         "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
@@ -234,13 +241,13 @@ def _short(text: str) -> str:
     return f"{what.get(edit.what, edit.what)}: {edit.family} {edit.level:g}{draw}"
 
 
-def _wanted(seen: Overview) -> Wanted:
+def _wanted(seen: Overview) -> WantedMap:
     """The map as it was last chosen, as far as this ranker has it."""
     kind = _chosen_in("map", [name for name, _, _ in seen.kinds])
     blocks, heads = seen.size(kind)
     block = int(_chosen_in("block", _numbers(blocks)))
     head = _chosen_in("head", [MEAN, *_numbers(heads)])
-    return Wanted(kind, block - 1, None if head == MEAN else int(head) - 1)
+    return WantedMap(kind, block - 1, None if head == MEAN else int(head) - 1)
 
 
 def _chosen_in(name: str, options: list[str]) -> str:
@@ -262,7 +269,7 @@ def _numbers(count: int) -> list[str]:
     return [str(at + 1) for at in range(count)]
 
 
-def _more(seen: Overview, wanted: Wanted) -> None:
+def _more(seen: Overview, wanted: WantedMap) -> None:
     """Draw the choice of the map, one click away."""
     blocks, heads = seen.size(wanted.kind)
     with st.popover("Map, block and head", icon=":material/grid_on:", width="stretch"):
@@ -279,7 +286,7 @@ def _more(seen: Overview, wanted: Wanted) -> None:
                 key="head",
                 format_func=lambda head: "mean of the heads" if head == MEAN else head,
             )
-        st.caption(told(wanted.of.summary))
+        st.caption(escaped_sentence(wanted.of.summary))
 
 
 def _look(change: ListEdit) -> str:
@@ -302,7 +309,7 @@ def _shuffle_again(change: ListEdit) -> None:
     st.session_state["change"] = f"shuffled:{seed + 1}"
 
 
-def _picture(drawn: go.Figure, map_: Laid, view: View) -> None:
+def _picture(drawn: go.Figure, map_: MapLayout, view: View) -> None:
     st.plotly_chart(
         drawn,
         key=CHART,
@@ -327,7 +334,7 @@ def _picture(drawn: go.Figure, map_: Laid, view: View) -> None:
         st.caption(f"The map is flat: colours begin at its smallest weight, {low:.3g}.")
 
 
-def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: Wanted) -> str:
+def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: WantedMap) -> str:
     relevant = int((seen.labels > 0).sum())
     moves = ((seen.gone, "taken out, empty in the map"), (seen.came, "added, left out"))
     moved = "".join(f" · {counted(count, 'document')} {what}" for count, what in moves if count)
@@ -340,13 +347,13 @@ def _caption(one: scoring.List, seen: Overview, change: ListEdit, wanted: Wanted
     )
 
 
-def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: Wanted) -> None:
+def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: WantedMap) -> None:
     """The documents that get most of the weight."""
     table = looked_at(seen, weights, wanted)
     if table is None:
         return
     st.subheader("Looked at most")
-    table, columns = captions.beside(table)
+    table, columns = captions.with_captions(table)
     share = st.column_config.NumberColumn(format="%.1f %%")
     st.dataframe(
         table, hide_index=True, alt="The documents that are looked at most",
@@ -368,17 +375,17 @@ def _contrast(
     if other is None:
         return
     seen = overview(one, other.key, str(change))
-    wanted = Wanted(seen.kinds[0][0], 0, None)
+    wanted = WantedMap(seen.kinds[0][0], 0, None)
     weights = maps(one, other.key, str(change), wanted)
-    map_ = laid(seen, weights, wanted, View("both", "label", None, None))
+    map_ = lay_out(seen, weights, wanted, View("both", "label", None, None))
     name = display_names([one.label for one in came])[other.label]
-    st.subheader(told(f"For contrast: {name}"))
+    st.subheader(escaped_sentence(f"For contrast: {name}"))
     drawn = figure.heat(map_.cells).update_layout(height=CONTRAST)
     st.plotly_chart(drawn, key="contrast", config=parts.PLAIN, alt=figure.alt_text(map_.cells))
     words = verdict(other.label, seen.reads, change, seen.changes).text
-    st.caption(told(f"{wanted.of.words.capitalize()}. {words}"))
+    st.caption(escaped_sentence(f"{wanted.of.words.capitalize()}. {words}"))
     st.button(
-        told(f"Show {name}"), key="show contrast", type="tertiary", on_click=_show,
+        escaped_sentence(f"Show {name}"), key="show contrast", type="tertiary", on_click=_show,
         args=(other.label,),
     )  # fmt: skip
 
@@ -393,7 +400,7 @@ def _is_setrank(ranker: TrainedRanker) -> bool:
     return "block" in FIXED.get(ranker.name, {})
 
 
-def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) -> None:
+def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap) -> None:
     """The heads side by side, and the numbers of this list."""
     if len(pictures) * len(pictures[0]) > 1:
         st.subheader("Every head")
@@ -406,7 +413,7 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: Wanted) ->
             "Click a head to see it above. Every head has its own colours, from its smallest "
             "to its largest weight; documents in the order of the initial ranking."
         )
-    place = parts.folded("Numbers for every head, for this list", "every head")
+    place = parts.fold("Numbers for every head, for this list", "every head")
     if place is not None:
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
         place.dataframe(

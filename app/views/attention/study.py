@@ -7,26 +7,32 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import address, exports, opened, training
+from shuffleproof.app import address, exports, study_access, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import attention_heads as figure
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import as_asked
-from shuffleproof.app.scoring import Described, List
+from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts
-from shuffleproof.app.study.picture import chart, drawn
-from shuffleproof.app.views.attention.map import Laid, Overview, View, Wanted, documents_table
-from shuffleproof.core.answers.trained import TrainedRanker
+from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study_access import compute
+from shuffleproof.app.views.attention.map import (
+    MapLayout,
+    Overview,
+    View,
+    WantedMap,
+    documents_table,
+)
+from shuffleproof.core.answers.trained_rankers import TrainedRanker
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.one_list import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.reproduce import command_of
-from shuffleproof.core.studies.tables import Table, inferred
+from shuffleproof.core.studies.tables import Table, infer_columns
 from shuffleproof.core.words import counted, duration
 
 KIND = "attention"
@@ -44,20 +50,20 @@ COLUMNS = {
 }
 
 
-def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -> None:
+def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: float) -> None:
     """Draw what is stored of this ranker, or the offer to find it out; seconds are of a list."""
     st.subheader("Over all test queries")
     stored = {
         key: artefact
-        for key, artefact in opened.stored(KIND, data.data).items()
+        for key, artefact in study_access.stored_studies(KIND, data.data).items()
         if ranker.digest in dict(artefact.recipe["rankers"]).values()
     }
-    shown = study_choice.shown(stored)
+    shown = study_choice.study_shown(stored)
     address.pin("study", *([] if shown is None else [str(shown.key)]))
     if shown is not None:
         newer = next(iter(stored.values()))
         if newer.key != shown.key:
-            study_choice.newer_results(opened.day(newer), str(newer.key))
+            study_choice.newer_results(study_access.day(newer), str(newer.key))
         _stored(shown, ranker.digest)
         return
     lists, each = len(data.queries), max(seconds / 2, LEAST_SECONDS)
@@ -79,20 +85,20 @@ def section(data: Described, one: List, ranker: TrainedRanker, seconds: float) -
 def _stored(artefact: Artefact, digest: str) -> None:
     key = str(artefact.key)
     label = next(name for name, own in artefact.recipe["rankers"] if own == digest)
-    frame = computed(key, sections.table)
-    of_points = computed(key, sections.points, label)
+    frame = compute(key, sections.table)
+    of_points = compute(key, sections.points, label)
     frame = frame[frame["ranker"] == label]
-    parts.finding(computed(key, sections.finding, label))
+    parts.finding(compute(key, sections.finding, label))
     main = frame[frame["map"].isin(sections.MAIN)]
     if len(main) > 1:
         _drawn(main, of_points, label)
     st.caption(
-        told(
+        escaped_sentence(
             f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
             "share that documents with a label above 0 get; chance: the share that they are."
         )
     )
-    place = parts.folded("Every head and every induced point", "every point")
+    place = parts.fold("Every head and every induced point", "every point")
     if place is not None:
         heads = Table(frame, sections.COLUMNS, "Every head in numbers")
         data_frame(heads.without("ranker"), None, place)
@@ -114,7 +120,7 @@ def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:
         words, what = "dead share of queries and heads", "point"
     facts = frame, label, str(column), words, what
     alt = figure.dots_alt_text(*facts)
-    chart(drawn(figure.dots, *facts), alt, "attention study", config=parts.PLAIN)
+    chart(cached_figure(figure.dots, *facts), alt, "attention study", config=parts.PLAIN)
     if column == "dead":
         st.caption("How often an induced point gets next to none of the mass.")
 
@@ -129,17 +135,17 @@ METHODS = (
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedView:
     """What the page shows: list, ranker, map, change and how it is looked at."""
 
     one: List
     ranker: TrainedRanker
-    wanted: Wanted
+    wanted: WantedMap
     change: str
     view: View
 
 
-def row(taken: Exported, seen: Overview, drawn: go.Figure, map_: Laid, words: str) -> None:
+def row(taken: ExportedView, seen: Overview, drawn: go.Figure, map_: MapLayout, words: str) -> None:
     """Draw the row of exports of this list."""
     one, stem = taken.one, f"attention-{taken.ranker.name}"
     asked = as_asked(taken.ranker, one.data)
@@ -153,14 +159,14 @@ def row(taken: Exported, seen: Overview, drawn: go.Figure, map_: Laid, words: st
         "view": asdict(taken.view),
     }
     parts.exports_row(
-        parts.Shared(
+        parts.ExportContent(
             figures=lambda width: exports.figure_files(drawn, stem, width),
-            tables=lambda: exports.table_files(inferred(cells_table(map_), stem), stem),
+            tables=lambda: exports.table_files(infer_columns(cells_table(map_), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=exports.File(
                 "Report (HTML)", f"{stem}-report.html", lambda: report(taken, seen, drawn, words)
             ),
-            link=lambda: parts.here(data=one.data),
+            link=lambda: parts.address_here(data=one.data),
             command=lambda: "\n".join(
                 [
                     list_command(asked, one.query, which, facts),
@@ -173,7 +179,7 @@ def row(taken: Exported, seen: Overview, drawn: go.Figure, map_: Laid, words: st
     )
 
 
-def cells_table(map_: Laid) -> pd.DataFrame:
+def cells_table(map_: MapLayout) -> pd.DataFrame:
     """The map as it is drawn, one row a cell."""
     cells = map_.cells
     names = pd.MultiIndex.from_product(
@@ -185,7 +191,7 @@ def cells_table(map_: Laid) -> pd.DataFrame:
     return pd.DataFrame(columns, index=names).reset_index()
 
 
-def report(taken: Exported, seen: Overview, drawn: go.Figure, words: str) -> bytes:
+def report(taken: ExportedView, seen: Overview, drawn: go.Figure, words: str) -> bytes:
     """One self-contained page: the sentence, the map, the documents, how it was done."""
     picture = on_paper(drawn).to_html(include_plotlyjs=True, full_html=False)
     documents = documents_table(seen, list(range(len(seen.documents))))
@@ -197,6 +203,6 @@ def report(taken: Exported, seen: Overview, drawn: go.Figure, words: str) -> byt
         f"<title>{title}</title><body style='font:16px/1.5 system-ui;max-width:60rem;"
         f"margin:2rem auto;padding:0 1rem'><h1>{title}</h1>"
         f"<p><b>{html.escape(words)}</b></p>{picture}"
-        f"{table_text.html(inferred(documents, ''))}"
+        f"{table_text.html(infer_columns(documents, ''))}"
         f"<h2>Methods</h2><p>{html.escape(METHODS)}</p></body></html>"
     ).encode()

@@ -8,19 +8,19 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import combination
-from shuffleproof.app.study.form import Asked, Form, to_train
+from shuffleproof.app.study.form import Form, FormState, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.experiment import cost
-from shuffleproof.core.experiment.forecast import Fitting, Planned
-from shuffleproof.core.experiment.ranker_sets import NAMED, expanded
+from shuffleproof.core.experiment.forecast import FitSize, PlannedTraining
+from shuffleproof.core.experiment.ranker_sets import NAMED, expand
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName, named
+from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
@@ -44,7 +44,7 @@ def names(data: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((data, benchmarks.stem(data))))
 
 
-def first(found: RunningStudy) -> None:
+def partial_picture(found: RunningStudy) -> None:
     """Draw the rows that are there."""
     cells = benchmark.Plan.of(found.recipe).cells()
     records = services.store().records
@@ -75,7 +75,7 @@ def _so_far(digest: str, done: int, _found: RunningStudy) -> pd.DataFrame | None
 def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     """Draw the choice of rows: sets, single rankers, and combinations put together here."""
     plain = [name for name in registry.RANKERS if name not in {registry.FEATURE, "random", "ideal"}]
-    usual = next((name for name in SETS if expanded([name]) == list(now)), None)
+    usual = next((name for name in SETS if expand([name]) == list(now)), None)
     before = [usual] if usual else list(now)
     place = st.container()
     with st.container(horizontal=True):
@@ -87,7 +87,9 @@ def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     found = place.multiselect(
         "Rankers", list(dict.fromkeys([*before, *made, *SETS, *plain])), default=before, wrap=True,
         accept_new_options=True, key="new.rankers",
-        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else named(name),
+        format_func=lambda name: (
+            f"{name}: {SAID[name]}" if name in SAID else with_display_names(name)
+        ),
         help=f"{declared.help}. The ideal, the initial ranking and chance always stand beside "
         "them.",
     )  # fmt: skip
@@ -98,10 +100,10 @@ def _combined(offered: Sequence[str]) -> list[str]:
     """A popover that puts rankers together into one more row; all that were made so."""
     rows: list[str] = st.session_state.setdefault(MADE, [])
     with st.popover("Combine rankers into a row", icon=":material/merge:"):
-        made = combination.drawn(offered, "new.combine")
+        made = combination.combination_form(offered, "new.combine")
         if made is not None:
             name = str(made)
-            st.markdown(told(name))
+            st.markdown(escaped_sentence(name))
             st.caption(f"{combination.cost(made)}; run at every seed of its members.")
             st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
     return rows
@@ -127,7 +129,7 @@ def over_folds(data: str) -> str:
     return stem if together else data
 
 
-def costs(asked: Asked) -> str:
+def costs(asked: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
@@ -141,11 +143,11 @@ def costs(asked: Asked) -> str:
     ]
     costs, made, there = [], [], 0
     for fold in folds:
-        fitting = training.fitting(fold)
+        fitting = training.fit_size(fold)
         benchmark.check_lengths(rows, _longest(fitting, lists))
         benchmark.check_features(rows, fitting.features)
         widest = max((_initial(row, lists) for row in rows), key=len)
-        first = training.preparing(fitting, replace(lists, initial=widest))
+        first = training.list_cost(fitting, replace(lists, initial=widest))
         made += [first] if first else []
         plans = {plan.key: plan for row in rows for plan in _plans(fitting, lists, row, preset)}
         there += sum(plan.there for plan in plans.values())
@@ -157,12 +159,12 @@ def costs(asked: Asked) -> str:
     text += f"**{counted(len(costs), 'training')}**"
     text += f" ({there} {'more ' if costs else ''}stored)" if there else ""
     if costs or made:
-        low, high = cost.added([*costs, *made])
+        low, high = cost.total_seconds([*costs, *made])
         text += f", from **{duration(low)}** to **{duration(high)}** on this machine"
     return text
 
 
-def _longest(fitting: Fitting, lists: ListRecipe) -> int:
+def _longest(fitting: FitSize, lists: ListRecipe) -> int:
     """Candidates of the longest list of a fold."""
     test = services.fold(str(services.data_set(fitting.data).key)).test
     parts = (fitting.train, fitting.valid, np.diff(test.offsets))
@@ -171,8 +173,8 @@ def _longest(fitting: Fitting, lists: ListRecipe) -> int:
 
 
 def _plans(
-    fitting: Fitting, lists: ListRecipe, row: benchmark.Row, preset: str
-) -> Iterator[Planned]:
+    fitting: FitSize, lists: ListRecipe, row: benchmark.Row, preset: str
+) -> Iterator[PlannedTraining]:
     """The trainings of a row's rankers on a fold: once a seed where its seed changes anything."""
     wider = replace(lists, initial=_initial(row, lists))
     for leaf in RankerName.parse(row.label).leaves:
@@ -185,7 +187,7 @@ def _plans(
         for seed in range(seeds):
             seeded = changes | ({"seed": str(seed)} if seeds > 1 else {})
             read = wider if spec.rankings > len(lists.initial) else lists
-            yield training.planned(fitting, read, leaf.base, own_preset, seeded)
+            yield training.plan_training(fitting, read, leaf.base, own_preset, seeded)
 
 
 def _initial(row: benchmark.Row, lists: ListRecipe) -> tuple[str, ...]:
@@ -194,7 +196,7 @@ def _initial(row: benchmark.Row, lists: ListRecipe) -> tuple[str, ...]:
 
 
 FORM = Form(
-    Panel(benchmarks.KIND, "benchmark", first),
+    Panel(benchmarks.KIND, "benchmark", partial_picture),
     "Run a benchmark",
     "Run this benchmark",
     rows=(("rankers",), ("seeds", "preset", "measures")),

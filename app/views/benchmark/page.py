@@ -6,15 +6,15 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks, exports, opened, selection, state
+from shuffleproof.app import address, benchmarks, exports, selection, state, study_access
 from shuffleproof.app.figures import benchmark as figure
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import benchmark_table as printed
 from shuffleproof.app.study import choice, form, job_panel, measures, parts, sample_result
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.views.benchmark import form as run
 from shuffleproof.app.views.benchmark import queries
-from shuffleproof.app.views.benchmark.queries import Chosen, shown_as
+from shuffleproof.app.views.benchmark.queries import BenchmarkView, shown_as
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, display_names
 from shuffleproof.core.store.manifest import Artefact
@@ -35,7 +35,7 @@ def page() -> None:
     """Draw a stored benchmark of the data set in use: picture, finding, table, details."""
     data = state.data()
     parts.header("Benchmark", STUDIES["benchmark"].title)
-    own, of_runs = benchmarks.stored(data), benchmarks.of_runs()
+    own, of_runs = benchmarks.stored_benchmarks(data), benchmarks.of_runs()
     at_work = job_panel.progress(run.FORM.panel, run.names(data))
     asked_for_runs = st.query_params.get("study", "") in of_runs
     if own or asked_for_runs:
@@ -43,7 +43,7 @@ def page() -> None:
     elif not at_work:
         _none_yet(data, of_runs)
     if not asked_for_runs:
-        shown = choice.shown(own, benchmarks.shown_first)
+        shown = choice.study_shown(own, benchmarks.shown_first)
         place = st.expander(
             run.FORM.title, expanded=not own and not at_work, icon=":material/play_arrow:",
             key="run opened", on_change="rerun",
@@ -54,7 +54,7 @@ def page() -> None:
 
 
 def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
-    with sample_result.beside("benchmark"):
+    with sample_result.draw_sample("benchmark"):
         parts.not_yet(
             f"No benchmark of {data} is stored yet.",
             "Press the button: the rankers of Table 2 are trained with several seeds and measured "
@@ -86,28 +86,28 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         st.rerun()  # the form under it comes or goes
     with top.controls:
         labels = benchmarks.labels(str(artefact.key))
-        missing = state.absent("baseline", labels)
+        missing = state.missing_option("baseline", labels)
         baseline, test = _against(labels)
     with top.notices:
         state.instead("ranker", missing, baseline)
     with top.notes:
         sentences = st.container()
         measure, columns = _measures(artefact)
-    chosen = Chosen(artefact, measure, columns, baseline, test)
+    chosen = BenchmarkView(artefact, measure, columns, baseline, test)
     beside = None if baseline == INITIAL else (baseline,)
-    own = tuple(selection.own(labels))
+    own = tuple(selection.selected_among(labels))
     top.says(measures=(str(measure),), test=test, baselines=beside, rankers=own)
     _table(chosen)  # first, since it is there at once; intervals take longer
     picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():
-        parts.finding(opened.computed(chosen.key, sections.finding, str(measure), test))
+        parts.finding(study_access.compute(chosen.key, sections.finding, str(measure), test))
     queries.details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
         f"{chosen.key}-runs.zip",
         lambda: benchmarks.runs(chosen.key),
     )
-    shared = choice.shared(artefact, picture, lambda: tables(chosen, shown_as(chosen)))
+    shared = choice.export_menu(artefact, picture, lambda: tables(chosen, shown_as(chosen)))
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 
@@ -127,7 +127,7 @@ def _against(labels: list[str]) -> tuple[str, str]:
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     """The measure and the columns with their conventions, changeable where they stand."""
     recipe = artefact.recipe
-    offered = measures.offered(recipe)
+    offered = measures.offered_measures(recipe)
     asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
     asked = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
@@ -135,7 +135,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
         with st.popover("Measures and conventions", icon=":material/tune:"):
             usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
             name = st.selectbox(
-                "Measure", **address.selectbox("measure", address.named(*offered), usual),
+                "Measure", **address.selectbox("measure", address.option_texts(*offered), usual),
                 help="Of the picture, the sentence and the comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
@@ -145,7 +145,7 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
             of_name = measures.under_conventions(recipe, offered)
     measure = of_name[name]
     with words:
-        runs = opened.computed(str(artefact.key), sections.runs_in_words, str(measure))
+        runs = study_access.compute(str(artefact.key), sections.runs_in_words, str(measure))
         parts.convention(
             measure.convention(),
             runs.partition(" · ")[2],
@@ -154,11 +154,11 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     return measure, tuple(str(of_name[name]) for name in columns or asked)
 
 
-def _picture(chosen: Chosen, place: Any) -> Any:
+def _picture(chosen: BenchmarkView, place: Any) -> Any:
     baseline, measure = chosen.baseline, str(chosen.measure)
-    differences = drawn(figure.differences, chosen.drawn, baseline, measure)
+    differences = cached_figure(figure.differences, chosen.drawn, baseline, measure)
     if not len(chosen.drawn):
-        place.caption(told(f"There is nobody to compare with {baseline} here."))
+        place.caption(escaped_sentence(f"There is nobody to compare with {baseline} here."))
     elif not chosen.drawn["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
@@ -174,14 +174,16 @@ def _picture(chosen: Chosen, place: Any) -> Any:
 
 
 @st.fragment
-def _table(chosen: Chosen) -> None:
+def _table(chosen: BenchmarkView) -> None:
     """The table itself, with the choice of its marks."""
     st.subheader("The table")
     usual = [label for label in (INITIAL, "lambdamart") if label in chosen.labels]
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     left.multiselect(
         "Marks compare with",
-        **address.multiselect("letters", address.named(*chosen.labels), usual, of=chosen.key),
+        **address.multiselect(
+            "letters", address.option_texts(*chosen.labels), usual, of=chosen.key
+        ),
         max_selections=printed.MOST_BASELINES, wrap=True,
         format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip
@@ -190,21 +192,21 @@ def _table(chosen: Chosen) -> None:
         key="marks", bind="query-params", help="+ and † are those of the paper.",
     )  # fmt: skip
     view = shown_as(chosen)
-    cells = opened.computed(chosen.key, sections.cells, view)
+    cells = study_access.compute(chosen.key, sections.cells, view)
     groups = groups_of(chosen.artefact.facts)
     st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
-    for text in (*opened.computed(chosen.key, sections.table_notes, view), *warned):
-        st.caption(told(text))
+    for text in (*study_access.compute(chosen.key, sections.table_notes, view), *warned):
+        st.caption(escaped_sentence(text))
 
 
-def tables(chosen: Chosen, view: View) -> list[exports.File]:
+def tables(chosen: BenchmarkView, view: View) -> list[exports.File]:
     """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
 
     def make(ending: str) -> bytes:
-        result = opened.result(chosen.key)
+        result = study_access.result(chosen.key)
         if ending in table_text.WRITERS:
-            return table_text.written(sections.table(result, view), ending)
+            return table_text.table_bytes(sections.table(result, view), ending)
         return table_text.exact(numbers(result, view), ending)
 
     return [

@@ -10,11 +10,11 @@ import streamlit as st
 from shuffleproof.app import address, benchmarks, captions, selection
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
-from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import escaped, refusal, told
+from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import choice, parts, query_comparison, rescored_list
-from shuffleproof.app.study.picture import chart, chooses, drawn
-from shuffleproof.core.data.published import Published
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.app.study_access import compute
+from shuffleproof.core.data.published import PublishedRows
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL
@@ -34,7 +34,7 @@ UNDRAWN = ("ideal", "random")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BenchmarkView:
     """What is drawn of a stored benchmark.
 
     Attributes:
@@ -69,7 +69,9 @@ class Chosen:
     @cached_property
     def compared(self) -> pd.DataFrame:
         """Every row against the baseline."""
-        return computed(self.key, table.compared, str(self.measure), self.baseline, self.test)
+        return compute(
+            self.key, table.against_baseline, str(self.measure), self.baseline, self.test
+        )
 
     @property
     def drawn(self) -> pd.DataFrame:
@@ -78,7 +80,7 @@ class Chosen:
         return self.compared[shown & ~self.compared["ranker"].isin(UNDRAWN)]
 
 
-def shown_as(chosen: Chosen) -> View:
+def shown_as(chosen: BenchmarkView) -> View:
     """How the table is shown: its columns, and what its marks compare with, as far as they go."""
     symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
     asked = st.session_state.get("letters", ())
@@ -96,18 +98,18 @@ Query = tuple[str, str]
 
 
 @st.fragment
-def _by_query(chosen: Chosen) -> None:
+def _by_query(chosen: BenchmarkView) -> None:
     """Draw the two rankers to choose, the queries by difference, and one query's documents."""
     st.subheader("Query by query")
     pair = _two(chosen)
     if pair is None:
         return
-    frame = computed(chosen.key, table.deltas, *pair, str(chosen.measure))
+    frame = compute(chosen.key, table.deltas, *pair, str(chosen.measure))
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
     who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
-    st.markdown(told(in_words(frame, who, str(chosen.measure), ends, "difference")))
+    st.markdown(escaped_sentence(in_words(frame, who, str(chosen.measure), ends, "difference")))
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
     bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
@@ -118,9 +120,9 @@ def _by_query(chosen: Chosen) -> None:
     _one_query(chosen, pair, frame)
 
 
-def _two(chosen: Chosen) -> Pair | None:
+def _two(chosen: BenchmarkView) -> Pair | None:
     """The ranker (a click on the picture sets it) and whom it is compared with."""
-    means = computed(chosen.key, table.means, (str(chosen.measure),)).set_index("ranker")["mean"]
+    means = compute(chosen.key, table.means, (str(chosen.measure),)).set_index("ranker")["mean"]
     ranked = means[[label for label in chosen.labels if label not in REFERENCES]]
     if not len(ranked):
         return None
@@ -154,7 +156,7 @@ def _rows(frame: pd.DataFrame, pair: Pair) -> None:
     )  # fmt: skip
 
 
-def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
+def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
     left, right = st.columns(2)
     query = query_comparison.query(frame["query"], "Click a bar or a row, or choose a query", left)
     if query is None:
@@ -174,7 +176,7 @@ def _one_query(chosen: Chosen, pair: Pair, frame: pd.DataFrame) -> None:
         st.warning(refusal(error), icon=":material/info:")
 
 
-def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
+def _answers(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
     """A query's documents from the initial ranking to both answers."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, rescored_list.features())
     alt = benchmark_query.alt_text(answers, pair)
@@ -182,7 +184,7 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
         benchmark_query.two_answers(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN
     )
     st.caption(
-        told(
+        escaped_sentence(
             f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
             f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
             "documents, strong lines relevant ones that the two put at different places, dotted "
@@ -197,13 +199,13 @@ def _answers(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
         )  # fmt: skip
 
 
-def _runs(chosen: Chosen, pair: Pair, query: Query, seed: int) -> None:
+def _runs(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
     """What two runs from files retrieved for a topic."""
     answers = benchmarks.answers(chosen.key, query, pair, seed, ())
     alt = benchmark_query.runs_alt_text(answers, pair)
     chart(benchmark_query.two_runs(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN)
     st.caption(
-        told(
+        escaped_sentence(
             f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
             f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
             "the other run has the document further down or not at all"
@@ -222,52 +224,52 @@ def _documents(frame: pd.DataFrame, pair: Pair) -> Any:
             known.append(tables.Column(name, f"{name}: at", tables.COUNT))
             known.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
         title = "Every document of the list with its label, places and scores"
-        data_frame(tables.inferred(frame, title, known), "documents", more)
+        data_frame(tables.infer_columns(frame, title, known), "documents", more)
     return more
 
 
-def details(chosen: Chosen) -> None:
+def details(chosen: BenchmarkView) -> None:
     """Draw everything between the table and what can be taken away."""
     _as_printed(chosen)
     _numbers(chosen)
     _by_query(chosen)
     _alike(chosen)
-    place = parts.folded("All numbers in the table", "every number")
+    place = parts.fold("All numbers in the table", "every number")
     if place is not None:
-        frame = computed(chosen.key, table.means, chosen.columns)
+        frame = compute(chosen.key, table.means, chosen.columns)
         data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
 
 
-def _numbers(chosen: Chosen) -> None:
+def _numbers(chosen: BenchmarkView) -> None:
     st.subheader("Is it more than chance?")
     title = f"Differences of {chosen.measure} from {chosen.baseline} by ranker"
     compared = Table(chosen.compared, comparison(chosen.baseline), title)
     data_frame(compared.without("group"), "compared")
     parts.convention(
-        told(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
+        escaped_sentence(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
         "d: Cohen's d of the differences",
     )  # fmt: skip
 
 
-def _alike(chosen: Chosen) -> None:
+def _alike(chosen: BenchmarkView) -> None:
     if len(set(chosen.labels) - set(REFERENCES)) < 2:
         return
     st.subheader("Who cannot be told apart?")
-    ranks = computed(chosen.key, published.critical_difference, str(chosen.measure))
+    ranks = compute(chosen.key, published.critical_difference, str(chosen.measure))
     if not ranks.queries:
         st.caption("No mean rank is defined: queries have no relevant document.")
         return
     places = [(str(name), float(place)) for name, place in ranks.ranks.items()]
-    diagram = drawn(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
+    diagram = cached_figure(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
     alt = benchmark_ranks.alt_text(places, ranks.cliques)
     chart(diagram, alt, "ranks", config=parts.PLAIN)
-    differs = computed(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
+    differs = compute(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
     if differs:
-        st.markdown(told(differs))
+        st.markdown(escaped_sentence(differs))
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
     st.caption(
-        told(
+        escaped_sentence(
             f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
             f"a thick line joins rankers that differ by less than Nemenyi's critical "
             f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
@@ -276,9 +278,9 @@ def _alike(chosen: Chosen) -> None:
     )
 
 
-def _as_printed(chosen: Chosen) -> None:
+def _as_printed(chosen: BenchmarkView) -> None:
     """The paper's own rows: not measured here, and compared with nothing."""
-    rows = computed(chosen.key, _printed)
+    rows = compute(chosen.key, _printed)
     if rows is None:
         return
     printed, frame = rows
@@ -292,17 +294,18 @@ def _as_printed(chosen: Chosen) -> None:
     st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
     facts = chosen.artefact.facts
     st.caption(
-        told(
-            f"{published.in_words(printed)} {published.warning(facts, chosen.columns)} Here: "
+        escaped_sentence(
+            f"{published.in_words(printed)} "
+            f"{published.comparison_warning(facts, chosen.columns)} Here: "
             f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
         )
     )
 
 
-def _printed(result: StudyResult) -> tuple[Published, pd.DataFrame] | None:
+def _printed(result: StudyResult) -> tuple[PublishedRows, pd.DataFrame] | None:
     """The paper's rows beside ours, where the paper has this collection."""
     printed = published.printed_for(result.facts)
-    return None if printed is None else (printed, published.beside(result, printed))
+    return None if printed is None else (printed, published.published_table(result, printed))
 
 
 def _beside(row: Any) -> str:

@@ -6,16 +6,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, opened
+from shuffleproof.app import disturbed_lists, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import card as figure
 from shuffleproof.app.figures import card_dials
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.picture import chart, chooses, drawn
-from shuffleproof.app.views.card import one
+from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.app.views.card import ranker_card
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL
@@ -45,12 +45,12 @@ def page() -> None:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    top = choice.top(stored, disturbed_lists.short_words, disturbed_lists.words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         family = _family(recipe)
-        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
-    levels = disturbed.families(recipe)[family]
+        rankers = choice.rankers(disturbed_lists.rankers(recipe), top.notices, key)
+    levels = disturbed_lists.families(recipe)[family]
     with top.notes:
         finding = st.container()
         measure = str(
@@ -58,7 +58,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
                 recipe,
                 f"N = {counted(artefact.facts['queries'], 'query')}",
                 counted(recipe["draws"], "draw"),
-                f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed.unit(family)}",
+                f"levels {levels[0]:g} to {levels[-1]:g}: {disturbed_lists.unit(family)}",
             )
         )
         st.caption(
@@ -72,28 +72,28 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         top.picture.info("Choose at least one ranker.")
         return
     top.says(measures=(measure,), family=family, rankers=rankers)
-    frame = opened.computed(key, sections.cards, family, measure)
+    frame = study_access.compute(key, sections.cards, family, measure)
     cards = sections.pareto(frame[frame["ranker"].isin(rankers)])
-    pareto = drawn(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
+    pareto = cached_figure(figure.pareto, cards, measure, f"{family} {levels[-1]:g}")
     chart(pareto, figure.alt_text(cards, measure), CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(cards, family, measure))
     if order := sections.of_order(cards):
-        finding.caption(told(order))
+        finding.caption(escaped_sentence(order))
     known = [label for label in rankers if label in set(cards["ranker"])]
     _side_by_side(key, known, family, measure)
     _one_ranker(artefact, known, family, measure)
     _tables(cards, key, family, measure)
-    choice.export_row(artefact, pareto, sections.told(cards, family))
+    choice.export_row(artefact, pareto, sections.shown_cards(cards, family))
 
 
 def _family(recipe: Mapping[str, Any]) -> str:
-    known = list(disturbed.families(recipe))
+    known = list(disturbed_lists.families(recipe))
     chosen = st.selectbox("Disturbed by", known, key="family", bind="query-params")
     family = chosen if chosen in known else known[0]
-    entry = disturbed.entry(family)
+    entry = disturbed_lists.entry(family)
     if entry is not None:
-        st.caption(told(entry.summary))
+        st.caption(escaped_sentence(entry.summary))
     return family
 
 
@@ -107,13 +107,17 @@ def _side_by_side(key: str, rankers: list[str], family: str, measure: str) -> No
         label_visibility="collapsed",
     )  # fmt: skip
     dial = str(dial or "kept")
-    frame = opened.computed(key, sections.dials, family, measure)
+    frame = study_access.compute(key, sections.dials, family, measure)
     frame = frame[frame["ranker"].isin(rankers) & (frame["dial"] == dial)]
     name, what = sections.DIALS[dial]
     alt = card_dials.compared_alt_text(frame, name)
-    chart(drawn(card_dials.compared, frame, name), alt, DOTS, CLICK, config=parts.PLAIN)
+    chart(
+        cached_figure(card_dials.compare_dials, frame, name), alt, DOTS, CLICK, config=parts.PLAIN
+    )
     st.caption(
-        told(f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker.")
+        escaped_sentence(
+            f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker."
+        )
     )
 
 
@@ -126,14 +130,14 @@ def _one_ranker(artefact: Artefact, rankers: list[str], family: str, measure: st
         placeholder=f"Click a mark of a picture, or choose ({INITIAL} too)",
     )  # fmt: skip
     if ranker is not None:
-        one.card(artefact, ranker, family, measure)
+        ranker_card.card(artefact, ranker, family, measure)
         perturbed_queries.section(artefact, ranker, family, measure)
 
 
 def _tables(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
     st.subheader("The cards", anchor=False)
-    data_frame(sections.told(cards, family).without(*MOVED), "cards")
-    convention = sections.convention(opened.result(key), measure)
+    data_frame(sections.shown_cards(cards, family).without(*MOVED), "cards")
+    convention = sections.convention(study_access.result(key), measure)
     parts.convention(convention, "empty: it never happens, or there is nothing to compare with")
     st.subheader("Which documents move: relevant ones or others?", anchor=False)
     data_frame(sections.moves(cards, family), "moves")
@@ -146,8 +150,8 @@ def _tables(cards: pd.DataFrame, key: str, family: str, measure: str) -> None:
 OFFERED = [name for name, entry in PERTURBATIONS.items() if entry.changes <= ALLOWED]
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture | None, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
     """The marks that are there."""
     family, measure = str(result.trials["family"].iloc[0]), str(result.recipe["measures"][0])
     frame = sections.pareto(sections.cards(result, family, measure))
@@ -157,12 +161,12 @@ def first(result: StudyResult) -> tuple[Picture | None, str]:
     return there, f"{counted(len(result.trials), 'trial')} so far."
 
 
-def disturbing(_declared: Parameter, now: Any) -> tuple[str, ...]:
+def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     """Draw the families."""
     return tuple(families.choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
-def cost(asked: Asked) -> str:
+def cost(asked: FormState) -> str:
     """What the button will cost, from what a trial took in the study shown."""
     pairs = []
     for family in asked.question.families:
@@ -172,11 +176,11 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    job_panel.Panel(Card.kind, "robustness card", first),
+    job_panel.Panel(Card.kind, "robustness card", partial_picture),
     "Run a robustness card",
     "Run this card",
     rows=(("rankers",), ("families", "draws")),
     cost=cost,
     kept=("families",),
-    widgets={"families": disturbing},
+    widgets={"families": family_fields},
 )

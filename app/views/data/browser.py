@@ -79,7 +79,7 @@ def chosen_part() -> str:
 
 def _of_finding(artefact: Artefact, part: str) -> Finding | None:
     """The finding in the address, if it is one of this part."""
-    code, examination = st.query_params.get("finding"), data_sets.examined(artefact)
+    code, examination = st.query_params.get("finding"), data_sets.examination_of(artefact)
     if code is None or examination is None:
         return None
     wanted = code, data_sets.PART_OF[part]
@@ -114,7 +114,7 @@ def _queries_found(
 
 def _row(shown: pd.DataFrame, key: str) -> int | None:
     """Draw a table; the row chosen in it."""
-    shown, texts = captions.beside(shown.copy())
+    shown, texts = captions.with_captions(shown.copy())
     chosen = st.dataframe(
         shown,
         key=key,
@@ -172,7 +172,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
         return
     line = frame.loc[query]
     st.subheader(escaped(f"Query {line['query']}"), anchor=False)
-    captions.said(str(line["query"]))
+    captions.draw_query_text(str(line["query"]))
     st.caption(
         f"{counted(int(str(line.documents)), 'document')}, {line.relevant:,} of them relevant; in "
         "the order of the file. A click on a column's head sorts by it."
@@ -184,7 +184,7 @@ def _one_query(name: str, dataset: RankingDataset, frame: pd.DataFrame) -> None:
     rows = browse.rows_of(dataset, query).tolist()
     shown = data_sets.document_frame(dataset, rows, features)
     shown["row"] = range(1, len(rows) + 1)
-    shown, texts = captions.beside(shown)
+    shown, texts = captions.with_captions(shown)
     st.dataframe(
         shown,
         hide_index=True,

@@ -15,7 +15,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import texts as data_texts
 from shuffleproof.app.views.data import upload as data_upload
-from shuffleproof.core.answers.trained import studied_on, trained_on
+from shuffleproof.core.answers.trained_rankers import studied_on, trained_on
 from shuffleproof.core.data import advice, display_texts, examination, trec
 from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -25,7 +25,7 @@ from shuffleproof.core.data.examination import Examination
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted, listed
 
 QUESTION = "What is in this data, and what in it could mislead a study?"
@@ -86,14 +86,14 @@ def _features(_name: str, artefact: Artefact) -> None:
 
 
 def _examined(artefact: Artefact) -> Examination | None:
-    return data_sets.examined(artefact) or _examine(artefact)
+    return data_sets.examination_of(artefact) or _examine(artefact)
 
 
 def _examine(artefact: Artefact) -> Examination | None:
     """Examine a set that came in by another door: here and now, or in a job if it is large."""
     if artefact.size <= data_sets.AT_ONCE:
         with st.spinner("Examining the data …", show_time=True):
-            return finished(examination.examined(artefact, services.store()))
+            return run_to_end(examination.examine(artefact, services.store()))
     st.info(
         f"This data set has {artefact.size / 1e6:,.0f} MB and has not been examined: "
         "labels, list lengths, features and findings are counted in the background."
@@ -110,14 +110,14 @@ def _examine(artefact: Artefact) -> Examination | None:
 
 
 def _wait(artefact: Artefact) -> None:
-    if data_sets.examined(artefact) is not None:
+    if data_sets.examination_of(artefact) is not None:
         state.draw_again()
     st.progress(0.0, text="Examining …")
 
 
 def _findings(examined: Examination, notes: list[str]) -> None:
     st.subheader("What the doctor found")
-    every = advice.advised(examined.findings)
+    every = advice.merge_findings(examined.findings)
     grave = [one for one in every if one.severity != "info"]
     remarks = [one for one in every if one.severity == "info"]
     if not grave:
@@ -166,18 +166,18 @@ DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
 
 def side_by_side(names: Sequence[str], used: str) -> None:
     """Draw the facts of several data sets; only what differs is marked."""
-    came = sorted(names, key=lambda name: services.arrived(services.data_set(name)))
+    came = sorted(names, key=lambda name: services.arrival_order(services.data_set(name)))
     others = [name for name in came if name != used]
     chosen = st.multiselect(
         "Data sets",
-        **address.multiselect("sets", address.named(*names), [used, *others[:1]], of=used),
+        **address.multiselect("sets", address.option_texts(*names), [used, *others[:1]], of=used),
     )
     if len(chosen) < 2:
         st.info("Choose two or more data sets; more of them come in under Add data.")
         return
     sets = {name: services.data_set(name) for name in chosen}
     table = pd.DataFrame(
-        {name: data_sets.facts(each, data_sets.examined(each)) for name, each in sets.items()}
+        {name: data_sets.facts(each, data_sets.examination_of(each)) for name, each in sets.items()}
     ).fillna("–")
     table = table.loc[_ordered(list(table.index))]
     unlike = table.ne(table.iloc[:, 0], axis=0).any(axis=1)
@@ -254,7 +254,7 @@ def _export(name: str, artefact: Artefact) -> None:
                 disabled=artefact.size > data_sets.AT_ONCE,
                 key=f"download {ending}",
             )
-        facts = data_sets.facts(artefact, data_sets.examined(artefact))
+        facts = data_sets.facts(artefact, data_sets.examination_of(artefact))
         st.download_button(
             "Facts (JSON)",
             json.dumps({"name": name, "key": str(artefact.key), **facts}, indent=1),
@@ -303,7 +303,7 @@ def _ask(name: str, artefact: Artefact) -> None:
     fold = services.fold(str(artefact.key))
     rankers = trained_on(store, fold.train.fingerprint, fold.valid.fingerprint)
     studies = studied_on(store, str(artefact.facts["fingerprint"]))
-    running = jobs.reading([artefact.key])
+    running = jobs.jobs_reading([artefact.key])
     names = [text for text, key in store.names().items() if key == artefact.key and text != name]
     st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
     if rankers or studies:

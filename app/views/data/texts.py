@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from shuffleproof.app import captions, received, services
+from shuffleproof.app import captions, received_files, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts
@@ -39,14 +39,14 @@ def section(name: str, artefact: Artefact) -> None:
         "no study changes."
     )
     for kind in SHAPES:
-        received.uploader(DRAFT, kind, LABELS[kind], "last")
-    received.errors(DRAFT)
+        received_files.uploader(DRAFT, kind, LABELS[kind], "last")
+    received_files.errors(DRAFT)
     for error in st.session_state.pop(f"{DRAFT} refused", []):
         parts.long_error(error)
     keep, remove = st.columns(2)
     keep.button(
         "Keep these texts", type="primary", width="stretch", on_click=_attach, args=(artefact,),
-        disabled=not received.chosen(DRAFT, *SHAPES),
+        disabled=not received_files.files_of_parts(DRAFT, *SHAPES),
     )  # fmt: skip
     remove.button(
         "Remove texts", width="stretch", disabled=texts is None, on_click=display_texts.forget,
@@ -56,11 +56,14 @@ def section(name: str, artefact: Artefact) -> None:
 
 def _attach(artefact: Artefact) -> None:
     """Read what was chosen and keep it; a callback."""
-    draft = received.draft(DRAFT)
+    draft = received_files.draft(DRAFT)
     if draft is None:
         return
     try:
-        files = [display_texts.read(draft.path(file), file.part) for file in draft.files(*SHAPES)]
+        files = [
+            display_texts.read_side_file(draft.path(file), file.part)
+            for file in draft.files(*SHAPES)
+        ]
         display_texts.attach(artefact, services.store(), files)
     except ShuffleproofError as error:  # where the files lie for now is nobody's business
         words = str(error)
@@ -68,4 +71,4 @@ def _attach(artefact: Artefact) -> None:
             words = words.replace(f"{draft.folder / kind}/", "")
         st.session_state[f"{DRAFT} refused"] = [words]
     else:
-        received.clear(DRAFT)
+        received_files.clear(DRAFT)

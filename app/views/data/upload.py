@@ -2,11 +2,19 @@
 
 import streamlit as st
 
-from shuffleproof.app import address, jobs, received, services, state, uploads
+from shuffleproof.app import address, jobs, received_files, services, state, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
-from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, WHOLE, Draft, Reading, Spooled
+from shuffleproof.app.uploads import (
+    FOLDER,
+    PARTS,
+    UNSORTED,
+    WHOLE,
+    Draft,
+    DraftFile,
+    ReadingOptions,
+)
 from shuffleproof.core.data.layout import part_of
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -42,7 +50,8 @@ def section() -> None:
     _work()
     st.markdown(WHAT)
     st.caption(
-        f"Up to {received.limit()} MB a file here; `shuffleproof ingest` reads files of any size."
+        f"Up to {received_files.limit()} MB a file here; "
+        "`shuffleproof ingest` reads files of any size."
     )
     name = st.text_input(
         "Name", key="upload name", max_chars=255, persist_state="session", live=True,
@@ -58,11 +67,11 @@ def section() -> None:
         below.error(refusal(fault))
     how = WAYS[way or "Files of each part"]
     faulty = _choose(how)
-    draft = received.draft(DRAFT)
+    draft = received_files.draft(DRAFT)
     alone = draft.alone if draft and how == PARTS else None
     reading = _reading((WHOLE,) if alone else how)
-    unsorted = how == PARTS and not alone and bool(received.chosen(DRAFT, UNSORTED))
-    here = alone or received.chosen(DRAFT, *how)
+    unsorted = how == PARTS and not alone and bool(received_files.files_of_parts(DRAFT, UNSORTED))
+    here = alone or received_files.files_of_parts(DRAFT, *how)
     reasons = {
         "Give it a name.": not name.strip(),
         "Choose the files.": not here,
@@ -93,39 +102,39 @@ def _choose(how: tuple[str, ...]) -> bool:
     faulty = False
     if how == PARTS:
         label = "Files for training, validation (a fifth of training if none) and test"
-        received.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
-        for file in received.chosen(DRAFT, *PARTS, UNSORTED):
+        received_files.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
+        for file in received_files.files_of_parts(DRAFT, *PARTS, UNSORTED):
             faulty |= _sorted_file(file)
-        held = received.draft(DRAFT)
+        held = received_files.draft(DRAFT)
         if held and held.alone:
             st.info(
                 "One file: it is split by query, as below. Add the files of the other parts, and "
                 "each file is taken as its part."
             )
     elif how == (WHOLE,):
-        received.uploader(DRAFT, WHOLE, "The file, and its group file if it has one")
+        received_files.uploader(DRAFT, WHOLE, "The file, and its group file if it has one")
     else:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
-        received.uploader(DRAFT, FOLDER, label, "directory")
-    received.errors(DRAFT)
+        received_files.uploader(DRAFT, FOLDER, label, "directory")
+    received_files.errors(DRAFT)
     return faulty
 
 
-def _sorted_file(file: Spooled) -> bool:
+def _sorted_file(file: DraftFile) -> bool:
     """One file with its part, which can be changed; whether its first lines are faulty."""
     name, key = escaped(file.name), f"{file.part} {file.name}"
     words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
-    words.markdown(f":material/description: {name} ({received.in_words(file.bytes)})")
+    words.markdown(f":material/description: {name} ({received_files.in_words(file.bytes)})")
     part.selectbox(
         f"Part of {name}", PARTS, key=f"part of {key}", format_func=WORDS.__getitem__,
         index=PARTS.index(file.part) if file.part in PARTS else None,
         placeholder="Which part?", label_visibility="collapsed", on_change=_moved, args=(file,),
     )  # fmt: skip
     out.button(
-        "Remove", key=f"{DRAFT} remove {key}", on_click=received.remove, args=(DRAFT, file),
+        "Remove", key=f"{DRAFT} remove {key}", on_click=received_files.remove, args=(DRAFT, file),
         type="tertiary", icon=":material/close:",
     )  # fmt: skip
-    held = received.draft(DRAFT)
+    held = received_files.draft(DRAFT)
     missing = st.session_state.get("upload missing") or "error"
     fault = held.fault(file, missing) if held else ""
     if fault:
@@ -135,9 +144,12 @@ def _sorted_file(file: Spooled) -> bool:
     return bool(fault)
 
 
-def _moved(file: Spooled) -> None:
+def _moved(file: DraftFile) -> None:
     """Give a file to the part chosen beside it; a callback."""
-    held, part = received.draft(DRAFT), st.session_state.get(f"part of {file.part} {file.name}")
+    held, part = (
+        received_files.draft(DRAFT),
+        st.session_state.get(f"part of {file.part} {file.name}"),
+    )
     if held and part in PARTS:
         try:
             held.move(file, part)
@@ -145,7 +157,7 @@ def _moved(file: Spooled) -> None:
             st.session_state.setdefault(f"{DRAFT} errors", []).append(str(error))
 
 
-def _reading(how: tuple[str, ...]) -> Reading:
+def _reading(how: tuple[str, ...]) -> ReadingOptions:
     split = how == (WHOLE,)
     with st.expander("Missing values and split" if split else "Missing values", expanded=split):
         missing = st.selectbox(
@@ -153,7 +165,7 @@ def _reading(how: tuple[str, ...]) -> Reading:
             key="upload missing", persist_state="session",
         )  # fmt: skip
         if not split:
-            return Reading(missing)
+            return ReadingOptions(missing)
         columns = st.columns(3)
         train = columns[0].number_input(
             "Training (% of the queries)", 1, 98, 60, key="upload train", persist_state="session"
@@ -168,10 +180,10 @@ def _reading(how: tuple[str, ...]) -> Reading:
         rest = 100 - train - valid
         if rest < 1:
             st.warning(f"{train} % and {valid} % leave nothing for testing.")
-        return Reading(missing, (train / 100, valid / 100, max(rest, 0) / 100), int(seed))
+        return ReadingOptions(missing, (train / 100, valid / 100, max(rest, 0) / 100), int(seed))
 
 
-def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: Reading) -> None:
+def _submit(draft: Draft, how: tuple[str, ...], name: str, reading: ReadingOptions) -> None:
     try:
         with st.spinner("Handing it in …"):
             job = draft.submitted(how, name, reading)
@@ -206,7 +218,7 @@ def _ended(job: Job) -> None:
     """Empty the form when a job of this session has read its files; the sidebar tells the end."""
     if job.state == "done":
         st.session_state["upload name"] = ""
-        received.clear(DRAFT)
+        received_files.clear(DRAFT)
 
 
 def _under_way() -> None:

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from shuffleproof.app import disturbed, proposals
+from shuffleproof.app import disturbed_lists, proposals
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import group_shuffles as figure
-from shuffleproof.app.opened import computed, dated
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, parts, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.picture import chart, drawn
-from shuffleproof.core.answers.trained import as_they_came
+from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study_access import compute, dated_name
+from shuffleproof.core.answers.trained_rankers import as_they_came
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.group_shuffles import sections
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
@@ -37,7 +37,7 @@ def page() -> None:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return dated(artefact, ", ".join(disturbed.rankers(artefact.recipe)))
+    return dated_name(artefact, ", ".join(disturbed_lists.rankers(artefact.recipe)))
 
 
 def words(artefact: Artefact) -> str:
@@ -55,23 +55,23 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     top = choice.top(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        shown = choice.rankers(disturbed.rankers(artefact.recipe), top.notices, key)
+        shown = choice.rankers(disturbed_lists.rankers(artefact.recipe), top.notices, key)
     if not shown:
         top.picture.info("Choose at least one ranker.")
         return
     top.says(rankers=shown)
-    frame = computed(key, sections.table)
+    frame = compute(key, sections.table)
     frame = frame[frame["ranker"].isin(shown)]
     with top.picture:
-        errors = drawn(figure.equivariance, frame)
+        errors = cached_figure(figure.equivariance, frame)
         chart(errors, figure.alt_text(frame), "error")
     with top.notes:
         with parts.in_words():
             for label in shown:
-                parts.finding(computed(key, sections.finding, label))
+                parts.finding(compute(key, sections.finding, label))
         alone = len(frame) and int(frame["lists"].max()) == 1
         intervals = "1 query, so no intervals" if alone else "95 % intervals over queries"
-        reading = sections.reading(computed(key, sections.reference))
+        reading = sections.error_text(compute(key, sections.reference))
         parts.convention(reading, intervals, "one training")
     st.subheader("Every way to form groups")
     ways = Table(frame, sections.COLUMNS, sections.TITLE)
@@ -82,25 +82,25 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 GSF = "gsf"
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture, str]:
     """The points that are there."""
     frame = sections.table(result)
     return Picture("group shuffles", (frame,)), f"{counted(len(frame), 'point')}."
 
 
-def proposed(data: str, shown: Artefact | None) -> Proposal:
+def proposed_values(data: str, shown: Artefact | None) -> Proposal:
     """The GSFs of the study shown once more; else the first trained here; else the cheapest."""
     if shown is not None:
         return proposals.for_study(data, shown)
-    own = as_they_came(ranker for ranker in proposals.trained(data) if ranker.name == GSF)
+    own = as_they_came(ranker for ranker in proposals.trained_rankers(data) if ranker.name == GSF)
     lists = proposals.for_study(data).lists
     if not own:
         return Proposal((proposals.cheapest(GSF),), lists)
     return Proposal((proposals.as_asked(own[0], data),), own[0].lists or lists)
 
 
-def cost(asked: Asked) -> str:
+def cost(asked: FormState) -> str:
     """What the button will cost: scorings of lists, seconds by the study shown."""
     question, shown = asked.question, asked.shown
     text = (
@@ -109,7 +109,7 @@ def cost(asked: Asked) -> str:
     )
     if shown is not None:
         passes = len(question.rankers) * sum(question.shuffles) * (question.orders + 1)
-        frame = computed(str(shown.key), sections.table)
+        frame = compute(str(shown.key), sections.table)
         done = frame["shuffles"].sum() * (shown.recipe["orders"] + 1)
         seconds = passes * float(frame["seconds"].sum()) / max(int(done), 1)
         text += f", about **{duration(seconds)}** by the pace of the study shown"
@@ -117,13 +117,13 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    job_panel.Panel(GroupShuffles.kind, "study of GSF's shuffles", first),
+    job_panel.Panel(GroupShuffles.kind, "study of GSF's shuffles", partial_picture),
     "Score with more shuffles",
     "Run this study",
     rows=(("rankers",), ("shuffles", "orders", "seed")),
     cost=cost,
     kept=("shuffles",),
-    proposed=proposed,
+    proposed=proposed_values,
     offered=lambda name: name == GSF,
     note="Only GSFs of groups of two documents or more.",
 )

@@ -4,15 +4,15 @@ import streamlit as st
 
 from shuffleproof.app import address, services, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.opened import day
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.proposals import as_asked
-from shuffleproof.app.scoring import Described
-from shuffleproof.app.services import Certified
+from shuffleproof.app.scoring import DataDescription
+from shuffleproof.app.services import StoredCertificate
 from shuffleproof.app.study import choice as study_choice
 from shuffleproof.app.study import job_panel, parts, shown_list
+from shuffleproof.app.study_access import day
 from shuffleproof.core.answers.one_list import amount
-from shuffleproof.core.answers.trained import TrainedRanker
+from shuffleproof.core.answers.trained_rankers import TrainedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, Certificate, percent
@@ -23,10 +23,10 @@ from shuffleproof.core.words import counted
 PERMUTATIONS, ACROSS = 20, 3
 
 
-def section(data: Described, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
+def section(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the queries that suffered."""
     st.subheader("Over all test queries")
-    stored = services.certified(data.data, address.says("study"))
+    stored = services.stored_certificates(data.data, address.says("study"))
     known = [(ranker, stored[ranker.digest]) for ranker in rankers if ranker.digest in stored]
     address.pin("study", *dict.fromkeys(certified.study for _, certified in known))
     _newer(data.data, known)
@@ -52,7 +52,7 @@ ICONS = {
 }  # fmt: skip
 
 
-def _newer(data: str, known: list[tuple[TrainedRanker, Certified]]) -> None:
+def _newer(data: str, known: list[tuple[TrainedRanker, StoredCertificate]]) -> None:
     """Offer later examinations of these rankers."""
     digests, shown = {ranker.digest for ranker, _ in known}, {one.study for _, one in known}
     stored = services.studies("invariance", data)  # the newest first
@@ -61,10 +61,10 @@ def _newer(data: str, known: list[tuple[TrainedRanker, Certified]]) -> None:
         study_choice.newer_results(day(of[0]), str(of[0].key))
 
 
-def _card(label: str, certified: Certified) -> None:
+def _card(label: str, certified: StoredCertificate) -> None:
     card = certified.certificate
     st.markdown(
-        f"**{told(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
+        f"**{escaped_sentence(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
         "under other orders shown"
     )
     if card.verdict == INVARIANT:
@@ -88,7 +88,7 @@ def _card(label: str, certified: Certified) -> None:
     )
     with st.expander("What this rests on"):
         for line in card.details():
-            st.markdown(f"- {told(line)}")
+            st.markdown(f"- {escaped_sentence(line)}")
         st.caption(certified.study)
 
 
@@ -101,10 +101,10 @@ def moved_share(card: Certificate, documents: int) -> str:
     return "under 0.1 %" if share < 0.001 else f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
-def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
+def _offer(data: DataDescription, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
     """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
-    st.markdown(told(f"No certificate yet: {', '.join(names)}."))
+    st.markdown(escaped_sentence(f"No certificate yet: {', '.join(names)}."))
     rankers = [as_asked(ranker, data.data) for ranker in missing]
     total = len(data.queries) * PERMUTATIONS * len(rankers)
     job_panel.offer(
@@ -119,7 +119,7 @@ def _offer(data: Described, recipe: ListRecipe, missing: list[TrainedRanker]) ->
     )  # fmt: skip
 
 
-def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
+def _by_damage(known: list[tuple[TrainedRanker, StoredCertificate]]) -> None:
     if not known:
         return
     st.subheader("Most affected queries")
@@ -133,7 +133,7 @@ def _by_damage(known: list[tuple[TrainedRanker, Certified]]) -> None:
         for row in st.session_state["queries"]["selection"]["rows"]:
             query = st.session_state["query"] = str(table["query"].iloc[row])
             shown_list.forget_hand()
-            st.toast(told(f"Query {query} is shown above."))
+            st.toast(escaped_sentence(f"Query {query} is shown above."))
 
     st.caption("Click a row to open its query above.")
     title = f"Queries by how much reordering changed {label}'s answer"

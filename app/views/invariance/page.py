@@ -13,42 +13,42 @@ from shuffleproof.app import (
     address,
     captions,
     exports,
-    opened,
     proposals,
     report,
     scoring,
     selection,
     services,
     state,
+    study_access,
 )
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.invariance import alt_text as scatter_words
 from shuffleproof.app.figures.invariance import scatter
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import List
 from shuffleproof.app.study import cards, demonstration, parts, sample_result, shown_list
-from shuffleproof.app.study.picture import drawn
-from shuffleproof.app.study.shown_list import Shown
+from shuffleproof.app.study.picture import cached_figure
+from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.app.views.invariance import certificates
 from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, moves
-from shuffleproof.core.answers.trained import (
+from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
     as_they_came,
     contrast,
-    contrasting,
+    contrasting_pair,
     list_recipes,
 )
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, display_names
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
-from shuffleproof.core.studies.tables import inferred
+from shuffleproof.core.studies.tables import infer_columns
 
 
 @dataclass(frozen=True)
-class Answered:
+class RankerAnswer:
     """A ranker's answer to a list as it is shown, beside what it answered before.
 
     Attributes:
@@ -71,10 +71,10 @@ class Answered:
     @property
     def bump(self) -> go.Figure:
         """Where documents are shown and answered."""
-        return drawn(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
+        return cached_figure(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
 
 
-def _asked(one: List, rankers: Sequence[TrainedRanker], shown: Shown) -> list[Answered]:
+def _asked(one: List, rankers: Sequence[TrainedRanker], shown: ShownList) -> list[RankerAnswer]:
     """The answers of these rankers.
 
     Raises:
@@ -83,7 +83,7 @@ def _asked(one: List, rankers: Sequence[TrainedRanker], shown: Shown) -> list[An
     answers = scoring.answers(one, tuple(rankers), shown.before, shown.now)
     orders = shown.documents, shown.arranged_before, shown.arranged
     return [
-        Answered(ranker, answer, moves(*orders, answer), shown.chosen)
+        RankerAnswer(ranker, answer, moves(*orders, answer), shown.chosen)
         for ranker, answer in zip(rankers, answers, strict=True)
     ]
 
@@ -101,7 +101,7 @@ def page() -> None:
 def _answered() -> None:
     """All below the title; a control here draws nothing else of the page."""
     with parts.errors_shown(again=True):
-        data = scoring.described(state.data())
+        data = scoring.describe(state.data())
         rankers = scoring.rankers_of(data)
         if list_recipes(rankers):
             _study(data, rankers)
@@ -110,7 +110,7 @@ def _answered() -> None:
 
 
 def _nothing_trained(data: str) -> None:
-    with sample_result.beside("invariance", demonstration.draw):
+    with sample_result.draw_sample("invariance", demonstration.draw):
         parts.not_yet(
             f"No ranker that reads whole lists is trained on {data} yet, so nothing can be asked.",
             "Train two of them, say DLCM and SetRank, and this page compares them. By command:",
@@ -120,9 +120,11 @@ def _nothing_trained(data: str) -> None:
         parts.link("train", "Train rankers", "model_training")
 
 
-def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
-    no_query = state.absent("query", data.queries)
-    no_ranker = state.absent("rankers", [*chain.from_iterable(map(proposals.texts, rankers))])
+def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
+    no_query = state.missing_option("query", data.queries)
+    no_ranker = state.missing_option(
+        "rankers", [*chain.from_iterable(map(proposals.texts, rankers))]
+    )
     notices = st.container()
     picture, controls = st.columns([5, 2], gap="medium")
     with controls:
@@ -147,22 +149,22 @@ def _study(data: scoring.Described, rankers: list[TrainedRanker]) -> None:
     if changed:
         st.subheader("Why")
         for answer in answers:
-            st.markdown(f"- {told(explanation(answer.answer, answer.moves))}")
+            st.markdown(f"- {escaped_sentence(explanation(answer.answer, answer.moves))}")
     st.subheader("Scores before and after")
     _scatters(answers)
     certificates.section(data, one.recipe, chosen)
-    place = parts.folded("All numbers for this list", "every number")
+    place = parts.fold("All numbers for this list", "every number")
     if place is not None:
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
     _row(one, shown, answers)
 
 
-def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> None:
+def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bool) -> None:
     """What the other order did, in a sentence, and how to read the picture."""
     query = shown.documents.query
     if not changed:
         parts.finding("Nothing is shuffled: both orders are the same.")
-        st.caption(told(f"Query {query}, shown {shown.words}."))
+        st.caption(escaped_sentence(f"Query {query}, shown {shown.words}."))
         return
     parts.headline(cards.headline([(answer.answer, answer.moves) for answer in answers]))
     fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
@@ -172,7 +174,7 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
         who = f"{RankerName.of(label).display}: " if len(fallen) > 1 else ""
         text += f"{who}{words} "
     st.caption(
-        told(
+        escaped_sentence(
             f"{text}Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
             "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
             "line: the document moved."
@@ -181,7 +183,7 @@ def _sentences(answers: Sequence[Answered], shown: Shown, *, changed: bool) -> N
 
 
 def _choices(
-    data: scoring.Described, rankers: list[TrainedRanker]
+    data: scoring.DataDescription, rankers: list[TrainedRanker]
 ) -> tuple[List, list[TrainedRanker]]:
     query = shown_list.query_choice(data, shown_list.forget_hand)
     first = _first(data, rankers)
@@ -191,10 +193,10 @@ def _choices(
     usual = [ranker.label for ranker in first if ranker.label in offered]
     labels = st.multiselect(
         "Rankers",
-        **address.multiselect("rankers", texts, selection.own(offered) or usual),
+        **address.multiselect("rankers", texts, selection.selected_among(offered) or usual),
         wrap=True, format_func=display_names(offered).__getitem__,
     )  # fmt: skip
-    newest = contrasting([one for one in rankers if one.lists == list_recipes(rankers)[0]])
+    newest = contrasting_pair([one for one in rankers if one.lists == list_recipes(rankers)[0]])
     if first and any(one not in first and one.label not in labels for one in newest):
         _door("Newer rankers", newest)
     return List(data.data, data.test, recipe, query), [offered[label] for label in labels]
@@ -206,7 +208,7 @@ def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
         st.info("Choose at least one ranker.")
         return
     st.info(
-        told(
+        escaped_sentence(
             "Without a choice this page compares a DLCM with a SetRank that were trained on the "
             f"same lists; {data} does not have both yet. Train what is missing, or choose rankers."
         )
@@ -218,20 +220,20 @@ def _door(words: str, rankers: list[TrainedRanker]) -> None:
     """Draw a button that shows these rankers: nothing else leads to them by itself."""
     labels = [ranker.label for ranker in rankers]
     st.button(
-        told(f"{words}: {', '.join(display_names(labels).values())}"), key="other rankers",
-        type="tertiary",
+        escaped_sentence(f"{words}: {', '.join(display_names(labels).values())}"),
+        key="other rankers", type="tertiary",
         icon=":material/update:", on_click=st.session_state.update,
         args=({"lists": rankers[0].lists, "rankers": labels},),
     )  # fmt: skip
 
 
-def _first(data: scoring.Described, rankers: list[TrainedRanker]) -> list[TrainedRanker]:
+def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[TrainedRanker]:
     """Who is shown where the address names nobody: those of its study, else the contrast."""
     for artefact in services.studies("invariance", data.data):
         if str(artefact.key) in address.says("study"):
             digests = [digest for _, digest in artefact.recipe["rankers"]]
             studied = [ranker for ranker in as_they_came(rankers) if ranker.digest in digests]
-            return (contrasting(studied) or studied)[: len(CONTRAST)]
+            return (contrasting_pair(studied) or studied)[: len(CONTRAST)]
     return contrast(rankers)
 
 
@@ -243,14 +245,14 @@ def _lists(rankers: list[TrainedRanker], first: list[TrainedRanker]) -> ListReci
     usual = [*list_recipes(asked), *list_recipes(first), *recipes][0]
     texts = {each: proposals.lists_texts(each) for each in recipes}
     if len(recipes) == 1:
-        return address.one("lists", texts, usual)
+        return address.settle_choice("lists", texts, usual)
     words = shown_list.recipe_words
     return st.selectbox(
         "Candidate lists", **address.selectbox("lists", texts, usual), format_func=words
     )
 
 
-def _cards(answers: Sequence[Answered], shown: Shown) -> None:
+def _cards(answers: Sequence[RankerAnswer], shown: ShownList) -> None:
     answered = [(answer.answer, answer.moves) for answer in answers]
     orders = shown.arranged_before, shown.arranged
     facts = cards.facts(shown.documents.query, orders, shown.words, answered)
@@ -258,10 +260,10 @@ def _cards(answers: Sequence[Answered], shown: Shown) -> None:
         cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
 
 
-def _bumps(answers: Sequence[Answered]) -> None:
+def _bumps(answers: Sequence[RankerAnswer]) -> None:
     for column, answer in _beside(answers, min(2, len(answers))):
         key = f"bump {answer.label}"
-        column.markdown(f"**{told(answer.label)}**")
+        column.markdown(f"**{escaped_sentence(answer.label)}**")
         column.plotly_chart(
             answer.bump,
             key=key,
@@ -272,24 +274,26 @@ def _bumps(answers: Sequence[Answered]) -> None:
         )
 
 
-def _scatters(answers: Sequence[Answered]) -> None:
+def _scatters(answers: Sequence[RankerAnswer]) -> None:
     for column, answer in _beside(answers, min(3, max(2, len(answers)))):
-        column.markdown(f"**{told(answer.label)}**")
+        column.markdown(f"**{escaped_sentence(answer.label)}**")
         column.plotly_chart(
-            drawn(scatter, captions.titles(answer.moves), answer.label),
+            cached_figure(scatter, captions.titles(answer.moves), answer.label),
             key=f"scatter {answer.label}",
             config=parts.PLAIN,
             alt=scatter_words(answer.moves, answer.label),
         )
 
 
-def _beside(answers: Sequence[Answered], across: int) -> Iterator[tuple[DeltaGenerator, Answered]]:
+def _beside(
+    answers: Sequence[RankerAnswer], across: int
+) -> Iterator[tuple[DeltaGenerator, RankerAnswer]]:
     """A column for each answer, so many beside each other."""
     for at in range(0, len(answers), across):
         yield from zip(st.columns(across), answers[at : at + across], strict=False)
 
 
-def _row(one: List, shown: Shown, answers: Sequence[Answered]) -> None:
+def _row(one: List, shown: ShownList, answers: Sequence[RankerAnswer]) -> None:
     """Draw the row of exports of this list."""
     stem = f"invariance-{len(answers)}-rankers"
     rankers = [answer.ranker for answer in answers]
@@ -308,12 +312,12 @@ def _row(one: List, shown: Shown, answers: Sequence[Answered]) -> None:
         return list(chain.from_iterable(files))
 
     parts.exports_row(
-        parts.Shared(
+        parts.ExportContent(
             figures=figures,
-            tables=lambda: exports.table_files(inferred(_numbers(answers), stem), stem),
+            tables=lambda: exports.table_files(infer_columns(_numbers(answers), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=_report(one.data, rankers),
-            link=lambda: parts.here(data=one.data),
+            link=lambda: parts.address_here(data=one.data),
             command=lambda: command_of(question, facts),
             python=lambda: python_of(question, facts),
         ),
@@ -321,7 +325,7 @@ def _row(one: List, shown: Shown, answers: Sequence[Answered]) -> None:
     )
 
 
-def _numbers(answers: Sequence[Answered]) -> pd.DataFrame:
+def _numbers(answers: Sequence[RankerAnswer]) -> pd.DataFrame:
     """Every number of the list: one row a ranker and document, in the order shown."""
     moves = {answer.label: answer.moves.sort_values("shown") for answer in answers}
     return pd.concat(moves, names=["ranker", None]).reset_index(0).reset_index(drop=True)
@@ -329,10 +333,10 @@ def _numbers(answers: Sequence[Answered]) -> pd.DataFrame:
 
 def _report(data: str, rankers: Sequence[TrainedRanker]) -> exports.File:
     """The certificates of these rankers as a page of their own."""
-    certified = services.certified(data, address.says("study"))
+    certified = services.stored_certificates(data, address.says("study"))
     studies = {certified[ranker.digest].study for ranker in rankers if ranker.digest in certified}
     missing = "" if studies else "A report needs certificates: examine all test queries first."
-    paths = [opened.path(key) for key in sorted(studies)]
+    paths = [study_access.path(key) for key in sorted(studies)]
     return exports.File(
         "Report (HTML)", "certificates.html", lambda: report.report(paths).encode(), missing
     )

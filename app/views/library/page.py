@@ -5,14 +5,14 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import jobs, library, received, services, state
+from shuffleproof.app import jobs, library, received_files, services, state
 from shuffleproof.app.library import Filter
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.library import chosen as chosen_entries
+from shuffleproof.app.views.library import chosen_entries
 from shuffleproof.core.library import cleaning, uploads
 from shuffleproof.core.library.entries import KINDS, Entry
-from shuffleproof.core.store.damaged import Damaged, remove
+from shuffleproof.core.store.damaged_entries import DamagedEntry, remove
 from shuffleproof.core.words import counted
 
 QUESTION = "What is stored here, what made it, and what would be lost with it?"
@@ -37,7 +37,7 @@ def page() -> None:
 
 def _everything(every: list[Entry]) -> None:
     """Draw the table, what can be done with what is chosen in it, and the store's size."""
-    shown = library.filtered(every, _filter(every))
+    shown = library.filter_entries(every, _filter(every))
     if not every:
         parts.not_yet(
             "Nothing is stored yet.",
@@ -88,7 +88,7 @@ def _said(shown: list[Entry], every: list[Entry]) -> None:
     bundled = sum(entry.bundled for entry in shown)
     comes = "comes" if bundled == 1 else "come"
     text += f"; {bundled} {comes} with the program." if bundled else "."
-    st.markdown(f"**{told(text)}**")
+    st.markdown(f"**{escaped_sentence(text)}**")
 
 
 def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
@@ -123,7 +123,7 @@ def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
         alt="Everything that is stored, the newest first",
     )
     by_key = {str(entry.key): entry for entry in every}
-    missing = state.absent("chosen", list(by_key))
+    missing = state.missing_option("chosen", list(by_key))
     chosen = st.multiselect(
         "Chosen", list(by_key), key="chosen", bind="query-params", wrap=True,
         placeholder="Tick rows above, or choose by key",
@@ -144,14 +144,14 @@ MOST_SHOWN = 50
 def _storage() -> None:
     """Draw what is damaged, if anything is, the store's size, and what could go."""
     verification = library.verification()
-    damaged = library.damaged()
+    damaged = library.damaged_entries()
     names = {file.name for file in damaged}
     _broken([*damaged, *(file for file in verification.damaged if file.name not in names)])
     large = counted(verification.total, "large artefact")
     read = f"; {verification.done} of {large} verified" if verification.total else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            told(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
+            escaped_sentence(f"The store holds {library.size() / 1e6:,.1f} MB on this disk{read}."),
             width="stretch",
             help="Files above 1 MiB are digested in the background, once a day.",
         )
@@ -184,7 +184,7 @@ def _cleaned(waste: list[cleaning.Waste]) -> None:
     library.measured_again()
 
 
-def _broken(damaged: Sequence[Damaged]) -> None:
+def _broken(damaged: Sequence[DamagedEntry]) -> None:
     if not damaged:
         return
     stand, stop = ("stands", "stops") if len(damaged) == 1 else ("stand", "stop")
@@ -195,7 +195,7 @@ def _broken(damaged: Sequence[Damaged]) -> None:
     )
     for file in damaged[:MOST_SHOWN]:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(told(f"{file.what} {file.name}: {file.found}"), width="stretch")
+            st.markdown(escaped_sentence(f"{file.what} {file.name}: {file.found}"), width="stretch")
             st.button(
                 "Remove", icon=":material/delete:", key=f"damaged {file.what} {file.name}",
                 on_click=_remove, args=(file,),
@@ -206,7 +206,7 @@ def _broken(damaged: Sequence[Damaged]) -> None:
         )
 
 
-def _remove(file: Damaged) -> None:
+def _remove(file: DamagedEntry) -> None:
     with chosen_entries.noting_errors():
         remove(services.store(), file)
         library.verification().damaged[:] = [
@@ -232,7 +232,10 @@ def _importing() -> None:
         _watch()
         turn = st.session_state.get(TURN, 0)
         file = st.file_uploader(
-            "Archive (zip)", type=["zip"], key=f"archive {turn}", max_upload_size=received.limit()
+            "Archive (zip)",
+            type=["zip"],
+            key=f"archive {turn}",
+            max_upload_size=received_files.limit(),
         )
         if file is not None:
             _hand_in(file.name, file)
@@ -243,22 +246,24 @@ def _hand_in(name: str, file: uploads.Readable) -> None:
     """Spool the file, hand it in, and let go of its bytes."""
     st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
     with chosen_entries.noting_errors():
-        upload = uploads.spooled(services.store(), [(name, file)])
+        upload = uploads.spool(services.store(), [(name, file)])
         job = jobs.anew(IMPORT, {"upload": upload, "name": name})  # it may have been deleted since
         st.session_state[MINE] = job.id
     st.rerun()
 
 
 def _watch() -> None:
-    job = jobs.remembered(MINE)
+    job = jobs.remembered_job(MINE)
     if job is None:
         return
     name = str(job.parameters["name"])
     if not job.ended:
-        jobs.watched(job, f"Taking in {name}")
+        jobs.watch(job, f"Taking in {name}")
     elif job.state == "done":
-        st.success(told(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in."))
+        st.success(
+            escaped_sentence(f"{name}: {counted(len(job.result['artefacts']), 'entry')} taken in.")
+        )
     elif job.state == "failed":
         st.error(refusal(f"Refused. {job.reason}"))
     else:
-        st.info(told(f"{name}: cancelled."))
+        st.info(escaped_sentence(f"{name}: cancelled."))

@@ -9,13 +9,13 @@ import streamlit as st
 from shuffleproof.app import proposals, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import multi_ranking as figure
-from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import choice, job_panel, measures, parts, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study_access import compute, dated_name
 from shuffleproof.app.views.multi_ranking import queries
 from shuffleproof.app.views.multi_ranking.queries import is_by_itself
 from shuffleproof.core.errors import MissingRankingError
@@ -59,7 +59,7 @@ def rankers_of(recipe: Mapping[str, Any]) -> list[str]:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return dated(artefact, counted(len(rankers_of(artefact.recipe)), "ranker"))
+    return dated_name(artefact, counted(len(rankers_of(artefact.recipe)), "ranker"))
 
 
 def words(artefact: Artefact) -> str:
@@ -96,7 +96,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
             queried = f"N = {counted(artefact.facts['queries'], 'query')}"
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
     top.says(measures=(str(measure),), rankers=rankers)
-    frame = computed(key, sections.table, str(measure))
+    frame = compute(key, sections.table, str(measure))
     rows = frame[frame["ranker"].isin(rankers)]
     if shown == "change":
         rows = rows[rows["ranker"].isin(rows[rows["change"].notna()]["ranker"])]
@@ -118,7 +118,7 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.Shown, place: Any) 
     if rows.empty:
         place.info("Nothing to draw: choose a ranker that reads an initial ranking, or the means.")
         return None
-    dots = drawn(figure.conditions, rows, measure, shown)
+    dots = cached_figure(figure.conditions, rows, measure, shown)
     chart(dots, figure.alt_text(rows, measure), CHART, queries.choose, place=place)
     place.caption(
         "Filled dots under a ranker: the change is more than chance (p ≤ .05 after Holm's "
@@ -128,11 +128,11 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.Shown, place: Any) 
 
 
 def _verdict(frame: pd.DataFrame, key: str, measure: str) -> None:
-    sentences = sections.claim_sentences(frame, computed(key, sections.claim, measure))
+    sentences = sections.claim_sentences(frame, compute(key, sections.claim, measure))
     if sentences.rankers:
         parts.finding(sentences.rankers)
     if sentences.verdict:
-        st.markdown(told(sentences.verdict))
+        st.markdown(escaped_sentence(sentences.verdict))
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-imsab-init and "
@@ -146,20 +146,20 @@ def _numbers(table: Table) -> None:
     parts.convention(
         "Every condition is scored on the same candidates; DLCM is fed in the order of what stands "
         "in the initial ranking's place",
-        told(sections.adjustment(table.frame)),
+        escaped_sentence(sections.adjustment(table.frame)),
         ADJUSTED,
     )
 
 
 def _claim(key: str, measure: str) -> None:
-    claim = computed(key, sections.claim, measure)
+    claim = compute(key, sections.claim, measure)
     if claim is None:
         return
     st.subheader("The paper's claim, step by step")
     title = "The two steps of the paper's claim with intervals and p"
     data_frame(Table(claim.steps, STEPS, title), "steps")
     st.caption(
-        told(
+        escaped_sentence(
             f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {claim.word} "
             "here. It holds where both steps are above 0 at p ≤ .05."
         )
@@ -174,15 +174,15 @@ SAID = {
 }
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture, str]:
     """The dots that are there."""
     measure = str(result.recipe["measures"][0])
     picture = Picture("conditions", (sections.table(result, measure), measure))
     return picture, f"{counted(len(result.trials), 'row')} of rankers and conditions so far."
 
 
-def proposed(_data: str, shown: Artefact | None) -> Proposal:
+def proposed_values(_data: str, shown: Artefact | None) -> Proposal:
     """The question's own rankers; the initial rankings of the study shown, else the paper's."""
     preset, lists = proposals.for_training()
     initial = [f"{name}@{preset}" for name in MultiRanking.initial]
@@ -202,37 +202,37 @@ def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def cost(asked: Asked) -> str:
+def cost(asked: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: a data set that cannot be read, a ranker that there is not, or one
             that reads more initial rankings than are chosen.
     """
-    fitting, question, preset = training.fitting(asked.data), asked.question, asked.preset
+    fitting, question, preset = training.fit_size(asked.data), asked.question, asked.preset
     plans = []
-    for name, seeds in trial_cost.fitted(question.rankers, question.seeds):
+    for name, seeds in trial_cost.rankers_to_train(question.rankers, question.seeds):
         reads = registry.spec(name, preset).rankings
         if reads > len(asked.lists.initial):
             raise MissingRankingError(str(name), reads, len(asked.lists.initial))
         for seed in range(seeds):
             changes = {"rankings": str(reads)} if reads else {}
             changes |= {"seed": str(seed)} if seeds > 1 else {}
-            plans.append(training.planned(fitting, asked.lists, name, preset, changes))
+            plans.append(training.plan_training(fitting, asked.lists, name, preset, changes))
     for swap in question.swaps:
         swap_named(swap, preset)
-    text = trial_cost.in_words(plans, training.preparing(fitting, asked.lists), fits=True)
+    text = trial_cost.in_words(plans, training.list_cost(fitting, asked.lists), fits=True)
     return f"{counted(len(question.rankers), 'ranker')}: {text}"
 
 
 FORM = Form(
-    job_panel.Panel(MultiRanking.kind, "study of several rankings", first),
+    job_panel.Panel(MultiRanking.kind, "study of several rankings", partial_picture),
     "Run a study of several rankings",
     "Run this study",
     rows=(("rankers",), ("initial", "swaps")),
     cost=cost,
     kept=("rankers", "swaps"),
-    proposed=proposed,
+    proposed=proposed_values,
     trains=True,
     widgets={"swaps": swaps},
     offered=lambda name: name not in GIVEN,

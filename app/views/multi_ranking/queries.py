@@ -7,15 +7,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import answering, proposals, services
+from shuffleproof.app import proposals, rescoring, services
 from shuffleproof.app.figures import multi_ranking as figure
-from shuffleproof.app.opened import computed, result
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts, query_comparison
-from shuffleproof.app.study.picture import chart, drawn
-from shuffleproof.core.answers.trained import as_they_came
+from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study_access import compute, result
+from shuffleproof.core.answers.trained_rankers import as_they_came
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.rankers.name import RankerName, named, numbered
+from shuffleproof.core.rankers.name import RankerName, number_names, with_display_names
 from shuffleproof.core.rankers.neural import ordinal_geometry
 from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry
 from shuffleproof.core.rankers.neural.recipes import rankings_of
@@ -56,7 +56,7 @@ def section(artefact: Artefact, table: pd.DataFrame, measure: str) -> None:
     if point is None:
         return
     ranker, condition = point
-    frame = computed(key, sections.queries, point, measure)
+    frame = compute(key, sections.queries, point, measure)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
@@ -64,10 +64,10 @@ def section(artefact: Artefact, table: pd.DataFrame, measure: str) -> None:
         st.caption("This is what the other conditions are compared with: nothing changes.")
     else:
         start = "Against the ranker as trained"
-        st.markdown(told(in_words(frame, start, measure, ("as_trained", "here"))))
+        st.markdown(escaped_sentence(in_words(frame, start, measure, ("as_trained", "here"))))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        _map(computed(key, sections.by_condition, ranker, measure), ranker, measure)
+        _map(compute(key, sections.by_condition, ranker, measure), ranker, measure)
     with right:
         alt = f"Queries of {ranker} {condition}, the most damaged first"
         query_comparison.rows(frame, COLUMNS, alt, height=330)
@@ -98,13 +98,13 @@ def _dot(dots: Sequence[Point], point: Point | None) -> None:
     st.selectbox(
         "Dot", dots, index=None, key=DOT, on_change=take,
         placeholder="Click a dot of the picture, or choose",
-        format_func=lambda dot: named(f"{dot[0]}, {dot[1]}"),
+        format_func=lambda dot: with_display_names(f"{dot[0]}, {dot[1]}"),
     )  # fmt: skip
 
 
 def _map(frame: pd.DataFrame, ranker: str, measure: str) -> None:
     if not len(frame.columns):
-        st.caption(told(f"{ranker} reads no initial ranking: there is one condition."))
+        st.caption(escaped_sentence(f"{ranker} reads no initial ranking: there is one condition."))
         return
 
     def take(facts: Sequence[Any]) -> None:
@@ -119,7 +119,7 @@ def _answers(artefact: Artefact, point: Point, frame: pd.DataFrame) -> None:
     put, _, place = condition.partition(" for ")
     initial = artefact.recipe["initial"][0]
     left = put if place else initial
-    compared = query_comparison.Compared(
+    compared = query_comparison.ComparisonTexts(
         ranker,
         (left, f"answer with\n{put}" if place else condition, "answer as\ntrained"),
         f"Left: the list by {left}. Middle: what {ranker} answers {_reading(condition)}. Right: "
@@ -148,10 +148,10 @@ def _replayed(
     """
     recipe = artefact.recipe
     rows = [row for row in recipe["rows"] if (row["label"], row["condition"]) == point]
-    return answering.moves(
-        f"{answering.TRAINED}:conditions", artefact, query, lists=recipe["lists"],
+    return rescoring.moves(
+        f"{rescoring.TRAINED}:conditions", artefact, query, lists=recipe["lists"],
         preset=artefact.facts["preset"], initial=list(recipe["initial"]),
-        ranker=answering.ranker_of(_trials(artefact, point), seed), before=None,
+        ranker=rescoring.ranker_of(_trials(artefact, point), seed), before=None,
         now=None if point[1] == TRAINED else list(rows[0]["columns"]), features=list(columns),
     )  # fmt: skip
 
@@ -171,13 +171,13 @@ def _reading(condition: str) -> str:
 RANKS = 40
 
 
-def learnt(data: str, study: str | None) -> dict[str, str]:
+def trained_rankers(data: str, study: str | None) -> dict[str, str]:
     """The labels of the trained rankers that read initial rankings, by key; the study's first."""
     labels = _of_study(study) if study else {}
-    for ranker in as_they_came(proposals.trained(data)):
+    for ranker in as_they_came(proposals.trained_rankers(data)):
         if rankings_of(ranker.name):
             labels.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
-    return dict(zip(labels, numbered(map(named, labels.values())), strict=True))
+    return dict(zip(labels, number_names(map(with_display_names, labels.values())), strict=True))
 
 
 def _of_study(key: str) -> dict[str, str]:
@@ -220,7 +220,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
         study: the study shown, whose rankers come first.
         depth: how many ranks its lists have; ranks beyond were never trained.
     """
-    labels = learnt(data, study)
+    labels = trained_rankers(data, study)
     if not labels:
         return
     st.subheader("What the network learned about ranks")
@@ -242,15 +242,17 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
         shown = of_tables.get(str(name), shown)
     words = ordinal_geometry.words(shown)
     pictures = {
-        "Cosine between ranks": drawn(figure.similarity, shown.similarity),
-        "Length by rank": drawn(figure.lengths, shown.lengths),
-        "Path through the two main components": drawn(figure.path, shown.plane, shown.explained),
+        "Cosine between ranks": cached_figure(figure.similarity, shown.similarity),
+        "Length by rank": cached_figure(figure.lengths, shown.lengths),
+        "Path through the two main components": cached_figure(
+            figure.path, shown.plane, shown.explained
+        ),
     }
     for column, (title, picture) in zip(st.columns(3), pictures.items(), strict=True):
         with column:
             st.caption(title)
             chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
-    st.markdown(told(f"{labels[str(key)]}. {words}"))
+    st.markdown(escaped_sentence(f"{labels[str(key)]}. {words}"))
     st.caption(
         "If a ranker uses ranks, neighbouring ranks have similar embeddings and the path curves "
         "smoothly; ranks that never occurred in training keep their random start."

@@ -4,18 +4,33 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from shuffleproof.app import benchmarks, jobs, opened, proposals, received, services, state
+from shuffleproof.app import (
+    benchmarks,
+    jobs,
+    proposals,
+    received_files,
+    services,
+    state,
+    study_access,
+)
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.measures import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
-from shuffleproof.core.answers.trained import TrainedRanker
+from shuffleproof.core.answers.trained_rankers import TrainedRanker
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.jobs import FILE, MEASURES, QRELS, RUNS
 from shuffleproof.core.library import uploads
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import FILES, LIGHTGBM, SCORES, XGBOOST, RankerName, named
+from shuffleproof.core.rankers.name import (
+    FILES,
+    LIGHTGBM,
+    SCORES,
+    XGBOOST,
+    RankerName,
+    with_display_names,
+)
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -56,17 +71,17 @@ def _runs() -> None:
     )
     left, right = st.columns(2, gap="medium")
     with left:
-        received.uploader(
+        received_files.uploader(
             RUNS_DRAFT, QRELS, "Judgments (one file)", "last",
             "Lines of: topic 0 document grade. Plain or .gz.",
         )  # fmt: skip
     with right:
-        received.uploader(
+        received_files.uploader(
             RUNS_DRAFT, RUNS, "Runs (one file each)", "all",
             "Lines of: topic Q0 document rank score tag. Plain or .gz. The scores decide, "
             "not the ranks; a run is called by its tag, or by its file where tags repeat.",
         )  # fmt: skip
-    received.errors(RUNS_DRAFT)
+    received_files.errors(RUNS_DRAFT)
     _compare_button(_measures())
     if not _watch(RUNS_JOB, _compared):
         _stored()
@@ -94,9 +109,9 @@ def _measures() -> list[str]:
 
 def _compare_button(measures: list[str]) -> None:
     lacking = ""
-    if not received.chosen(RUNS_DRAFT, QRELS):
+    if not received_files.files_of_parts(RUNS_DRAFT, QRELS):
         lacking = "Judgments come first."
-    elif not received.chosen(RUNS_DRAFT, RUNS):
+    elif not received_files.files_of_parts(RUNS_DRAFT, RUNS):
         lacking = "Now the runs."
     elif not measures:
         lacking = "At least one measure is needed."
@@ -106,7 +121,7 @@ def _compare_button(measures: list[str]) -> None:
     )  # fmt: skip
     if lacking:
         st.caption(lacking)
-    draft = received.draft(RUNS_DRAFT)
+    draft = received_files.draft(RUNS_DRAFT)
     if pressed and draft:
         _hand_in(RUNS_JOB, lambda: compare(draft, measures))
 
@@ -151,7 +166,7 @@ def _words(artefact: Artefact) -> str:
     """A comparison in a line."""
     facts, runs = artefact.facts, counted(len(artefact.recipe["runs"]), "run")
     topics = counted(facts["queries"], "topic")
-    return f"{opened.day(artefact)} · {runs} · {facts['data']}, {topics}"
+    return f"{study_access.day(artefact)} · {runs} · {facts['data']}, {topics}"
 
 
 def _link(artefact: Artefact, label: str) -> None:
@@ -232,14 +247,14 @@ def _ranker() -> None:
     )
     kind = list(KINDS)[words.index(what or words[0])]
     st.markdown(_due(data, kind))
-    received.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
-    received.errors(DRAFT)
-    ready = bool(received.chosen(DRAFT, FILE))
+    received_files.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
+    received_files.errors(DRAFT)
+    ready = bool(received_files.files_of_parts(DRAFT, FILE))
     pressed = st.button(
         f"Bring it to {escaped(data)}", type="primary", disabled=not ready, key="bring ranker",
         help=None if ready else "Choose its file first.",
     )  # fmt: skip
-    draft = received.draft(DRAFT)
+    draft = received_files.draft(DRAFT)
     if pressed and draft:
         _hand_in(MINE, lambda: bring(draft, kind, data))
     _watch(MINE, _arrived)
@@ -286,7 +301,7 @@ def _arrived(job: Job) -> None:
 
 
 def _brought(data: str) -> None:
-    rankers = [ranker for ranker in proposals.trained(data) if ranker.name in FILES]
+    rankers = [ranker for ranker in proposals.trained_rankers(data) if ranker.name in FILES]
     if not rankers:
         return
     st.subheader("Brought to this data set")
@@ -311,7 +326,9 @@ def _doctor(data: str, names: list[str]) -> None:
     """Draw which ranker is to be examined, the job under way, and what it found."""
     st.subheader("What the doctor finds")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        ranker = st.selectbox("Ranker", names, key="examined ranker", width=360, format_func=named)
+        ranker = st.selectbox(
+            "Ranker", names, key="examined ranker", width=360, format_func=with_display_names
+        )
         pressed = st.button("Examine it", key="examine ranker")
     st.caption(
         "Input passed on, constant, saturated or rounded scores, ties by order, NaN, the wrong "
@@ -356,18 +373,18 @@ def _hand_in(own: str, job: Callable[[], Job]) -> None:
 
 def _forget_read(own: str, draft: str) -> None:
     """Forget the files of a job that is done, once; call it before they are drawn."""
-    job = jobs.remembered(own)
+    job = jobs.remembered_job(own)
     if job is not None and job.state == "done" and st.session_state.pop(f"{own} files", None):
-        received.clear(draft)
+        received_files.clear(draft)
 
 
 def _watch(own: str, done: Callable[[Job], None]) -> bool:
     """Draw what became of the job that this session remembers; whether it is still under way."""
-    job = jobs.remembered(own)
+    job = jobs.remembered_job(own)
     if job is None:
         return False
     if not job.ended:
-        jobs.watched(job, jobs.name(job))
+        jobs.watch(job, jobs.name(job))
     elif job.state == "done":
         done(job)
     elif job.state == "failed":

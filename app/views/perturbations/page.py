@@ -7,28 +7,28 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import disturbed, opened, training
+from shuffleproof.app import disturbed_lists, study_access, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.form import Form, FormState
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.levels import pairs_of
-from shuffleproof.core.perturb.registry import PERTURBATIONS, attacked, entry_of
+from shuffleproof.core.perturb.registry import PERTURBATIONS, attack_target, entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.perturbations import sections, study
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
-from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, headed
+from shuffleproof.core.studies.kinds.perturbations.sections import STRENGTHS, families_by_heading
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
-from shuffleproof.core.studies.paired import loss_in
+from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Picture
-from shuffleproof.core.studies.tables import Table, inferred
+from shuffleproof.core.studies.tables import Table, infer_columns
 from shuffleproof.core.words import counted
 
 SHORT = {"last": "Last", "worst": "Worst"}
@@ -50,11 +50,11 @@ def page() -> None:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    top = choice.top(stored, disturbed_lists.short_words, disturbed_lists.words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         strength = _strength()
-        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
+        rankers = choice.rankers(disturbed_lists.rankers(recipe), top.notices, key)
     with top.notes:
         finding = st.container()
         queries = f"N = {counted(artefact.facts['queries'], 'query')}"
@@ -64,20 +64,20 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         top.picture.info("Choose at least one ranker.")
         return
     top.says(measures=(measure,), rankers=rankers)
-    losses = opened.computed(key, sections.losses, measure)
+    losses = study_access.compute(key, sections.losses, measure)
     losses = losses[losses["ranker"].isin(rankers)]
-    cells = sections.condensed(losses, strength)
-    groups = headed(cells["family"])
-    cells_map = drawn(figure.losses, cells, groups, measure, _without_values(artefact))
+    cells = sections.condense(losses, strength)
+    groups = families_by_heading(cells["family"])
+    cells_map = cached_figure(figure.losses, cells, groups, measure, _without_values(artefact))
     chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(losses, measure, rankers, strength))
-        left = sections.left_out(artefact.facts, disturbed.families(recipe))
+        left = sections.left_out(artefact.facts, disturbed_lists.families(recipe))
         if left:
-            st.caption(told(f"–: {left}"))
+            st.caption(escaped_sentence(f"–: {left}"))
     _behind(artefact, rankers, losses, measure)
     table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
-    place = parts.folded("All levels, and how the answers changed", "every number")
+    place = parts.fold("All levels, and how the answers changed", "every number")
     if place is not None:
         data_frame(table, "numbers", place)
     choice.export_row(artefact, cells_map, table)
@@ -109,7 +109,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         losses: theirs, as `core.studies.kinds.perturbations.sections.losses` gives them.
         measure: that is lost.
     """
-    known = list(disturbed.families(artefact.recipe))
+    known = list(disturbed_lists.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
     left, right, axis = st.columns(3)
     chosen = left.selectbox(
@@ -121,15 +121,15 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         placeholder="Click a cell or a point, or choose",
     )  # fmt: skip
     family = chosen if chosen in known else known[0]
-    within_reach = opened.computed(str(artefact.key), sections.has_regret, family, measure)
+    within_reach = study_access.compute(str(artefact.key), sections.has_regret, family, measure)
     with axis:
         what = (
             parts.drawn_as(REGRET, LOSS, MEAN, key="of_set") if within_reach else parts.drawn_as()
         )
-    entry = disturbed.entry(family)
+    entry = disturbed_lists.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
-        st.caption(told(f"{words} {sections.short_of(artefact.facts, [family])}"))
+        st.caption(escaped_sentence(f"{words} {sections.short_of(artefact.facts, [family])}"))
     summary = _summary(str(artefact.key), family, measure)
     shown, words = summary, measure
     if what == LOSS and len(summary):
@@ -137,18 +137,18 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         words = loss_in(measure)
     elif what == REGRET and len(summary):
         shown = _regrets(str(artefact.key), family, measure)
-        words = sections.below(measure)
+        words = sections.regret_axis(measure)
     shown = shown[shown["ranker"].isin(rankers)]
     _curves(shown, family, words)
     if entry is not None and entry.changes & {"order", "ranking"}:
         means = shown.groupby("ranker", sort=False)["mean"]
         if order := readers_of_order([str(name) for name, own in means if np.ptp(own) > 0]):
-            st.caption(told(order))
-    if attacked(family):
+            st.caption(escaped_sentence(order))
+    if attack_target(family):
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)
     if without or (ranker is None and summary.empty):
-        st.info(told(sections.left_out(artefact.facts, [family])))
+        st.info(escaped_sentence(sections.left_out(artefact.facts, [family])))
     elif ranker is not None:
         perturbed_queries.section(artefact, ranker, family, measure)
 
@@ -156,23 +156,23 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
 @st.cache_data(max_entries=128, show_spinner=False)
 def _summary(key: str, family: str, measure: str) -> pd.DataFrame:
     """Means and intervals of one family's points under one measure; as stored where they are."""
-    stored = stored_summary(opened.path(key))
+    stored = stored_summary(study_access.path(key))
     rows = stored[(stored["family"] == family) & (stored["measure"] == measure)]
     if len(rows):
         return rows.reset_index(drop=True)
-    return sections.of_family(opened.result(key), family).summary([measure])
+    return sections.of_family(study_access.result(key), family).summary([measure])
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def _losses(key: str, family: str, measure: str) -> pd.DataFrame:
     """The same points as paired losses."""
-    return sections.losses_of(opened.result(key), _summary(key, family, measure), measure)
+    return sections.losses_of(study_access.result(key), _summary(key, family, measure), measure)
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
 def _regrets(key: str, family: str, measure: str) -> pd.DataFrame:
     """The same points, below the best order of the documents shown."""
-    return sections.regrets_of(opened.result(key), _summary(key, family, measure), measure)
+    return sections.regrets_of(study_access.result(key), _summary(key, family, measure), measure)
 
 
 def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
@@ -181,27 +181,27 @@ def _curves(summary: pd.DataFrame, family: str, measure: str) -> None:
         st.caption("This family stands at one level alone: there is no curve.")
     elif levels:
         alt = curves.alt_text(summary, family, measure)
-        chart(drawn(_curved, summary, family, measure), alt, CURVES, POINT)
+        chart(cached_figure(_curved, summary, family, measure), alt, CURVES, POINT)
 
 
 def _curved(summary: pd.DataFrame, family: str, measure: str) -> Any:
-    unit = disturbed.unit(family)
+    unit = disturbed_lists.unit(family)
     return figure.fitted_axis(curves.curves(summary, family, measure, unit), f"{family}: {unit}")
 
 
 def _transfer(losses: pd.DataFrame, measure: str) -> None:
     """Whom the attacks reach: a row a network attacked, a column a ranker that was hit."""
     table = sections.transfer_table(losses, measure)
-    st.markdown(f"**{told(table.title)}**")
+    st.markdown(f"**{escaped_sentence(table.title)}**")
     data_frame(table, "transfer")
-    reached = sections.transferred(sections.transfer(losses), measure)
-    st.caption(told(f"At the last level of each attack. {reached}"))
+    reached = sections.transfer_text(sections.transfer(losses), measure)
+    st.caption(escaped_sentence(f"At the last level of each attack. {reached}"))
 
 
 def catalogue() -> None:
     """Draw all families of the registry by what they change, one line each."""
     with st.expander("Everything that can happen to an input", icon=":material/menu_book:"):
-        for heading, names in headed(PERTURBATIONS).items():
+        for heading, names in families_by_heading(PERTURBATIONS).items():
             st.markdown(f"**{heading}**")
             entries = [PERTURBATIONS[name] for name in names]
             frame = pd.DataFrame(
@@ -215,7 +215,9 @@ def catalogue() -> None:
                     ],
                 }
             )
-            data_frame(inferred(frame, f"Families that change: {heading}"), f"catalogue {heading}")
+            data_frame(
+                infer_columns(frame, f"Families that change: {heading}"), f"catalogue {heading}"
+            )
         st.caption(
             "Families can be chained, one on what the other left: transpositions:5+shuffle-shown. "
             "gradient-sign@RANKER attacks one network; the others are hit too. "
@@ -228,31 +230,31 @@ FIRST = ("shuffle-shown", "transpositions", "sample", "distractors", "feature-no
 """What a first study asks: one family of each kind that takes no training."""
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture, str]:
     """The cells that are there."""
     measure = str(result.recipe["measures"][0])
-    cells = sections.condensed(sections.losses(result, measure), "last")
-    picture = Picture("losses", (cells, headed(cells["family"]), measure))
+    cells = sections.condense(sections.losses(result, measure), "last")
+    picture = Picture("losses", (cells, families_by_heading(cells["family"]), measure))
     return picture, f"{counted(len(result.trials), 'trial')} so far."
 
 
-def disturbing(declared: Parameter, now: Any) -> Any:
+def family_fields(declared: Parameter, now: Any) -> Any:
     """Draw the families and their levels; what reads the pairs."""
     before = families.of_pairs(now)
     return families.levels(declared, families.choice(PERTURBATIONS, before, chains=True))
 
 
-def costs(asked: Asked) -> str:
+def costs(asked: FormState) -> str:
     """What the button will cost: trials, trainings of labels, rows and seeds, what is skipped."""
     pairs = asked.question.perturbations
     study.check(asked.question.rankers, families.of_pairs(pairs))
-    skipped = sections.skipped(asked.question.rankers, families.of_pairs(pairs))
+    skipped = sections.skipped_text(asked.question.rankers, families.of_pairs(pairs))
     text = trial_cost.trials(asked, pairs) + _retrained(asked)
-    return f"{text}. Skipped: {told(skipped.rstrip('.'))}" if skipped else text
+    return f"{text}. Skipped: {escaped_sentence(skipped.rstrip('.'))}" if skipped else text
 
 
-def _retrained(asked: Asked) -> str:
+def _retrained(asked: FormState) -> str:
     """What families that train add: a training for every ranker, level and draw."""
     question = asked.question
     count = sum(
@@ -265,9 +267,9 @@ def _retrained(asked: Asked) -> str:
     trained = counted(count * len(question.rankers), "training")
     text = f"; labels, rows and seeds train each ranker anew: **{trained}**"
     try:
-        fitting = training.fitting(asked.data)
+        fitting = training.fit_size(asked.data)
         plans = [
-            training.planned(fitting, asked.lists, name, asked.preset, {})
+            training.plan_training(fitting, asked.lists, name, asked.preset, {})
             for name in question.rankers
         ]
     except ShuffleproofError:
@@ -276,12 +278,12 @@ def _retrained(asked: Asked) -> str:
 
 
 FORM = Form(
-    job_panel.Panel(Perturbations.kind, "study of perturbations", first),
+    job_panel.Panel(Perturbations.kind, "study of perturbations", partial_picture),
     "Run a study of perturbations",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws",)),
     cost=costs,
     kept=("perturbations",),
     usual=lambda _data: {"perturbations": pairs_of(FIRST)},
-    widgets={"perturbations": disturbing},
+    widgets={"perturbations": family_fields},
 )

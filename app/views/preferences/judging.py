@@ -8,15 +8,15 @@ import numpy as np
 import streamlit as st
 
 from shuffleproof.app import jobs, services, state
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
-from shuffleproof.core.aggregate import asking, judges, stored
+from shuffleproof.core.aggregate import judge_questions, judges, preference_store
 from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.studies.kinds.preferences import sections
 from shuffleproof.core.words import counted
 
 PANEL = job_panel.Panel("judge", "round of questions")
-SHOWN = {asking.SAMPLED: "Sampled pairs", asking.ALL: "All pairs"}
+SHOWN = {judge_questions.SAMPLED: "Sampled pairs", judge_questions.ALL: "All pairs"}
 CALLS, QUERIES = 100, 10
 
 
@@ -24,16 +24,16 @@ def form() -> None:
     """Draw who is asked, which pairs, what that costs, and the button; or work under way."""
     data = state.data()
     st.caption(
-        f"The test documents of {data}, the first {asking.LISTS['depth']} of each query in file "
-        "order, are put to a judge two at a time. Each answer is kept: nothing is asked twice, "
-        "also after a restart."
+        f"The test documents of {data}, the first {judge_questions.LISTS['depth']} of each query "
+        "in file order, are put to a judge two at a time. Each answer is kept: nothing is "
+        "asked twice, also after a restart."
     )
     with parts.errors_shown():
         if not job_panel.progress(PANEL, (data,)):
             _form(data)
     for name, key in services.store().names().items():
-        if key.kind == stored.KIND:
-            found = services.store().resolve(name, stored.KIND)
+        if key.kind == preference_store.KIND:
+            found = services.store().resolve(name, preference_store.KIND)
             if found.recipe.get("data") == data:
                 count = counted(found.facts["judgments"], "judgment")
                 parts.link("preferences", f"{name}: {count}", query={"preferences": name})
@@ -41,7 +41,7 @@ def form() -> None:
 
 @st.fragment
 def _form(data: str) -> None:
-    known = judges.offered()
+    known = judges.judges_for_pages()
     if not known:
         st.info(
             "No judge is offered by this dashboard. Whoever starts it names them:",
@@ -65,7 +65,8 @@ def _form(data: str) -> None:
             )
         )  # fmt: skip
         orders = st.segmented_control(
-            "Orders", asking.ORDERS, default=asking.ORDERS[0], required=True, key="judge orders",
+            "Orders", judge_questions.ORDERS, default=judge_questions.ORDERS[0],
+            required=True, key="judge orders",
             help="Both: each pair is shown twice, with either document first, which takes two "
             "calls and tells whether the judge prefers what comes first.",
         )  # fmt: skip
@@ -84,14 +85,14 @@ def _form(data: str) -> None:
         "data": data, "name": name.strip(), "judge": judge, "pairs": pairs, "calls": int(calls),
         "orders": str(orders), "at_once": int(at_once), "queries": int(queries),
     }  # fmt: skip
-    plan = asking.Plan(pairs, int(calls), str(orders), jobs=int(at_once))
+    plan = judge_questions.Plan(pairs, int(calls), str(orders), jobs=int(at_once))
     most = plan.most_of(sizes[: int(queries)])
-    cost = asking.cost_of(plan, most, None, price or None, None)
-    st.markdown(told(f"{cost['text'][0].upper()}{cost['text'][1:]}"))
+    cost = judge_questions.cost_of(plan, most, None, price or None, None)
+    st.markdown(escaped_sentence(f"{cost['text'][0].upper()}{cost['text'][1:]}"))
     if st.button("Ask", type="primary", key="judge now", disabled=not (most and name.strip())):
         with parts.errors_shown():
             job = jobs.submit(PANEL.kind, asked)
-            st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
+            st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
             st.rerun()
     st.code(_command(asked), language="bash", wrap_lines=True)
 
@@ -100,7 +101,7 @@ def _form(data: str) -> None:
 def _sizes(key: str) -> Sequence[int]:
     """Documents that a judge is shown of each test query."""
     sizes = np.diff(services.fold(key).test.offsets)
-    return [int(size) for size in np.minimum(sizes, asking.LISTS["depth"])]
+    return [int(size) for size in np.minimum(sizes, judge_questions.LISTS["depth"])]
 
 
 def _command(asked: dict[str, Any]) -> str:

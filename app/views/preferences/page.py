@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, opened, pictures, services, state
+from shuffleproof.app import address, pictures, services, state, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import preferences as figure
-from shuffleproof.app.opened import dated
-from shuffleproof.app.plain import escaped, told
+from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import choice, lab_form, parts
-from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study_access import dated_name
 from shuffleproof.app.views.preferences import judging
-from shuffleproof.core.aggregate import planted, stored
+from shuffleproof.core.aggregate import planted, preference_store
 from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_of
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.kemeny import kemeny
@@ -47,14 +47,16 @@ def page() -> None:
     """Draw the choice of a set, its stored study, then one query of it."""
     parts.header("Preferences", PreferenceAggregation.title)
     sets = [planted.NAME]
-    sets += [name for name, key in services.store().names().items() if key.kind == stored.KIND]
+    sets += [
+        name for name, key in services.store().names().items() if key.kind == preference_store.KIND
+    ]
     studied = [str(one.facts.get("data", "")) for one in services.artefacts("study")
                if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
     names = list(dict.fromkeys([*sets, *state.data_sets()[1:], *sorted(studied)]))
     chosen = str(
         st.selectbox(
             "Preferences",
-            **address.selectbox("preferences", address.named(*names), planted.NAME),
+            **address.selectbox("preferences", address.option_texts(*names), planted.NAME),
             help="Of a ranking data set those of a trained function. `shuffleproof "
             "ingest-preferences FILE --name mine` reads others in: judged pairs, matrices, sets "
             "of rankings, runs.",
@@ -70,7 +72,7 @@ def page() -> None:
         if chosen in sets:
             st.subheader("One query")
             _query(chosen)
-        place = parts.folded("Ask a live judge", "judging", ":material/gavel:")
+        place = parts.fold("Ask a live judge", "judging", ":material/gavel:")
         if place is not None:
             with place:
                 judging.form()
@@ -92,24 +94,27 @@ def _studies(name: str) -> None:
 def _study(found: Mapping[str, Artefact]) -> None:
     top = choice.top(found, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
-    result = opened.result(key)
+    result = study_access.result(key)
     families = sections.families(result)
     with top.controls:
         family = measure = ""
         if families:
-            options = address.named(*families)
+            options = address.option_texts(*families)
             family = str(
                 st.selectbox(
                     "Disturbance", **address.selectbox("disturbance", options, families[0], of=key),
                     format_func=lambda one: DISTURBANCES[one].title,
                 )
             )  # fmt: skip
-            st.caption(told(f"{DISTURBANCES[family].summary.capitalize()}."))
+            st.caption(escaped_sentence(f"{DISTURBANCES[family].summary.capitalize()}."))
             measure = str(
                 st.selectbox(
                     "Measure",
                     **address.selectbox(
-                        "measure", address.named(*result.measures), result.measures[0], of=key
+                        "measure",
+                        address.option_texts(*result.measures),
+                        result.measures[0],
+                        of=key,
                     ),
                     format_func=lambda one: sections.WORDS[one],
                 )
@@ -121,19 +126,19 @@ def _study(found: Mapping[str, Artefact]) -> None:
         choice.export_row(artefact, None, table)
         return
     entry = DISTURBANCES[family]
-    frame = sections.people(opened.computed(key, sections.summary), family, measure)
+    frame = sections.people(study_access.compute(key, sections.summary), family, measure)
     facts = frame, entry.title, entry.unit, sections.WORDS[measure]
-    picture = drawn(figure.curves, *facts)
+    picture = cached_figure(figure.curves, *facts)
     with top.picture:
         chart(picture, figure.alt_text(*facts), "levels")
     with top.notes:
         with parts.in_words():
-            for text in opened.computed(key, sections.findings):
+            for text in study_access.compute(key, sections.findings):
                 parts.finding(text)
-        parts.convention(sections.reading(result))
+        parts.convention(sections.convention_text(result))
     st.markdown(f"**{escaped(table.title)}**")
     data_frame(table, "given")
-    place = parts.folded("Bounds, calibration, calls against items", "more")
+    place = parts.fold("Bounds, calibration, calls against items", "more")
     if place is not None:
         with place:
             _more(key)
@@ -148,8 +153,8 @@ def _further(result: StudyResult) -> list[Picture]:
 
 def _more(key: str) -> None:
     """Bounds that are proven, and calls on generated tournaments."""
-    for picture in opened.computed(key, _further):
-        shown, alt = pictures.drawn(picture)
+    for picture in study_access.compute(key, _further):
+        shown, alt = pictures.draw(picture)
         chart(shown, alt, picture.name)
     st.caption(
         "What is proven is measured against what the aggregator was shown; the loss where no pair "
@@ -170,11 +175,11 @@ def _query(name: str) -> None:
         aggregator = str(
             st.selectbox(
                 "Aggregator",
-                **address.selectbox("aggregator", address.named(*AGGREGATORS), "goa"),
+                **address.selectbox("aggregator", address.option_texts(*AGGREGATORS), "goa"),
                 format_func=sections.label,
             )
         )
-        st.caption(told(f"{AGGREGATORS[aggregator].summary.capitalize()}."))
+        st.caption(escaped_sentence(f"{AGGREGATORS[aggregator].summary.capitalize()}."))
         budget = int(
             st.slider(
                 "Calls allowed", **address.slider("calls", pairs.count, pairs.count, of=query),
@@ -188,11 +193,11 @@ def _query(name: str) -> None:
     with left:
         ringed = _cycle(worst)
     with right:
-        st.markdown(told(_in_words(pairs, one, aggregator)))
+        st.markdown(escaped_sentence(_in_words(pairs, one, aggregator)))
         named = [items[place] for place in order.tolist()]
         places = [named.index(item) for item in ringed]
         values = pairs.values[np.ix_(order, order)]
-        shown = drawn(figure.matrix, values, named, places)
+        shown = cached_figure(figure.matrix, values, named, places)
         chart(shown, figure.matrix_in_words(values, named, places), "matrix")
         st.caption(
             "Rows and columns stand in the order made. Blue above the diagonal agrees with it, "
@@ -278,12 +283,12 @@ def _lines(query: str, items: tuple[str, ...], one: Spent) -> bytes:
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the preferences …")
 def _opened(name: str) -> Preferences:
-    return stored.find(name, services.store())
+    return preference_store.find(name, services.store())
 
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return dated(artefact, ", ".join(map(sections.label, artefact.recipe["aggregators"])))
+    return dated_name(artefact, ", ".join(map(sections.label, artefact.recipe["aggregators"])))
 
 
 def words(artefact: Artefact) -> str:

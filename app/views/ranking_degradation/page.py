@@ -6,11 +6,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, answering, disturbed, selection
+from shuffleproof.app import address, disturbed_lists, rescoring, selection
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ranking_degradation as figure
-from shuffleproof.app.opened import computed
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import (
     choice,
     families,
@@ -23,7 +22,8 @@ from shuffleproof.app.study import (
 )
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.app.study_access import compute
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.perturb.levels import pairs_of
@@ -35,7 +35,7 @@ from shuffleproof.core.studies.conventions import SWITCHED
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
-from shuffleproof.core.studies.paired import loss_in
+from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.sections import LOSS, Picture
 from shuffleproof.core.studies.tables import Table
@@ -70,16 +70,16 @@ def page() -> None:
 def words(artefact: Artefact) -> str:
     """What was disturbed in a stored study, how often, on which lists."""
     recipe = artefact.recipe
-    names = ", ".join(disturbed.families(recipe))
+    names = ", ".join(disturbed_lists.families(recipe))
     return f"{names} · {counted(recipe['draws'], 'draw')} · on {', '.join(recipe['initial'])}"
 
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed.short_words, words)
+    top = choice.top(stored, disturbed_lists.short_words, words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
-        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
+        rankers = choice.rankers(disturbed_lists.rankers(recipe), top.notices, key)
         what = parts.drawn_as()
         family, x, from_zero = _what(recipe)
     with top.notes:
@@ -89,29 +89,29 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         top.picture.info("Choose at least one ranker.")
         return
     top.says(measures=(measure,), family=family, rankers=rankers)
-    summary = computed(key, StudyResult.summary, [measure])
+    summary = compute(key, StudyResult.summary, [measure])
     summary = summary[(summary.family == family) & summary.ranker.isin(rankers)]
-    unit, shown, axis = disturbed.unit(family), summary, measure
+    unit, shown, axis = disturbed_lists.unit(family), summary, measure
     if what == LOSS:
-        losses = computed(key, sections.losses_of, family, measure)
+        losses = compute(key, sections.losses_of, family, measure)
         shown, axis = losses[losses.ranker.isin(rankers)], loss_in(measure)
-    curves = drawn(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
+    curves = cached_figure(figure.curves, shown, family, axis, unit, x=x, from_zero=from_zero)
     chart(curves, figure.alt_text(shown, family, axis), CHART, CLICK, place=top.picture)
     with finding, parts.in_words():
-        parts.finding(computed(key, sections.finding, family, measure, rankers))
-        _claim(computed(key, sections.claim, family, measure))
-    if order := computed(key, sections.of_order, family, measure, rankers):
-        finding.caption(told(order))
+        parts.finding(compute(key, sections.finding, family, measure, rankers))
+        _claim(compute(key, sections.claim, family, measure))
+    if order := compute(key, sections.of_order, family, measure, rankers):
+        finding.caption(escaped_sentence(order))
     _of_point(artefact, family, measure, rankers)
     table = _marks(artefact, family, measure, rankers)
-    place = parts.folded("All numbers in the figure", "every number")
+    place = parts.fold("All numbers in the figure", "every number")
     if place is not None:
         data_frame(Table(summary, SUMMARY, "All numbers in the figure"), "numbers", place)
     choice.export_row(artefact, curves, table)
 
 
 def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:
-    known = list(disturbed.families(recipe))
+    known = list(disturbed_lists.families(recipe))
     family = known[0]
     if len(known) > 1:
         family = st.selectbox("Disturbed by", known, key="family", bind="query-params")
@@ -125,12 +125,12 @@ def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:
 
 def _measure(recipe: Mapping[str, Any]) -> Measure:
     """The measure with its conventions, changeable where they stand."""
-    offered = measures.offered(recipe)
+    offered = measures.offered_measures(recipe)
     line, menu = parts.convention_line(WORDS_WIDTH)
     with menu:
         first = next(iter(offered))
         name = st.selectbox(
-            "Measure", **address.selectbox("measure", address.named(*offered), first)
+            "Measure", **address.selectbox("measure", address.option_texts(*offered), first)
         )
         usual = measures.as_asked(recipe, offered[name])
         names = [name for name in CHOOSABLE if name in usual.entry.conventions]
@@ -159,7 +159,8 @@ def _claim(claim: Mapping[str, Any]) -> None:
     if claim:
         bounds = f"95 % {interval(claim['low'], claim['high'])}"
         st.markdown(
-            f"{claim['whose']} that {told(claim['claim'])}: **{claim['verdict']}** here "
+            f"{claim['whose']} that {escaped_sentence(claim['claim'])}: "
+            f"**{claim['verdict']}** here "
             f"(difference of the falls {signed(claim['difference'])}, {bounds}, "
             f"{p_value(claim['p'])}, N = {claim['n']}, paired t)."
         )
@@ -177,7 +178,7 @@ def _marks(artefact: Artefact, family: str, measure: str, rankers: Sequence[str]
         help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
     )  # fmt: skip
     baseline, test = chosen or INITIAL, test or "paired t"
-    frame = computed(str(artefact.key), sections.marks, family, measure, baseline, test)
+    frame = compute(str(artefact.key), sections.marks, family, measure, baseline, test)
     title = f"Significance of {measure} by ranker and level"
     table = Table(frame[frame.ranker.isin(rankers)], sections.columns(baseline), title)
     data_frame(table, "marks")
@@ -192,20 +193,20 @@ def _marks(artefact: Artefact, family: str, measure: str, rankers: Sequence[str]
 def _of_point(artefact: Artefact, family: str, measure: str, rankers: Sequence[str]) -> None:
     """Draw the choice of a point; once there is one, its queries by damage and one's list."""
     st.subheader("Queries behind a point")
-    levels = disturbed.families(artefact.recipe)[family]
+    levels = disturbed_lists.families(artefact.recipe)[family]
     left, right = st.columns(2)
     ranker = choice.ranker(
         "Ranker", rankers, "point", place=left,
         placeholder="Click a point of the picture, or choose",
     )  # fmt: skip
     level = right.selectbox(
-        f"Level ({disturbed.unit(family)})", levels, index=len(levels) - 1, key="at",
+        f"Level ({disturbed_lists.unit(family)})", levels, index=len(levels) - 1, key="at",
         bind="query-params", format_func=lambda level: f"{level:g}",
     )  # fmt: skip
     if ranker is None or level is None:
         return
     point = (ranker, family, float(level))
-    frame = computed(str(artefact.key), sections.damage, *point, measure)
+    frame = compute(str(artefact.key), sections.damage, *point, measure)
     start = f"By {family} at {level:g}, {ranker}"
     if not query_comparison.by_damage(frame, start, measure, QUERIES, height=260):
         return
@@ -223,13 +224,13 @@ def _one_list(artefact: Artefact, point: Point, query: str, draw: int) -> None:
             "This study was stored without its lists' recipe; run it again to see single lists."
         )
         return
-    moves = rescored_list.rescored(lambda: replayed(artefact, point, query, draw))
+    moves = rescored_list.rescore(lambda: replayed_query(artefact, point, query, draw))
     if moves is None:
         return
     ranker, family, level = point
     rescored_list.chart(moves, ranker)
     st.caption(
-        told(
+        escaped_sentence(
             f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "
             f"{level:g}. Middle: what {ranker} answers to it. Right: what it answers to the "
             "unchanged list. Dotted: from the unchanged initial ranking to that answer. Full "
@@ -238,7 +239,7 @@ def _one_list(artefact: Artefact, point: Point, query: str, draw: int) -> None:
     )
 
 
-def replayed(artefact: Artefact, point: Point, query: str, draw: int) -> pd.DataFrame:
+def replayed_query(artefact: Artefact, point: Point, query: str, draw: int) -> pd.DataFrame:
     """One query of one draw scored again, as a frame for the bump chart.
 
     Raises:
@@ -246,9 +247,9 @@ def replayed(artefact: Artefact, point: Point, query: str, draw: int) -> pd.Data
     """
     ranker, family, level = point
     recipe = artefact.recipe
-    answer = answering.answer(
-        f"{answering.TRAINED}:replayed", artefact, query, lists=recipe["lists"],
-        ranker=answering.digest_of(artefact, ranker), family=family, level=level, draw=draw,
+    answer = rescoring.answer(
+        f"{rescoring.TRAINED}:replayed", artefact, query, lists=recipe["lists"],
+        ranker=rescoring.digest_of(artefact, ranker), family=family, level=level, draw=draw,
         seed=recipe["seed"],
     )  # fmt: skip
     return pd.DataFrame(answer)
@@ -258,12 +259,12 @@ DISTURBING = [name for name, entry in PERTURBATIONS.items() if "ranking" in entr
 FIRST = ["transpositions"]
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture, str]:
     """The curves that are there."""
     summary = result.summary()
     family, measure = summary.family.iloc[-1], summary.measure.iloc[0]
-    picture = Picture("curves", (summary, family, measure, disturbed.unit(family)))
+    picture = Picture("curves", (summary, family, measure, disturbed_lists.unit(family)))
     return picture, f"{counted(len(result.trials), 'trial')} so far."
 
 
@@ -273,19 +274,19 @@ def chosen_pairs(declared: Parameter, now: Any) -> Any:
     return families.levels(declared, families.choice(DISTURBING, before))
 
 
-def usual(_data: str) -> Mapping[str, Any]:
+def usual_values(_data: str) -> Mapping[str, Any]:
     """The paper's family at its own levels, under the measure that the page was asked for."""
     measure = st.session_state.get("wanted measure", "NDCG@10")
     return {"perturbations": pairs_of(FIRST), "measures": (measure,)}
 
 
 FORM = Form(
-    job_panel.Panel(RankingDegradation.kind, "study", first),
+    job_panel.Panel(RankingDegradation.kind, "study", partial_picture),
     "Run a study",
     "Run this study",
     rows=(("rankers",), ("perturbations",), ("draws", "measures")),
     cost=lambda asked: trial_cost.trials(asked, asked.question.perturbations),
     kept=("perturbations",),
-    usual=usual,
+    usual=usual_values,
     widgets={"perturbations": chosen_pairs},
 )

@@ -8,17 +8,22 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, opened, pictures, scoring, services
+from shuffleproof.app import address, pictures, scoring, services, study_access
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.opened import dated
-from shuffleproof.app.plain import escaped, refusal, told
+from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import choice, lab_form, parts
 from shuffleproof.app.study.picture import chart
+from shuffleproof.app.study_access import dated_name
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import ingest, planted
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.name import fused, parsed
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Retriever, named
+from shuffleproof.core.retrieval.name import parse_fusion, parse_name
+from shuffleproof.core.retrieval.registry import (
+    RETRIEVERS,
+    IndexedCollection,
+    Retriever,
+    retriever_entry,
+)
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
@@ -48,7 +53,7 @@ def page() -> None:
     names += [name for name, key in services.store().names().items() if key.kind == ingest.KIND]
     chosen = st.selectbox(
         "Text collection",
-        **address.selectbox("collection", address.named(*names), planted.NAME),
+        **address.selectbox("collection", address.option_texts(*names), planted.NAME),
         help="`shuffleproof ingest-collection FOLDER --name mine` reads another one in.",
     )
     if chosen == planted.NAME:
@@ -68,7 +73,7 @@ def _search(name: str) -> None:
     indexed = _indexed(name)
     collection = indexed.collection
     sizes = f"{counted(len(collection), 'document')}, {counted(len(collection.queries), 'query')}."
-    st.caption(told(" ".join((sizes, *collection.notes))))
+    st.caption(escaped_sentence(" ".join((sizes, *collection.notes))))
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
     first = collection.queries[0] if collection.queries else ""
     text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
@@ -80,7 +85,7 @@ def _search(name: str) -> None:
         return
     found = {side: _found(name, one, asked) for side, one in sides.items()}
     ranked = {side: list(one["documents"]) for side, one in found.items()}
-    st.markdown(told(_in_words(sides, ranked)))
+    st.markdown(escaped_sentence(_in_words(sides, ranked)))
     grades = _grades(indexed, asked)
     for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
         other = next(one for one in SIDES if one != side)
@@ -126,13 +131,13 @@ def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:
         text = held.get(side)
         if text and text not in options:
             try:
-                held[side] = combined(str(text), here)
+                held[side] = combined_name(str(text), here)
                 options.append(held[side])
             except UsageError as error:
                 place.warning(refusal(error))
     return str(
         place.selectbox(
-            LABELS[side], **address.selectbox(side, address.named(*options), SIDES[side]),
+            LABELS[side], **address.selectbox(side, address.option_texts(*options), SIDES[side]),
             format_func=label, accept_new_options=True,
             help="Type several made one: `rrf:bm25+lsi` (reciprocal ranks), "
             "`interpolated-70:bm25+lsi` (70 percent BM25).",
@@ -140,19 +145,19 @@ def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:
     )  # fmt: skip
 
 
-def combined(text: str, here: Sequence[str]) -> str:
+def combined_name(text: str, here: Sequence[str]) -> str:
     """The name of several retrievers made one, each as it is here.
 
-    >>> combined("RRF:bm25+snrm", ["bm25", "snrm@small"])
+    >>> combined_name("RRF:bm25+snrm", ["bm25", "snrm@small"])
     'rrf:bm25+snrm@small'
 
     Raises:
         UsageError: it is no such name, or one of them is not here.
     """
-    found = fused(text)
+    found = parse_fusion(text)
     if found is None:
         raise UnknownNameError("retriever", text, here)
-    whole = {parsed(name)[0]: name for name in reversed(here)}
+    whole = {parse_name(name)[0]: name for name in reversed(here)}
     parts = tuple(whole.get(part, part) for part in found.parts)
     for part in parts:
         if part not in here:
@@ -171,7 +176,7 @@ def _in_words(sides: Mapping[str, str], ranked: Mapping[str, Any]) -> str:
     )
 
 
-def _grades(indexed: Indexed, text: str) -> dict[int, int]:
+def _grades(indexed: IndexedCollection, text: str) -> dict[int, int]:
     """Grades by document, where the text is a judged query of the collection."""
     collection = indexed.collection
     if text not in collection.queries:
@@ -183,23 +188,25 @@ def _grades(indexed: Indexed, text: str) -> dict[int, int]:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the collection …")
-def _indexed(name: str) -> Indexed:
-    return Indexed(ingest.find(name, services.store()), services.store())
+def _indexed(name: str) -> IndexedCollection:
+    return IndexedCollection(ingest.find(name, services.store()), services.store())
 
 
 @st.cache_resource(max_entries=16, show_spinner="Preparing …")
 def _made(name: str, retriever: str) -> Retriever:
-    return named(retriever).made(_indexed(name))
+    return retriever_entry(retriever).made(_indexed(name))
 
 
 def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
     """What a retriever finds; a learnt one is asked in the scoring process, which has torch."""
-    made_of = fused(retriever)
+    made_of = parse_fusion(retriever)
     if set(made_of.parts if made_of else (retriever,)) <= set(PLAIN):
         documents = _made(name, retriever).search([text], DEPTH).of(0)[0]
         return {"documents": documents.tolist(), "why": []}
     question = {"retriever": retriever, "text": text, "k": DEPTH}
-    answer: dict[str, Any] = scoring.resident().ask(f"{WORK}:found", _asked(name) | question)
+    answer: dict[str, Any] = scoring.resident().ask(
+        f"{WORK}:find_documents", _asked(name) | question
+    )
     return answer
 
 
@@ -208,13 +215,13 @@ def _trained(name: str) -> tuple[str, ...]:
     kinds = ("snrm", "fnrm", "cnrm")
     if not any(services.artefacts(kind) for kind in kinds):
         return ()
-    return _trained_now(name, services.changed(kinds))
+    return _trained_now(name, services.folder_changes(kinds))
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking for trained retrievers …")
 def _trained_now(name: str, now: services.Now) -> tuple[str, ...]:
     del now  # part of the memory's key alone
-    return tuple(scoring.resident().ask(f"{WORK}:trained", _asked(name)))
+    return tuple(scoring.resident().ask(f"{WORK}:trained_retrievers", _asked(name)))
 
 
 def _asked(name: str) -> dict[str, str]:
@@ -247,27 +254,27 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     key = str(top.artefact.key)
     top.says()
     kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]
-    every = list(kind.telling().sections(opened.result(key), View()))
+    every = list(kind.telling().sections(study_access.result(key), View()))
     first, *others = (one for one in every if isinstance(one, Picture))
-    figure, alt = pictures.drawn(first)
+    figure, alt = pictures.draw(first)
     with top.picture:
         chart(figure, alt, "picture")
     for finding in (one for one in every if isinstance(one, Finding)):
-        top.notes.markdown(told(finding.text))
+        top.notes.markdown(escaped_sentence(finding.text))
     tables = [one for one in every if isinstance(one, Table) and not one.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")
         data_frame(table, f"table {at}")
         for note in table.notes:
-            st.caption(told(note))
+            st.caption(escaped_sentence(note))
     for picture in others:
-        chart(*pictures.drawn(picture), picture.name)
+        chart(*pictures.draw(picture), picture.name)
     choice.export_row(top.artefact, figure, tables[-1])
 
 
 def _arrived(artefact: Artefact) -> tuple[bool, str, str]:
     """What studies are sorted by: as they came, the shipped ones in the order of their kinds."""
-    own, when, key = services.arrived(artefact)
+    own, when, key = services.arrival_order(artefact)
     place = list(COLLECTION_STUDIES).index(str(artefact.recipe["kind"]))
     return own, when if own else f"{place:02}", key
 
@@ -276,7 +283,7 @@ def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
     kind = str(artefact.recipe["kind"]).replace("-", " ").capitalize()
     whom = ", ".join(map(label, artefact.recipe.get("retrievers", ("snrm",))))
-    return dated(artefact, f"{kind}: {whom}")
+    return dated_name(artefact, f"{kind}: {whom}")
 
 
 def words(artefact: Artefact) -> str:

@@ -13,24 +13,24 @@ from shuffleproof.app import services, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import set_size as figure
 from shuffleproof.app.figures import set_size_map
-from shuffleproof.app.opened import computed, dated
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, job_panel, measures, parts, trial_cost
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form, to_train
-from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.app.study.form import Form, FormState, to_train
+from shuffleproof.app.study.picture import cached_figure, chart
+from shuffleproof.app.study_access import compute, dated_name
 from shuffleproof.app.views.set_size import queries
 from shuffleproof.core.errors import ArtefactError, ShuffleproofError
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.name import INITIAL, named
+from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
-from shuffleproof.core.studies.paired import loss_in
+from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Picture
 from shuffleproof.core.studies.tables import Table
@@ -83,7 +83,7 @@ def trained_on(recipe: Mapping[str, Any]) -> list[int]:
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return dated(artefact, counted(len(rankers_of(artefact.recipe)), "ranker"))
+    return dated_name(artefact, counted(len(rankers_of(artefact.recipe)), "ranker"))
 
 
 def words(artefact: Artefact) -> str:
@@ -118,16 +118,18 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         with line:
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
         short = sections.shorter(artefact.facts) or "every list is as long as asked"
-        parts.convention(told(short), *map(named, artefact.facts["left_out"]))
+        parts.convention(
+            escaped_sentence(short), *map(with_display_names, artefact.facts["left_out"])
+        )
     name = str(measure)
     top.says(measures=(name,), rankers=rankers, axis=what)
-    frame = computed(key, sections.curves, name)
+    frame = compute(key, sections.curves, name)
     shown, axis = _drawn(key, name, what, frame)
     rows = of_home(shown[shown["ranker"].isin((*CANDIDATES, *rankers))], home)
-    curves = drawn(figure.curves, rows, axis, home, from_zero=from_zero)
+    curves = cached_figure(figure.curves, rows, axis, home, from_zero=from_zero)
     chart(curves, figure.alt_text(rows, axis), CHART, queries.choose, place=top.picture)
-    drops = computed(key, sections.drops, name)
-    claim = computed(key, sections.claim, name)
+    drops = compute(key, sections.drops, name)
+    claim = compute(key, sections.claim, name)
     with finding, parts.in_words():
         _verdict(frame, drops, claim)
     points = frame[frame["ranker"].isin(rankers)]
@@ -138,7 +140,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         _drops(drops, name, queried)
     if claim:
         _claim(claim)
-    place = parts.folded("All numbers in the figure and the map", "every number")
+    place = parts.fold("All numbers in the figure and the map", "every number")
     if place is not None:
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
     choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))
@@ -147,9 +149,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 def _drawn(key: str, measure: str, what: str, means: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The rows that the picture shows, and what its axis is called."""
     if what == LOSS:
-        return computed(key, sections.losses_of, measure), loss_in(measure)
+        return compute(key, sections.losses_of, measure), loss_in(measure)
     if what == REGRET:
-        return computed(key, sections.regrets, measure), sections.below(measure)
+        return compute(key, sections.regrets, measure), sections.regret_axis(measure)
     return means, measure
 
 
@@ -173,9 +175,9 @@ def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, objec
     sentences = sections.claim_sentences(frame, drops, claim)
     parts.finding(sentences.losses or sentences.candidates)
     if sentences.losses:
-        st.markdown(told(sentences.candidates))
+        st.markdown(escaped_sentence(sentences.candidates))
     if sentences.verdict:
-        st.markdown(told(sentences.verdict))
+        st.markdown(escaped_sentence(sentences.verdict))
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-msab and dlcm-without-init, each "
@@ -191,7 +193,7 @@ def _sizes_map(points: pd.DataFrame, measure: str) -> None:
     )  # fmt: skip
     name = str(chosen or "quality")
     alt = set_size_map.alt_text(points, name, measure)
-    chart(drawn(set_size_map.sizes, points, name), alt, MAP, queries.choose)
+    chart(cached_figure(set_size_map.sizes, points, name), alt, MAP, queries.choose)
     st.caption(f"{EXPLAINED[name]} Click a cell for its queries.")
 
 
@@ -208,14 +210,14 @@ def _claim(claim: Mapping[str, Any]) -> None:
     st.subheader("The paper's claim, step by step")
     title = "The two steps of the paper's claim with intervals and p"
     data_frame(Table(pd.DataFrame(claim["steps"]), STEPS, title), "steps")
-    st.caption(told(f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."))
+    st.caption(escaped_sentence(f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."))
 
 
 GIVEN = {registry.FEATURE, "random", "ideal"}
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture, str]:
     """The curves that are there."""
     measure = str(result.recipe["measures"][0])
     home = next(iter(trained_on(result.recipe)), None)
@@ -224,10 +226,10 @@ def first(result: StudyResult) -> tuple[Picture, str]:
     return Picture("set size", (frame, measure, home)), words
 
 
-def usual(data: str) -> Mapping[str, Any]:
+def usual_values(data: str) -> Mapping[str, Any]:
     """The paper's sizes that test lists reach; where they are shorter, steps up to the longest."""
     try:
-        sizes = feasibility.proposed(lengths(data))
+        sizes = feasibility.proposed_sizes(lengths(data))
     except ShuffleproofError:  # the data set is gone, its studies are not
         sizes = feasibility.SIZES
     return {"sizes": tuple(sizes), "trained_on": tuple(feasibility.train_sizes(sizes))}
@@ -246,26 +248,26 @@ def lengths(data: str) -> NDArray[np.int64]:
     return np.diff(test.offsets)
 
 
-def cost(asked: Asked) -> str:
+def cost(asked: FormState) -> str:
     """What the button will cost: trainings that are not stored yet, and their seconds.
 
     Raises:
         ShuffleproofError: a data set that cannot be read, or a ranker that cannot be trained.
     """
-    fitting, question, preset = training.fitting(asked.data), asked.question, asked.preset
-    homes = feasibility.checked("trained on", list(question.trained_on))
-    tested = feasibility.checked("sizes", list(question.sizes))
+    fitting, question, preset = training.fit_size(asked.data), asked.question, asked.preset
+    homes = feasibility.checked_sizes("trained on", list(question.trained_on))
+    tested = feasibility.checked_sizes("sizes", list(question.sizes))
     plans = []
-    for name, seeds in trial_cost.fitted(question.rankers, question.seeds):
+    for name, seeds in trial_cost.rankers_to_train(question.rankers, question.seeds):
         spec = registry.spec(name, preset)
         for size in [None] if spec.fits_documents else homes:
             for seed in range(seeds):
                 changes = {"seed": str(seed)} if seeds > 1 else {}
                 of_size = replace(asked.lists, depth=size)
-                plans.append(training.planned(fitting, of_size, name, preset, changes))
-    first = training.preparing(fitting, asked.lists)
+                plans.append(training.plan_training(fitting, of_size, name, preset, changes))
+    first = training.list_cost(fitting, asked.lists)
     sizes = {*tested, *homes}
-    text = f"{counted(len(expanded(question.rankers)), 'ranker')} on lists of "
+    text = f"{counted(len(expand(question.rankers)), 'ranker')} on lists of "
     text += f"{', '.join(map(str, homes))}: {trial_cost.in_words(plans, first)}"
     text += f"; each is tested at {counted(len(sizes), 'size')}"
     longest = int(lengths(asked.data).max(initial=0))
@@ -274,13 +276,13 @@ def cost(asked: Asked) -> str:
 
 
 FORM = Form(
-    job_panel.Panel(SetSize.kind, "study of set size", first),
+    job_panel.Panel(SetSize.kind, "study of set size", partial_picture),
     "Run a study of set size",
     "Run this study",
     rows=(("rankers",), ("trained_on", "sizes", "seeds")),
     cost=cost,
     kept=("rankers", "trained_on", "sizes"),
-    usual=usual,
+    usual=usual_values,
     proposed=to_train,
     trains=True,
     offered=lambda name: name not in GIVEN,

@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import answering
-from shuffleproof.app.opened import computed, result
-from shuffleproof.app.plain import told
+from shuffleproof.app import rescoring
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import query_comparison, slices
-from shuffleproof.core.rankers.name import named
+from shuffleproof.app.study_access import compute, result
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.set_size import sections
@@ -51,7 +51,7 @@ def section(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None:
         st.session_state.pop(CELL, None)
     left.selectbox(
         "Cell", list(points), index=None, key=CELL, placeholder="Click a cell above, or choose",
-        format_func=lambda text: named(_named(points[text])),
+        format_func=lambda text: with_display_names(_named(points[text])),
     )  # fmt: skip
     if point is None:
         return
@@ -64,13 +64,13 @@ def section(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None:
         st.caption("This is the cell that the others are compared with: nothing changes.")
     else:
         start = f"From {_beside(at, point)} to {_beside(point[1:], point, at)}"
-        st.markdown(told(in_words(frame, start, measure, ("home", "here"))))
+        st.markdown(escaped_sentence(in_words(frame, start, measure, ("home", "here"))))
     picture, table = st.columns([3, 2], gap="medium")
     with picture:
         _map(str(artefact.key), point, measure)
     with table:
         _rows(frame, point, at)
-        slices.drawn(frame, "change", measure)
+        slices.draw_slices(frame, "change", measure)
     _answers(artefact, point, at, frame)
 
 
@@ -109,26 +109,26 @@ def _compared(
     key: str, point: Point, sides: Sequence[Side], measure: str, place: Any
 ) -> tuple[Side, pd.DataFrame]:
     """The cell's queries beside those of another cell of the same ranker, to be chosen."""
-    usual, frame = computed(key, sections.queries, point, measure)
+    usual, frame = compute(key, sections.queries, point, measure)
     others = {f"{a}|{b}": (a, b) for a, b in [usual, *sides] if (a, b) != point[1:]}
     if st.session_state.get(AGAINST) not in {None, *others}:  # of another cell
         del st.session_state[AGAINST]
     first = f"{usual[0]}|{usual[1]}"
     wanted = place.selectbox(
         "Compared with", list(others), index=0 if first in others else None, key=AGAINST,
-        format_func=lambda text: named(_side(others[text])), bind="query-params",
+        format_func=lambda text: with_display_names(_side(others[text])), bind="query-params",
         placeholder="the cell itself",
         help="The same ranker on lists of another size, or trained on another size.",
     )  # fmt: skip
     against = others.get(str(wanted))
     if against is None or against == usual:
         return usual, frame
-    return computed(key, sections.queries, point, measure, against)
+    return compute(key, sections.queries, point, measure, against)
 
 
 def _map(key: str, point: Point, measure: str) -> None:
     ranker, trained_on, _ = point
-    frame = computed(key, sections.by_size, ranker, trained_on, measure)
+    frame = compute(key, sections.by_size, ranker, trained_on, measure)
 
     def take(facts: Sequence[Any]) -> None:
         st.session_state["of"] = str(facts[0])
@@ -165,7 +165,7 @@ def _answers(artefact: Artefact, point: Point, at: Side, frame: pd.DataFrame) ->
     else:
         heads = (f"list of {size}", f"trained\non {trained_on}", f"trained\non {at[0]}")
         other = f"what it answers to the list of {at[1]} when trained on {at[0]}"
-    compared = query_comparison.Compared(
+    compared = query_comparison.ComparisonTexts(
         ranker,
         heads,
         f"Left: the list of {size} in its initial order. Middle: what {ranker} answers to it. "
@@ -199,10 +199,10 @@ def _replayed(
         ShuffleproofError: the scoring process has no answer, or a ranker or the data set is gone.
     """
     asked = {
-        side: [answering.ranker_of(trials, seed), int(trials["level"].iloc[0])]
+        side: [rescoring.ranker_of(trials, seed), int(trials["level"].iloc[0])]
         for side, trials in sides.items()
     }
-    return answering.moves(
-        f"{answering.TRAINED}:sizes", artefact, query, digests=artefact.recipe["lists"],
+    return rescoring.moves(
+        f"{rescoring.TRAINED}:sizes", artefact, query, digests=artefact.recipe["lists"],
         features=list(columns), **asked,
     )  # fmt: skip

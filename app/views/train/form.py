@@ -12,13 +12,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, forms, jobs, proposals, state, training
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import combination, parts
-from shuffleproof.core.experiment.forecast import Fitting, Planned
-from shuffleproof.core.parameters import parsed
+from shuffleproof.core.experiment.forecast import FitSize, PlannedTraining
+from shuffleproof.core.parameters import with_texts
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.words import counted, duration
 
@@ -31,14 +31,14 @@ RUNS, DIGITS = "runs", 16
 
 
 @st.fragment
-def form(data: Fitting) -> None:
+def form(data: FitSize) -> None:
     """Draw the form; a change draws it alone, the rest of the page stays as it is."""
     st.subheader("New training")
     with parts.errors_shown():
         _form(data)
 
 
-def _form(data: Fitting) -> None:
+def _form(data: FitSize) -> None:
     names, preset, lists = _three(data)
     if not names:
         st.info("Choose at least one ranker.")
@@ -50,7 +50,7 @@ def _form(data: Fitting) -> None:
         st.info("These rankers have no preset in common: train them one after the other.")
         return
     lists, changes = _settings(lists, names, preset)
-    plans = [training.planned(data, lists, name, preset, changes[name]) for name in names]
+    plans = [training.plan_training(data, lists, name, preset, changes[name]) for name in names]
     total, button = st.container(), st.container()
     together = _costs(data, lists, plans, total)
     wanted = [plan for plan in plans if not plan.there]
@@ -67,13 +67,13 @@ def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
     ids = []
     for parameters in asked:
         job = jobs.submit("train", dict(parameters))
-        st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
+        st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
         ids.append(job.id[:DIGITS])
     address.pin(RUNS, *ids)
     st.rerun()
 
 
-def _combined(data: Fitting, lists: ListRecipe) -> None:
+def _combined(data: FitSize, lists: ListRecipe) -> None:
     """A ranker made of rankers; drawn once somebody opens it."""
     more = st.expander(
         "Combine rankers into one", icon=":material/merge:", key="combine", on_change="rerun"
@@ -86,19 +86,19 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
             for name in training.FITTED
             for preset in registry.RANKERS[name].presets
         ]
-        stored = training.trained(data)
+        stored = training.trained_rankers(data)
         trained = [name for name in stored["ranker"] + "@" + stored["recipe"] if name in every]
-        combined = combination.drawn(list(dict.fromkeys([*trained, *every])), "combine")
+        combined = combination.combination_form(list(dict.fromkeys([*trained, *every])), "combine")
         if combined is None:
             return
         name = str(combined)
         plans = [
-            training.planned(data, lists, leaf.base, leaf.preset, {})
+            training.plan_training(data, lists, leaf.base, leaf.preset, {})
             for leaf in combined.leaves
             if leaf.base in training.FITTED
         ]
         wanted = [plan for plan in plans if not plan.there]
-        st.markdown(told(name))
+        st.markdown(escaped_sentence(name))
         st.caption(f"{combination.cost(combined)}. {_members_cost(data, lists, plans, wanted)}")
         if st.button("Make this combination", key="combine now"):
             asked = training.lists_asked(data.data, lists) or None
@@ -106,26 +106,31 @@ def _combined(data: Fitting, lists: ListRecipe) -> None:
 
 
 def _members_cost(
-    data: Fitting, lists: ListRecipe, plans: Sequence[Planned], wanted: Sequence[Planned]
+    data: FitSize,
+    lists: ListRecipe,
+    plans: Sequence[PlannedTraining],
+    wanted: Sequence[PlannedTraining],
 ) -> str:
     """Which members are trained first, and what that takes."""
     if not wanted:
         return "Nothing is trained for it." if plans else "No member learns anything."
-    low, high = training.together([plan.cost for plan in wanted], training.preparing(data, lists))
+    low, high = training.total_seconds(
+        [plan.cost for plan in wanted], training.list_cost(data, lists)
+    )
     count = "1 member is" if len(wanted) == 1 else f"{len(wanted)} members are"
     return f"{count} trained first: {_span(low, high)}."
 
 
-def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
+def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
     """The controls that matter: rankers, preset, initial rankers."""
     usual, lists = proposals.for_training()
     groups = training.groups()
     offered = list(chain.from_iterable(groups.values()))
-    missing = state.absent("train", offered)
+    missing = state.missing_option("train", offered)
     names = st.multiselect(
         "Rankers",
-        **address.multiselect("train", address.named(*offered), proposals.TELLING),
-        wrap=True, format_func=named,
+        **address.multiselect("train", address.option_texts(*offered), proposals.TELLING),
+        wrap=True, format_func=with_display_names,
         help="Each is trained by a job of its own. Type to search.",
     )  # fmt: skip
     state.instead("ranker", missing, *names)
@@ -134,8 +139,8 @@ def _three(data: Fitting) -> tuple[list[str], str | None, ListRecipe | None]:
     known = list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)]))
     initial = st.multiselect(
         "Initial rankers",
-        **address.multiselect("initial", address.named(*known), lists.initial),
-        format_func=named,
+        **address.multiselect("initial", address.option_texts(*known), lists.initial),
+        format_func=with_display_names,
         help="The first one cuts and orders the lists; rankers that end in -init read all of them.",
     )
     return names, preset, replace(lists, initial=tuple(initial)) if initial else None
@@ -152,7 +157,7 @@ def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) 
         return
     with more:
         for group, names in groups.items():
-            st.markdown(f"**{told(group)}**")
+            st.markdown(f"**{escaped_sentence(group)}**")
             for name in names:
                 st.session_state[f"tick {name}"] = name in chosen
                 st.checkbox(
@@ -203,25 +208,25 @@ def _settings(
             with tab:
                 changes[name] = _fields(name, preset)
         with tabs[-1]:
-            lists = parsed(lists, forms.drawn(lists, "lists", columns=2))
+            lists = with_texts(lists, forms.recipe_form(lists, "lists", columns=2))
     return lists, changes
 
 
 def _fields(name: str, preset: str) -> dict[str, str]:
     spec, key = registry.spec(name, preset), f"{name}.{preset}"
     if not isinstance(spec, NeuralSpec):
-        return forms.drawn(spec, key, columns=2)
+        return forms.recipe_form(spec, key, columns=2)
     fixed = FIXED.get(name, {})
     changes: dict[str, str] = {}
     for title, part in (("model", spec.model), ("training", spec.training)):
         free = [field.name for field in fields(part) if field.name not in fixed]
         st.markdown("**Network**" if title == "model" else "**Training**")
-        changes |= forms.drawn(part, f"{key}.{title}", only=free, columns=2)
+        changes |= forms.recipe_form(part, f"{key}.{title}", only=free, columns=2)
     return changes
 
 
 def _costs(
-    data: Fitting, lists: ListRecipe, plans: list[Planned], total: DeltaGenerator
+    data: FitSize, lists: ListRecipe, plans: list[PlannedTraining], total: DeltaGenerator
 ) -> tuple[float, float]:
     """What the button will cost, before it is pressed: in words, and seconds from and to.
 
@@ -231,9 +236,12 @@ def _costs(
         plans: what would be trained.
         total: the place of the sum, above the button.
     """
-    lines = [f"- **{named(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}" for plan in plans]
+    lines = [
+        f"- **{with_display_names(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}"
+        for plan in plans
+    ]
     wanted = [plan.cost for plan in plans if not plan.there]
-    first = training.preparing(data, lists) if wanted else None
+    first = training.list_cost(data, lists) if wanted else None
     if first is not None:
         lines.append(
             f"- The lists come first: **{_span(first.low, first.high)}**, {first.steps} fits of "
@@ -255,13 +263,13 @@ def _costs(
     )
     side = training.at_once()
     slots = "one after the other" if side == 1 else f"{side} at a time"
-    low, high = training.together(wanted, first)
+    low, high = training.total_seconds(wanted, first)
     whole = f"**Together {_span(low, high)}**, {slots}. " if len(wanted) > 1 or first else ""
     total.caption(f"{whole}{basis}")
     return low, high
 
 
-def _takes(plan: Planned) -> str:
+def _takes(plan: PlannedTraining) -> str:
     if plan.there:
         return ":green[Trained already.]"
     cost = plan.cost
@@ -274,7 +282,7 @@ def _takes(plan: Planned) -> str:
 def _summary(name: str) -> str:
     entry = registry.RANKERS[name]
     source = f" ({entry.source})" if any(map(str.isalnum, entry.source)) else ""
-    return told(entry.summary + source)
+    return escaped_sentence(entry.summary + source)
 
 
 def _span(low: float, high: float) -> str:

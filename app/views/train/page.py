@@ -8,18 +8,18 @@ import streamlit as st
 
 from shuffleproof.app import address, jobs, proposals, runs, state, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures.training import alt_text, compared, curves, losses_alt_text
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.figures.training import alt_text, compare_dots, curves, losses_alt_text
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.train import form as train_form
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import JobError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
-from shuffleproof.core.experiment.forecast import Fitting
+from shuffleproof.core.experiment.forecast import FitSize
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
-from shuffleproof.core.rankers.name import named
+from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.tables import CHANGE, COUNT, NAME, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted
@@ -43,8 +43,8 @@ def page() -> None:
     """Draw the page for the data set in use."""
     parts.header("Train", QUESTION)
     with parts.errors_shown(again=True):
-        data = training.fitting(state.data())
-        table = training.trained(data)
+        data = training.fit_size(state.data())
+        table = training.trained_rankers(data)
         picture, form = st.columns([4, 3], gap="medium")
         with form:
             train_form.form(data)
@@ -56,7 +56,7 @@ def page() -> None:
         _history(mine)
 
 
-def _learning(data: Fitting, mine: list[Job], table: pd.DataFrame) -> None:
+def _learning(data: FitSize, mine: list[Job], table: pd.DataFrame) -> None:
     """The picture: what is being trained and what the address names; else who stands out.
 
     Rankers that came from elsewhere have no curves; they stand side by side.
@@ -90,14 +90,16 @@ def _places(found: Iterable[Job]) -> list[str]:
 def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
     """Draw a button that shows something else: nothing but the address leads to it."""
     st.button(
-        told(f"{words}: {what}"), key=f"door {name}", type="tertiary", on_click=address.pin,
-        icon=":material/update:", args=(name, *texts),
+        escaped_sentence(f"{words}: {what}"), key=f"door {name}", type="tertiary",
+        on_click=address.pin, icon=":material/update:", args=(name, *texts),
     )  # fmt: skip
 
 
-def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
+def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     """Validation NDCG@10 of those that the address names, else that stand out; a dot a ranker."""
-    labels = table["key"].map({ranker.key: ranker.label for ranker in proposals.trained(data.data)})
+    labels = table["key"].map(
+        {ranker.key: ranker.label for ranker in proposals.trained_rankers(data.data)}
+    )
     named = labels.fillna(table["ranker"] + "#" + table["key"].str[7:13])
     frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
     asked = set(address.says(COMPARED)) or proposals.standing_out(data.data)
@@ -108,7 +110,7 @@ def _side_by_side(table: pd.DataFrame, data: Fitting) -> None:
         value = f"{best['value']:.3f}"
         parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
         st.plotly_chart(
-            compared(shown), key="compared", config=parts.PLAIN, alt=losses_alt_text(shown)
+            compare_dots(shown), key="compared", config=parts.PLAIN, alt=losses_alt_text(shown)
         )
         parts.convention(CONVENTION, "curves appear here while rankers are trained")
     if len(shown) < len(frame):
@@ -167,11 +169,13 @@ def _finding(runs: dict[str, pd.DataFrame]) -> str:
 
 def _under_way(job: Job, how: jobs.Far) -> None:
     words, button = st.columns([4, 1], vertical_alignment="center")
-    words.progress(how.share, f"**{told(jobs.recipe(job))}** · {told(how.words)}")
+    words.progress(
+        how.share, f"**{escaped_sentence(jobs.recipe(job))}** · {escaped_sentence(how.words)}"
+    )
     button.button(
         "Cancel",
         key=f"cancel {job.id}",
-        on_click=jobs.pressed,
+        on_click=jobs.press,
         args=("cancel", job.id),
         disabled=job.cancel_wanted,
         width="stretch",
@@ -186,17 +190,17 @@ def _unfinished(job: Job) -> None:
         st.markdown(words if job.state == "cancelled" else f":material/error: {words}")
         with st.container(horizontal=True):
             for verb, label in (("retry", "Try again"), ("forget", "Remove")):
-                st.button(label, key=f"{verb} {job.id}", on_click=jobs.pressed, args=(verb, job.id))
+                st.button(label, key=f"{verb} {job.id}", on_click=jobs.press, args=(verb, job.id))
 
 
-def _trained(data: Fitting, table: pd.DataFrame) -> None:
+def _trained(data: FitSize, table: pd.DataFrame) -> None:
     """The runs table: what was trained, seeds in one row; two ticked rows can be compared."""
     st.subheader("Trained on this data set")
     if table.empty:
         st.caption("None yet.")
         return
     now = datetime.now(UTC)
-    frame = runs.table(table, runs.tested(data.data))
+    frame = runs.table(table, runs.tested_rankers(data.data))
     frame = frame.sort_values("valid", ascending=False, kind="stable", ignore_index=True)
     frame["age"] = [age_in_words((now - made).total_seconds()) for made in frame["created"]]
     on_lists = frame.loc[~frame["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
@@ -230,7 +234,7 @@ def _trained(data: Fitting, table: pd.DataFrame) -> None:
     _compared(data, frame)
 
 
-def _compared(data: Fitting, frame: pd.DataFrame) -> None:
+def _compared(data: FitSize, frame: pd.DataFrame) -> None:
     """Two runs that the address names, query by query."""
     asked = address.says(PAIR)
     if not asked:
@@ -241,12 +245,14 @@ def _compared(data: Fitting, frame: pd.DataFrame) -> None:
         st.caption("The compared rankers are not trained here as they were. Tick two rows.")
         return
     pair = frame.iloc[rows]
-    found = runs.compared(data, pair)
+    found = runs.compare_runs(data, pair)
     parts.finding(f"{found.sentence}.")
     lists = differences.in_words(differences.from_usual_lists(found.lists))
     count = counted(len(found.queries), "test query")
     recipes = [f"{name}: {own}" for name, own in zip(found.names, pair["recipe"], strict=True)]
-    parts.convention(CONVENTION, f"paired t over {count}", f"lists: {named(lists)}", *recipes)
+    parts.convention(
+        CONVENTION, f"paired t over {count}", f"lists: {with_display_names(lists)}", *recipes
+    )
     first, second = found.names
     columns = (
         Column("query", "Query"),

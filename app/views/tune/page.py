@@ -11,14 +11,14 @@ import streamlit as st
 from shuffleproof.app import address, benchmarks, jobs, services, state, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.tuning import best_alt_text, best_so_far, parallel, parallel_alt_text
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core import sharing
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
-from shuffleproof.core.rankers.name import RankerName, named
+from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.studies import tuning
 from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
@@ -51,7 +51,9 @@ def page() -> None:
 def _searches(names: Sequence[str]) -> None:
     """What is searched now, and the search that the address names."""
     job_panel.progress(PANEL, names)
-    stored = {str(one): one for one in named_presets.stored(services.store()) if one.data in names}
+    stored = {
+        str(one): one for one in named_presets.stored_presets(services.store()) if one.data in names
+    }
     mine = [job for job in jobs.table().list("running", "waiting") if job.kind == PANEL.kind]
     under_way = {_preset(job): job for job in mine if job.parameters["data"] in names}
     known = [*stored, *(name for name in under_way if name not in stored)]
@@ -63,7 +65,8 @@ def _searches(names: Sequence[str]) -> None:
         )
         return
     shown = st.selectbox(
-        "Search", **address.selectbox(TUNED, address.named(*known), known[0]), format_func=named,
+        "Search", **address.selectbox(TUNED, address.option_texts(*known), known[0]),
+        format_func=with_display_names,
         help="By the preset that it made, or will make.",
     )  # fmt: skip
     if shown in under_way:
@@ -130,7 +133,8 @@ def _stored(preset: NamedPreset) -> None:
         f"{name} {number(value)}" for name, value in preset.usual.items() if value is not None
     )
     parts.finding(
-        f"{named(str(preset))} is the best of {counted(preset.trials, 'trial')}: trial "
+        f"{with_display_names(str(preset))} is the best of {counted(preset.trials, 'trial')}: "
+        f"trial "
         f"{best['trial']}, {number(best['value'])} on validation ({beside})."
     )
     _drawn(frame, fields)
@@ -190,8 +194,8 @@ def _asked(data: str, names: Sequence[str]) -> None:
     usual = training.usual_preset(data)
     offered = [name for name in training.FITTED if usual in registry.RANKERS[name].presets]
     ranker = st.selectbox(
-        "Ranker", **address.selectbox("ranker", address.named(*offered), USUAL_RANKER),
-        format_func=named,
+        "Ranker", **address.selectbox("ranker", address.option_texts(*offered), USUAL_RANKER),
+        format_func=with_display_names,
     )  # fmt: skip
     base = RankerName.parse(f"{ranker}@{usual}")
     space = tuning.space_of(base)
@@ -261,15 +265,15 @@ def _range(ends: Sequence[Any]) -> str:
 def _cost(data: str, base: RankerName, limit: str, most: int, first: Sequence[str]) -> str:
     """What comes first, and how long it takes here."""
     words = f"{listed(first).capitalize()} come first: the result is never worse on validation. "
-    fitting = training.fitting(data)
-    plan = training.planned(fitting, training.usual_lists(data), base.base, base.preset, {})
+    fitting = training.fit_size(data)
+    plan = training.plan_training(fitting, training.usual_lists(data), base.base, base.preset, {})
     low, high = plan.cost.low, plan.cost.high
     if not high:
-        return told(words)
+        return escaped_sentence(words)
     times = most if limit == TRIALS else 1
     spans = " to ".join(dict.fromkeys((duration(times * low), duration(times * high))))
     what = counted(most, "trial") if limit == TRIALS else "one trial"
-    return told(
+    return escaped_sentence(
         f"{words}{what} like @{base.preset}: {spans} a fold. Those that fall behind stop early."
     )
 
@@ -286,7 +290,7 @@ def _command(asked: dict[str, Any], limit: str, most: int) -> str:
 def _handed_in(asked: dict[str, Any]) -> None:
     """Hand the search in and go to it: the address names it from now on."""
     job = jobs.submit(PANEL.kind, asked | {"search": list(asked["search"])})
-    st.toast(told(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
+    st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
     address.pin(TUNED, _preset(job))
     st.session_state.pop(TUNED, None)
     st.rerun()

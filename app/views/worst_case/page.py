@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from shuffleproof.app import disturbed, forms, opened
+from shuffleproof.app import disturbed_lists, forms, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.plain import told
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import (
     choice,
     job_panel,
@@ -20,11 +20,11 @@ from shuffleproof.app.study import (
     trial_cost,
 )
 from shuffleproof.app.study import form as shell
-from shuffleproof.app.study.form import Asked, Form
+from shuffleproof.app.study.form import Form, FormState
 from shuffleproof.app.study.perturbed_queries import both_lists
-from shuffleproof.app.study.picture import chart, chooses, drawn
+from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.parameters import Parameter, parsed
+from shuffleproof.core.parameters import Parameter, with_texts
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
@@ -50,20 +50,20 @@ def page() -> None:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed.short_words, disturbed.words)
+    top = choice.top(stored, disturbed_lists.short_words, disturbed_lists.words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
-        rankers = choice.rankers(disturbed.rankers(recipe), top.notices, key)
+        rankers = choice.rankers(disturbed_lists.rankers(recipe), top.notices, key)
     if not rankers:
         top.picture.info("Choose at least one ranker.")
         return
     measure, unit = str(recipe["measure"]), str(recipe["search"]["unit"])
     top.says(rankers=rankers)
-    frame = opened.computed(key, sections.table)
-    table = sections.told(frame[frame["ranker"].isin(rankers)], unit)
+    frame = study_access.compute(key, sections.table)
+    table = sections.shown_table(frame[frame["ranker"].isin(rankers)], unit)
     shown = table.frame, measure, unit
     with top.picture:
-        damages = drawn(figure.damages, *shown)
+        damages = cached_figure(figure.damages, *shown)
         chart(damages, figure.alt_text(*shown), CHART, take_point)
     with top.notes:
         with parts.in_words():
@@ -85,7 +85,7 @@ def _convention(artefact: Artefact, measure: str) -> None:
         "95 % intervals over queries",
     )
     st.caption(
-        told(
+        escaped_sentence(
             f"Strong: the worst order that a {recipe['search']['method']} search found. Thin and "
             "dotted: the mean of random orders of the same budget. A search finds a bound from "
             "below: something worse may exist. Its measure cannot be changed afterwards, since it "
@@ -96,7 +96,7 @@ def _convention(artefact: Artefact, measure: str) -> None:
 
 def _certificates(artefact: Artefact, rankers: Sequence[str]) -> None:
     """Which rankers need no search, and what was searched of the others."""
-    facts, target = artefact.facts, disturbed.TARGETS[artefact.recipe["target"]]
+    facts, target = artefact.facts, disturbed_lists.TARGETS[artefact.recipe["target"]]
     place = st.expander("What was searched, and what is proven", icon=":material/verified:")
     for ranker in rankers:
         proof = facts["certificates"].get(ranker, {})
@@ -113,7 +113,7 @@ def _certificates(artefact: Artefact, rankers: Sequence[str]) -> None:
                 f"{ranker}: {effort.get('evaluated', 0):,} orders of single lists were scored in "
                 f"{effort.get('seconds', 0.0):.1f} s."
             )
-        place.caption(told(words))
+        place.caption(escaped_sentence(words))
 
 
 FEW = 100
@@ -122,8 +122,8 @@ FEW = 100
 FIELDS = ("unit", "method", "places", "width", "candidates", "chains", "rounds", "hot", "cold")
 
 
-@job_panel.pictured
-def first(result: StudyResult) -> tuple[Picture | None, str]:
+@job_panel.picture_so_far
+def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
     """The curves that are there."""
     frame, recipe = sections.table(result), result.recipe
     facts = frame, str(recipe["measure"]), str(recipe["search"]["unit"])
@@ -132,15 +132,15 @@ def first(result: StudyResult) -> tuple[Picture | None, str]:
     return Picture("worst case", facts) if len(frame) else None, words
 
 
-def searched(_declared: Parameter, _now: Any) -> Any:
+def search_fields(_declared: Parameter, _now: Any) -> Any:
     """Draw the fields of the search; what differs from the usual one, or none."""
-    changed = forms.drawn(Search(), "new", only=FIELDS, columns=2)
+    changed = forms.recipe_form(Search(), "new", only=FIELDS, columns=2)
     if not changed:
         return None
-    return lambda: {name: getattr(parsed(Search(), changed), name) for name in changed}
+    return lambda: {name: getattr(with_texts(Search(), changed), name) for name in changed}
 
 
-def cost(asked: Asked) -> str:
+def cost(asked: FormState) -> str:
     """What the button will cost: orders to be scored at most, and seconds by the search shown."""
     question, shown = asked.question, asked.shown
     queries = question.queries or (shown.facts["queries"] if shown else None)
@@ -182,14 +182,14 @@ def _paces(shown: Artefact) -> dict[str, float]:
 
 
 FORM = Form(
-    job_panel.Panel(WorstCase.kind, "search for the worst case", first),
+    job_panel.Panel(WorstCase.kind, "search for the worst case", partial_picture),
     "Search for the worst case",
     "Run this search",
     rows=(("rankers",), ("budgets", "queries", "target")),
     cost=cost,
     kept=("budgets", "target"),
     usual=lambda _data: {"queries": FEW},
-    widgets={"search": searched},
+    widgets={"search": search_fields},
 )
 
 
@@ -235,28 +235,30 @@ def _queries(artefact: Artefact, rankers: tuple[str, ...]) -> None:
 def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
     """The queries by damage, and the worst order of one."""
     unit = artefact.recipe["search"]["unit"]
-    frame = opened.computed(str(artefact.key), sections.queries, ranker, budget)
+    frame = study_access.compute(str(artefact.key), sections.queries, ranker, budget)
     if not len(frame):
         st.caption("Every query is left out by this measure.")
         return
     who, measure = f"{steps(budget, unit)} at worst, {ranker}", str(artefact.recipe["measure"])
-    st.markdown(told(in_words(frame, who, measure, ("as_is", "worst"))))
+    st.markdown(escaped_sentence(in_words(frame, who, measure, ("as_is", "worst"))))
     alt = "Queries, the most damaged first; choose a row to see its worst order"
     query_comparison.rows(frame, QUERIES, alt, height=260)
-    slices.drawn(frame, "change", measure)
+    slices.draw_slices(frame, "change", measure)
     query = query_comparison.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
         _one_list(artefact, ranker, query, budget)
 
 
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
-    moves = rescored_list.rescored(
-        lambda: disturbed.worst_list(artefact, (ranker, budget), query, rescored_list.features())
+    moves = rescored_list.rescore(
+        lambda: disturbed_lists.worst_list(
+            artefact, (ranker, budget), query, rescored_list.features()
+        )
     )
     if moves is None:
         return
     what = f"{steps(budget, artefact.recipe['search']['unit'])} of the "
-    what += disturbed.TARGETS[artefact.recipe["target"]]
+    what += disturbed_lists.TARGETS[artefact.recipe["target"]]
     both_lists(moves, ranker, f"Query {query}. Left: the worst order found within {what}.")
     _swaps(artefact, ranker, query, len(moves))
 
@@ -273,8 +275,9 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     if places is None:
         st.caption("Choose how many places take part; their exchanges are scored then.")
         return
-    answer = rescored_list.rescored(
-        lambda: disturbed.swaps(artefact, ranker, query, int(places)), "Scoring every exchange …"
+    answer = rescored_list.rescore(
+        lambda: disturbed_lists.swaps(artefact, ranker, query, int(places)),
+        "Scoring every exchange …",
     )
     if answer is None:
         return
@@ -283,7 +286,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     exchanges = figure.swaps(costs, answer["documents"], answer["labels"], measure)
     alt = figure.swaps_alt_text(costs, measure)
     chart(exchanges, alt, MAP, config={"displaylogo": False})
-    st.caption(told(_dearest(costs, ranker, measure, invariant=answer["invariant"])))
+    st.caption(escaped_sentence(_dearest(costs, ranker, measure, invariant=answer["invariant"])))
 
 
 def _dearest(costs: np.ndarray, ranker: str, measure: str, *, invariant: bool) -> str:

@@ -49,7 +49,7 @@ FAULTS = 20
 """Malformed lines that are named at once; the rest of the file is not read then."""
 
 
-def malformed(code: int, block: Block, start: int, name: str, limits: Limits) -> LetorError:
+def line_error(code: int, block: Block, start: int, name: str, limits: Limits) -> LetorError:
     """The error of the line that starts at `start` of a block."""
     number, text = _line(block, start)
     if len(text) > limits.line_bytes:
@@ -92,7 +92,7 @@ def _is_finite(text: bytes) -> bool:
         return False
 
 
-def together(faults: Sequence[LetorError], *, more: bool) -> LetorError:
+def merge_faults(faults: Sequence[LetorError], *, more: bool) -> LetorError:
     """The one error of the malformed lines of a file, one or several."""
     return faults[0] if len(faults) == 1 and not more else BadLinesError(faults, more=more)
 

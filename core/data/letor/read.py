@@ -43,7 +43,7 @@ from shuffleproof.core.data.letor.sink import (
     QUERY_LENGTH,
     ROW,
     RUN,
-    Missing,
+    MissingCells,
     Rules,
     addresses,
 )
@@ -62,7 +62,7 @@ from shuffleproof.core.words import counted
 __all__ = [
     "LetorTable",
     "Limits",
-    "Missing",
+    "MissingCells",
     "ParsedLetor",
     "Source",
     "read",
@@ -119,7 +119,7 @@ def read(
     source: Source | str,
     *,
     groups: Source | str | None = None,
-    missing: Missing | str = Missing.ERROR,
+    missing: MissingCells | str = MissingCells.ERROR,
     name: str | None = None,
     limits: Limits | None = None,
 ) -> ParsedLetor:
@@ -137,13 +137,13 @@ def read(
         LetorError: a malformed line, or the first twenty (`BadLinesError`).
         DataError: a damaged, empty or oversized file.
     """
-    table = LetorTable(Missing(missing), limits or Limits())
+    table = LetorTable(MissingCells(missing), limits or Limits())
     table.add(source, groups=groups, name=name)
     table.close()
     return table.parsed(table.fillers())
 
 
-def check_start(path: Path, name: str, missing: Missing | str, *, with_query: bool) -> None:
+def check_start(path: Path, name: str, missing: MissingCells | str, *, with_query: bool) -> None:
     """Look at the first lines of a file, some 64 kB of text, as `read` would.
 
     Args:
@@ -156,7 +156,7 @@ def check_start(path: Path, name: str, missing: Missing | str, *, with_query: bo
         LetorError: malformed ones among them.
         DataError: a damaged or empty file.
     """
-    table = LetorTable(Missing(missing), Limits(block_bytes=START))
+    table = LetorTable(MissingCells(missing), Limits(block_bytes=START))
     table.check_start(path, name, with_query=with_query)
 
 
@@ -168,7 +168,7 @@ Split = Callable[[int], Sequence[Int64[np.ndarray, " chosen"]]]
 class LetorTable:
     """Rows of one or several files on their way to a data set: `add` …, `close`, `parsed`."""
 
-    missing: Missing = Missing.ERROR
+    missing: MissingCells = MissingCells.ERROR
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -211,7 +211,7 @@ class LetorTable:
             self._name_runs()
             yield block.stored
         if self._faults:
-            raise letor_errors.together(self._faults, more=False)
+            raise letor_errors.merge_faults(self._faults, more=False)
         if self._table.rows == first_row:
             raise _no_documents(called)
         self._table.sink.state[QUERY_LENGTH] = 0  # the next file starts a run of its own
@@ -224,7 +224,7 @@ class LetorTable:
             self._take(block, name, with_query=with_query)
             break
         if self._faults:
-            raise letor_errors.together(self._faults, more=False)
+            raise letor_errors.merge_faults(self._faults, more=False)
         if not self._table.rows:
             raise _no_documents(name)
 
@@ -238,9 +238,9 @@ class LetorTable:
 
     def _fault(self, code: int, block: Block, start: int, name: str) -> None:
         """Remember the malformed line at a place of a block; the last one to be told is raised."""
-        self._faults.append(letor_errors.malformed(code, block, start, name, self.limits))
+        self._faults.append(letor_errors.line_error(code, block, start, name, self.limits))
         if len(self._faults) == letor_errors.FAULTS:
-            raise letor_errors.together(self._faults, more=True)
+            raise letor_errors.merge_faults(self._faults, more=True)
 
     def _take(self, block: Block, name: str, *, with_query: bool) -> None:
         table = self._table
@@ -253,7 +253,7 @@ class LetorTable:
         start = place = block.buffer.ctypes.data
         end = start + block.end
         while place < end:
-            nulls = self.missing is not Missing.ERROR
+            nulls = self.missing is not MissingCells.ERROR
             rules = Rules(
                 table.width,
                 self.limits.feature_id,
@@ -339,7 +339,7 @@ class LetorTable:
         self.feature_ids = self._table.feature_ids
         self._table.close()
         state = self._table.sink.state
-        if self.missing is not Missing.ERROR and state[CLIPPINGS]:
+        if self.missing is not MissingCells.ERROR and state[CLIPPINGS]:
             count = cut_to_missing(self._table.matrix(), np.float32(LARGEST))
             state[NULLS] += count
             state[CLIPPINGS] = max(0, state[CLIPPINGS] - count)
@@ -361,10 +361,13 @@ class LetorTable:
     def fillers(self) -> Float32[np.ndarray, " features"]:
         """What a missing cell of each column becomes, taken from the present cells of it."""
         matrix = self._table.matrix()
-        if self.missing in (Missing.ERROR, Missing.ZERO) or not self._table.sink.state[NULLS]:
+        if (
+            self.missing in (MissingCells.ERROR, MissingCells.ZERO)
+            or not self._table.sink.state[NULLS]
+        ):
             return np.zeros(matrix.shape[1], dtype=np.float32)
         sums, counts, largest = column_totals(matrix)
-        values = sums / np.maximum(counts, 1) if self.missing is Missing.MEAN else largest
+        values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
         return np.where(counts > 0, values, 0.0).astype(np.float32)
 
     def parsed(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:

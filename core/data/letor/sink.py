@@ -36,7 +36,7 @@ class Sink(NamedTuple):
     state: np.ndarray  # i64 by the names above
 
 
-class Missing(StrEnum):
+class MissingCells(StrEnum):
     """What becomes of a NULL or NaN cell.
 
     Where smaller is better, as in MQ2007-agg's ranks, `largest` says what a missing rank means.

@@ -56,7 +56,7 @@ def features_in(path: Path, name: str) -> tuple[str, ...] | None:
             file.seek(0)
             if kind is None:
                 return None
-            first = next(explained(OPENERS[kind](file), name), None)
+            first = next(reader_errors(OPENERS[kind](file), name), None)
     except OSError:  # no file that can be read, which reading it tells
         return None
     return None if first is None else tuple(features_of(_spread(first[0], name)))
@@ -108,7 +108,7 @@ class TableText(io.RawIOBase):
         from shuffleproof.core.data.letor.write import lines  # noqa: PLC0415 (only tables need it)
 
         first = 1
-        frames = explained(opened(file), self._name)
+        frames = reader_errors(opened(file), self._name)
         for frame, self.share in frames:
             frame.index = np.arange(first, first + len(frame))
             first += len(frame)
@@ -122,7 +122,7 @@ class TableText(io.RawIOBase):
             yield b"".join(lines(dataset_of(self._name, spread, {}), self._name))
 
 
-def explained(frames: Iterator[Any], name: str) -> Iterator[Any]:
+def reader_errors(frames: Iterator[Any], name: str) -> Iterator[Any]:
     """Frames; what their reader says of a damaged file as a sentence.
 
     Raises:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Float32
 from torch import Tensor
 
-from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.models.dlcm import DLCM, LocalRanking
@@ -23,16 +23,16 @@ from shuffleproof.core.models.memory import MemoryRecurrence
 from shuffleproof.core.models.recurrence import GatedRecurrence
 from shuffleproof.core.models.setrank import SetRank
 from shuffleproof.core.rankers.attention.kinds import KINDS, AttentionRecord
-from shuffleproof.core.rankers.attention.order import reindexed
+from shuffleproof.core.rankers.attention.order import reindex_by_document
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.neural.feed import document_features, fed, read_rankings
+from shuffleproof.core.rankers.neural.feed import document_features, feed_order, read_rankings
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.training.network import arithmetic
 
 Weights = dict[str, list[Tensor]]
 
 
-def recorded(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
+def record_maps(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
     """All weights of one list, documents by the position they are shown at.
 
     Args:
@@ -50,7 +50,7 @@ def recorded(ranker: Ranker, judged: JudgedLists) -> AttentionRecord:
             f"weights are of one list at a time, not of {len(judged.lists)}: choose one"
         )
     ranker.check(judged.dataset, judged.lists)
-    order = fed(ranker.spec, judged.dataset, judged.lists)
+    order = feed_order(ranker.spec, judged.dataset, judged.lists)
     lists = judged.lists if order is None else judged.lists.shown_as(order)
     weights, scores = _weights(ranker, JudgedLists(judged.dataset, lists))
     record = AttentionRecord(
@@ -76,10 +76,12 @@ def by_document(
     place = np.full(docs, -1, dtype=np.int64)
     place[order[order >= 0]] = np.flatnonzero(order >= 0)
     weights = {
-        name: tuple(reindexed(block, place, KINDS[name].document_axes) for block in blocks)
+        name: tuple(
+            reindex_by_document(block, place, KINDS[name].document_axes) for block in blocks
+        )
         for name, blocks in record.weights.items()
     }
-    return AttentionRecord(weights, reindexed(record.scores[None], place, (-1,))[0])
+    return AttentionRecord(weights, reindex_by_document(record.scores[None], place, (-1,))[0])
 
 
 @torch.inference_mode()
@@ -88,7 +90,7 @@ def _weights(ranker: NeuralRanker, judged: JudgedLists) -> tuple[Weights, Tensor
     network = ranker.network
     features = document_features(ranker.normalisation, judged.dataset, judged.lists.rows)
     labels = judged.dataset.labels[judged.lists.rows]
-    slots = read_rankings(held(judged.lists, features, labels, ranker.device), ranker.columns)
+    slots = read_rankings(on_device(judged.lists, features, labels, ranker.device), ranker.columns)
     batch = slots.batch(np.array([0]))
     with arithmetic("fp32", ranker.device):
         if isinstance(network, DLCM):

@@ -85,12 +85,12 @@ def redundancy(weights: Float[np.ndarray, "heads rows columns"]) -> Float[np.nda
     return overlap.max(axis=1)
 
 
-def received(
+def attention_received(
     weights: Float[np.ndarray, "*heads rows columns"],
 ) -> Float[np.ndarray, "*heads columns"]:
     """The share of all mass that each column gets: the mean over rows.
 
-    >>> received(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
+    >>> attention_received(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
     [0.75, 0.25]
     """
     return _shares(weights).mean(axis=-2)

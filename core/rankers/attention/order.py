@@ -17,7 +17,7 @@ MOST_CELLS = 60
 """Rows and columns that a picture holds at once; more are put together, or zoomed into."""
 
 
-def reindexed(
+def reindex_by_document(
     weights: Float[np.ndarray, "*heads rows columns"],
     place: Int64[np.ndarray, " docs"],
     axes: Sequence[int],
@@ -29,9 +29,9 @@ def reindexed(
         place: the position at which each document is shown; −1: it is not, and NaN stands there.
         axes: the axes that are documents: −2 for rows, −1 for columns.
 
-    >>> reindexed(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 0]), (-2, -1)).tolist()
+    >>> reindex_by_document(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([1, 0]), (-2, -1)).tolist()
     [[3.0, 2.0], [1.0, 0.0]]
-    >>> reindexed(np.array([[0.25, 0.75]]), np.array([1, -1, 0]), (-1,)).tolist()
+    >>> reindex_by_document(np.array([[0.25, 0.75]]), np.array([1, -1, 0]), (-1,)).tolist()
     [[0.75, nan, 0.25]]
     """
     missing = np.flatnonzero(place < 0)
@@ -77,19 +77,20 @@ def sorted_documents(
     [1, 2, 0]
     """
     if by == "cluster" and weights is not None:
-        return clustered(weights)
+        return cluster_order(weights)
     keys = {"label": -labels, "score": -scores}.get(by)
     if keys is None:
         return shown.astype(np.int64)
     return shown[np.argsort(keys[shown], kind="stable")].astype(np.int64)
 
 
-def clustered(profiles: Float[np.ndarray, "docs _width"]) -> Int64[np.ndarray, " docs"]:
+def cluster_order(profiles: Float[np.ndarray, "docs _width"]) -> Int64[np.ndarray, " docs"]:
     """An order in which rows that are alike stand together.
 
     Leaves of average-linkage clustering by Euclidean distance (scipy); fewer than three rows stay.
 
-    >>> clustered(np.array([[0.0], [9.0], [0.1], [9.1]])).tolist() in ([0, 2, 1, 3], [1, 3, 0, 2])
+    >>> cluster_order(np.array([[0.0], [9.0], [0.1], [9.1]])).tolist() in ([0, 2, 1, 3], [1, 3, 0,
+    ...     2])
     True
     """
     if len(profiles) < 3:
@@ -120,7 +121,7 @@ def bounds(count: int, most: int = MOST_CELLS) -> Int64[np.ndarray, " bounds"]:
     return np.round(np.linspace(0, count, bins + 1)).astype(np.int64)
 
 
-def binned(
+def bin_means(
     weights: Float[np.ndarray, "rows columns"],
     rows: Int64[np.ndarray, " _row_bounds"],
     columns: Int64[np.ndarray, " _column_bounds"],
@@ -129,9 +130,11 @@ def binned(
 
     NaN has no say; a block of nothing else is NaN.
 
-    >>> binned(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([0, 2]), np.array([0, 1, 2])).tolist()
+    >>> bin_means(np.array([[1.0, 3.0], [5.0, 7.0]]), np.array([0, 2]), np.array([0, 1,
+    ...     2])).tolist()
     [[3.0, 5.0]]
-    >>> binned(np.array([[1.0, np.nan], [5.0, 7.0]]), np.array([0, 2]), np.array([1, 2])).tolist()
+    >>> bin_means(np.array([[1.0, np.nan], [5.0, 7.0]]), np.array([0, 2]), np.array([1,
+    ...     2])).tolist()
     [[7.0]]
     """
     if not weights.size:

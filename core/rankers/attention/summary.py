@@ -55,7 +55,7 @@ def summary(
                 rows += [(kind, block, head) for head in range(len(weights))]
                 values.append(_head_measures(kind, weights, labels, below))
     for block in range(record.blocks("spread") if "spread" in record.weights else 0):
-        mass = measures.received(record.block("spread", block))
+        mass = measures.attention_received(record.block("spread", block))
         rows += [(POINT, block, point) for point in range(mass.shape[-1])]
         values.append(_point_measures(mass, below))
     return Summary(tuple(rows), np.concatenate(values))
@@ -77,7 +77,7 @@ def _head_measures(
         values[:, 3] = chance
     values[:, 4] = measures.redundancy(weights)
     if kind == "spread":
-        values[:, 6] = measures.dead(measures.received(weights), below).mean(axis=-1)
+        values[:, 6] = measures.dead(measures.attention_received(weights), below).mean(axis=-1)
     return values
 
 

@@ -16,12 +16,12 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input
 from shuffleproof.core.rankers.boosting.bins import MOST_BINS, BinnedDocuments, comparable
 from shuffleproof.core.rankers.boosting.rounds import (
-    Chosen,
+    ChosenStump,
     exponential_round,
     fidelity_round,
     graded_lists,
@@ -79,9 +79,9 @@ class RankBoostSpec:
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON values; see `canonical.LATER`."""
-        return {"name": self.name, **written(self, LATER)}
+        return {"name": self.name, **recipe_values(self, LATER)}
 
-    def round(self, learning: "Learning") -> Chosen | None:
+    def round(self, learning: "BoostingFit") -> ChosenStump | None:
         """The next threshold ranker and its factor; None: nothing is left to learn."""
         return exponential_round(learning.lists, learning.documents, learning.scores)
 
@@ -101,7 +101,7 @@ class RankBoostSpec:
         del workspace
         if not len(train.lists.rows):
             raise DataError("train", "no documents to learn from", "Give a training part.")
-        learning = Learning.begun(self, train)
+        learning = BoostingFit.begun(self, train)
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         watched = _Watched(valid) if stopping else None
         while len(learning.stumps) < self.rounds:
@@ -141,7 +141,7 @@ class FRankAdditiveSpec(RankBoostSpec):
 
     name: ClassVar[str] = "frank-additive"
 
-    def round(self, learning: "Learning") -> Chosen | None:
+    def round(self, learning: "BoostingFit") -> ChosenStump | None:
         """The next threshold ranker and its factor; None: none lowers the loss."""
         return fidelity_round(learning.lists, learning.documents, learning.scores, self.tried)
 
@@ -165,7 +165,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankBoostSpec:
         preset: a key of PRESETS.
         changes: values by field name; text is read as the field's type demands.
     """
-    recipe: RankBoostSpec = replaced(_kind(name).preset(preset), changes)
+    recipe: RankBoostSpec = with_changes(_kind(name).preset(preset), changes)
     return recipe
 
 
@@ -182,7 +182,7 @@ def _kind(name: str) -> type[RankBoostSpec]:
 
 
 @dataclass
-class Learning:
+class BoostingFit:
     """A fit under way.
 
     Attributes:
@@ -198,7 +198,7 @@ class Learning:
     stumps: list[tuple[int, float, float]] = field(default_factory=list)
 
     @classmethod
-    def begun(cls, spec: RankBoostSpec, train: JudgedLists) -> "Learning":
+    def begun(cls, spec: RankBoostSpec, train: JudgedLists) -> "BoostingFit":
         """Nothing learnt yet; documents in canonical order, or in that of the recipe."""
         canonical = CanonicalLists.of(train, spec.row_order)
         lists = graded_lists(
@@ -207,7 +207,7 @@ class Learning:
         documents = BinnedDocuments.of(canonical.features, spec.bins)
         return cls(lists, documents, np.zeros(len(canonical.labels)))
 
-    def add(self, chosen: Chosen, share: float) -> tuple[int, float, float]:
+    def add(self, chosen: ChosenStump, share: float) -> tuple[int, float, float]:
         """Take a threshold ranker in with a share of its factor.
 
         Returns:

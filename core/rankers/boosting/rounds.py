@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.rankers.boosting.bins import BinnedDocuments
-from shuffleproof.core.rankers.linear.weights import grade_counts, graded, pairs_of
+from shuffleproof.core.rankers.linear.weights import grade_counts, grades_of, pairs_of
 
 SPREAD = 300.0
 """Scores are taken within ± this around the middle of their list: beyond it weights are 0."""
@@ -196,7 +196,7 @@ HALVINGS = 20
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenStump:
     """The threshold ranker of a round.
 
     Attributes:
@@ -227,7 +227,7 @@ def graded_lists(
     Raises:
         DataError: more than 1 024 different labels.
     """
-    grades, levels = graded(labels)
+    grades, levels = grades_of(labels)
     offsets = offsets_of(lengths)
     pairs = pairs_of(grade_counts(grades, offsets, len(levels)))
     weights = np.divide(1.0, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
@@ -239,7 +239,7 @@ def graded_lists(
 
 def exponential_round(
     lists: GradedLists, documents: BinnedDocuments, scores: Float64[np.ndarray, " docs"]
-) -> Chosen | None:
+) -> ChosenStump | None:
     """RankBoost's next threshold ranker: the largest |r|, with factor ½ ln((1 + r)/(1 − r)).
 
     Args:
@@ -254,7 +254,7 @@ def exponential_round(
         return None
     share = float(sums[column]) / total
     factor = atanh(min(max(share, -CLIP), CLIP))
-    return Chosen(column, int(splits[column]), factor, total, last=abs(share) >= CLIP)
+    return ChosenStump(column, int(splits[column]), factor, total, last=abs(share) >= CLIP)
 
 
 def fidelity_round(
@@ -262,7 +262,7 @@ def fidelity_round(
     documents: BinnedDocuments,
     scores: Float64[np.ndarray, " docs"],
     tried: int,
-) -> Chosen | None:
+) -> ChosenStump | None:
     """FRank's next threshold ranker: of the steepest ones that which leaves the least loss.
 
     Its factor is ½ ln(Σ W / Σ W), W being the slope of a pair's loss, over the pairs that it
@@ -291,7 +291,7 @@ def fidelity_round(
         factor = factors[best : best + 1] * 0.5**halving
         new_loss = float(lists.fidelity_after(scores, above[:, best : best + 1], factor)[0])
         if new_loss < loss:
-            return Chosen(
+            return ChosenStump(
                 int(columns[best]), int(splits[columns[best]]), float(factor[0]), new_loss
             )
     return None

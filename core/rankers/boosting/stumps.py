@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ShapeError
-from shuffleproof.core.rankers.base import Input, RankerSpec, described
+from shuffleproof.core.rankers.base import Input, RankerSpec, one_line
 from shuffleproof.core.rankers.boosting.bins import comparable
 from shuffleproof.core.words import counted
 
@@ -69,7 +69,7 @@ class BoostedRanker:
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def name(self) -> str:

@@ -22,9 +22,9 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
 from shuffleproof.core.execution.jobs_slots import threads_allowed
-from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input, described
+from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
 from shuffleproof.core.rankers.library_words import in_its_words
 from shuffleproof.core.words import counted
@@ -103,7 +103,7 @@ class LambdaMARTSpec:
 
         Fields that came later are left out at their defaults: earlier rankers keep their keys.
         """
-        return {"name": self.name, **written(self, {"least_trees": 1, **LATER})}
+        return {"name": self.name, **recipe_values(self, {"least_trees": 1, **LATER})}
 
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
@@ -166,7 +166,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> LambdaMARTSpec:
         changes: values by field name; text is read as the field's type demands.
     """
     kind = MARTSpec if name == MARTSpec.name else LambdaMARTSpec
-    recipe: LambdaMARTSpec = replaced(kind.preset(preset), changes)
+    recipe: LambdaMARTSpec = with_changes(kind.preset(preset), changes)
     return recipe
 
 
@@ -186,7 +186,7 @@ class LambdaMART:
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def name(self) -> str:

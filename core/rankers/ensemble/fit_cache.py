@@ -10,7 +10,7 @@ from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.combining import Combining
-from shuffleproof.core.rankers.ensemble.rankers import combined
+from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
 from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
 from shuffleproof.core.rankers.name import RankerName
@@ -71,7 +71,7 @@ def combination(
     members: list[CachedRanker] = []
     for name in parts:
         members += [(yield from trained(str(name)))]
-    ranker = combined([member.ranker for member in members], options)
+    ranker = combine([member.ranker for member in members], options)
     recipe = recipe_of(ranker, options)
     key = key_of("ranker", recipe, [member.artefact.key.digest for member in members])
     with store.lock(key):

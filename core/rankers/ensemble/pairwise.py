@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Float32
 
 from shuffleproof.core.aggregate.preferences import pairs_of_matrix
-from shuffleproof.core.aggregate.registry import Terms, aggregate, named
+from shuffleproof.core.aggregate.registry import Terms, aggregate, aggregator_named
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.rankers.base import Input, Ranker, described
+from shuffleproof.core.rankers.base import Input, Ranker, one_line
 from shuffleproof.core.rankers.canonical import document_digests
 from shuffleproof.core.rankers.combining import Pairwise
 from shuffleproof.core.rankers.ensemble.saved import save
@@ -39,7 +39,7 @@ class PairwiseRanker:
     member: Ranker
     options: Pairwise
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class PairwiseRanker:
 
     @property
     def _is_equivariant(self) -> bool:
-        return named(self.options.aggregator).equivariant
+        return aggregator_named(self.options.aggregator).equivariant
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists

@@ -16,14 +16,14 @@ from shuffleproof.core.aggregate.voting import mean_ranks
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import ParameterError
-from shuffleproof.core.rankers.base import Input, Ranker, described
-from shuffleproof.core.rankers.combining import KINDS, Combining, Fusion, Pairwise, Shuffling
+from shuffleproof.core.rankers.base import Input, Ranker, one_line
+from shuffleproof.core.rankers.combining import KINDS, Combining, Fusion, Pairwise, ShuffleOptions
 from shuffleproof.core.rankers.ensemble.pairwise import PairwiseRanker
 from shuffleproof.core.rankers.ensemble.saved import load_members, save
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 
 
-def combined(members: Sequence[Ranker], options: Combining) -> Ranker:
+def combine(members: Sequence[Ranker], options: Combining) -> Ranker:
     """The ranker made of trained ones: a fusion, one of them shuffled, or its pairs aggregated.
 
     Raises:
@@ -31,7 +31,7 @@ def combined(members: Sequence[Ranker], options: Combining) -> Ranker:
     """
     if isinstance(options, Fusion) and len(members) > 1:
         return FusedRanker(tuple(members), options)
-    if isinstance(options, Shuffling) and len(members) == 1:
+    if isinstance(options, ShuffleOptions) and len(members) == 1:
         return ShuffledRanker(members[0], options)
     if isinstance(options, Pairwise) and len(members) == 1:
         return PairwiseRanker(members[0], options)
@@ -51,7 +51,7 @@ class FusedRanker:
     members: tuple[Ranker, ...]
     options: Fusion
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def name(self) -> str:
@@ -93,4 +93,4 @@ class FusedRanker:
 def load(directory: Path) -> Ranker:
     """The combination that was saved."""
     kind, members, options = load_members(directory)
-    return combined(members, KINDS[kind](**options))
+    return combine(members, KINDS[kind](**options))

@@ -18,9 +18,9 @@ from shuffleproof.core.aggregate.voting import borda, kemeny
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.rankers.base import Input, Ranker, described
+from shuffleproof.core.rankers.base import Input, Ranker, one_line
 from shuffleproof.core.rankers.canonical import document_digests
-from shuffleproof.core.rankers.combining import Shuffling
+from shuffleproof.core.rankers.combining import ShuffleOptions
 from shuffleproof.core.rankers.ensemble.saved import save
 from shuffleproof.core.seeds import generator
 
@@ -35,9 +35,9 @@ class ShuffledRanker:
     """
 
     member: Ranker
-    options: Shuffling
+    options: ShuffleOptions
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def name(self) -> str:

@@ -26,9 +26,9 @@ from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input, described
+from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.pairs import HingePoint, PairedLists
@@ -95,7 +95,7 @@ class RankSVMSpec:
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON values; see `canonical.LATER`."""
-        return {"name": self.name, **written(self, LATER)}
+        return {"name": self.name, **recipe_values(self, LATER)}
 
     def pairs(self, lists: CanonicalLists, cost: float) -> PairedLists:
         """The pairs that are learnt from.
@@ -185,7 +185,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankSVMSpec:
         preset: a key of PRESETS.
         changes: values by field name; text is read as the field's type demands.
     """
-    recipe: RankSVMSpec = replaced(_kind(name).preset(preset), changes)
+    recipe: RankSVMSpec = with_changes(_kind(name).preset(preset), changes)
     return recipe
 
 
@@ -209,7 +209,7 @@ class LinearRanker:
     reads: ClassVar[frozenset[Input]] = frozenset({"features"})
     rankings: ClassVar[int] = 0
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def warning(self) -> str:

@@ -28,7 +28,7 @@ def plain(
     Raises:
         DataError: more than 1 024 different labels.
     """
-    grades, levels = graded(labels)
+    grades, levels = grades_of(labels)
     shape = (len(levels), len(levels))
     weights = np.full(len(lengths), float(cost))
     return PairedLists(offsets_of(lengths), grades, np.ones(shape), weights)
@@ -45,7 +45,7 @@ def by_exchange(
     Raises:
         DataError: more than 1 024 different labels.
     """
-    grades, levels = graded(labels)
+    grades, levels = grades_of(labels)
     offsets = offsets_of(lengths)
     counts = grade_counts(grades, offsets, len(levels))
     pairs = pairs_of(counts)
@@ -58,7 +58,7 @@ def by_exchange(
     return PairedLists(offsets, grades, weights, float(cost) * of_list)
 
 
-def graded(
+def grades_of(
     labels: Float32[np.ndarray, " docs"],
 ) -> tuple[Int64[np.ndarray, " docs"], Float64[np.ndarray, " grades"]]:
     """The grade of every document, and the label of every grade, rising.
@@ -66,7 +66,7 @@ def graded(
     Raises:
         DataError: more than 1 024 different labels.
 
-    >>> graded(np.array([0.5, 2, 0.5], np.float32))
+    >>> grades_of(np.array([0.5, 2, 0.5], np.float32))
     (array([0, 1, 0]), array([0.5, 2. ]))
     """
     levels, grades = np.unique(labels, return_inverse=True)

@@ -10,12 +10,17 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from shuffleproof.core.data.batches import held, scoring_plan
+from shuffleproof.core.data.batches import on_device, scoring_plan
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.losses.listwise import softmax_ce
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.neural.feed import document_features, fed, groups_of, read_rankings
+from shuffleproof.core.rankers.neural.feed import (
+    document_features,
+    feed_order,
+    groups_of,
+    read_rankings,
+)
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.training.network import arithmetic, budgeted, scores_of
 
@@ -38,7 +43,7 @@ def directions(ranker: Ranker, judged: JudgedLists) -> Float32[np.ndarray, "docs
     ranker.check(judged.dataset, judged.lists)
     gradients = np.zeros(judged.dataset.features.shape, dtype=np.float32)
     for group, _ in groups_of(judged.lists):
-        order = fed(ranker.spec, judged.dataset, group)
+        order = feed_order(ranker.spec, judged.dataset, group)
         fed_lists = group if order is None else group.shown_as(order)
         gradient = _gradient(ranker, JudgedLists(judged.dataset, fed_lists))
         np.add.at(gradients, fed_lists.rows, gradient)
@@ -51,7 +56,7 @@ def _gradient(
     """The gradient of the summed loss with respect to the normalised features."""
     lists, dataset = judged.lists, judged.dataset
     features = document_features(ranker.normalisation, dataset, lists.rows)
-    whole = held(lists, features, dataset.labels[lists.rows], ranker.device)
+    whole = on_device(lists, features, dataset.labels[lists.rows], ranker.device)
     slots = read_rankings(whole, ranker.columns)
 
     def directions_of(budget: int) -> Tensor:

@@ -39,7 +39,7 @@ def document_features(
     return normalisation.of_documents(dataset, rows)
 
 
-def fed(
+def feed_order(
     spec: NeuralSpec, dataset: RankingDataset, lists: CandidateLists
 ) -> Int64[np.ndarray, " candidates"] | None:
     """The order in which a network is fed the candidates; None: as they are shown.
@@ -59,7 +59,9 @@ def fed(
         ],
         dtype=np.uint64,
     )
-    keys = mixed(np.repeat(seeds, lists.lengths) + ragged.places_of(lists.offsets).view(np.uint64))
+    keys = mix_bits(
+        np.repeat(seeds, lists.lengths) + ragged.places_of(lists.offsets).view(np.uint64)
+    )
     return ragged.order_within(lists.offsets, keys)
 
 
@@ -75,7 +77,7 @@ def read_rankings(lists: HeldLists, columns: tuple[int | None, ...]) -> HeldList
     return replace(lists, ranks=ranks, tied=tied, ties=ties, present=tuple(read))
 
 
-def mixed(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:
+def mix_bits(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:
     """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014): 64 well-mixed bits."""
     values = values * np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

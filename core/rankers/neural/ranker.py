@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor, from_numpy
 
 from shuffleproof.core.data import ragged
-from shuffleproof.core.data.batches import HeldLists, held, reheld, with_slot
+from shuffleproof.core.data.batches import HeldLists, on_device, reheld, with_slot
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import Normalisation
 from shuffleproof.core.data.features import fit as fit_normalisation
@@ -27,12 +27,12 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input, described
+from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.neural.feed import (
     document_features,
-    fed,
+    feed_order,
     groups_of,
-    mixed,
+    mix_bits,
     read_rankings,
 )
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
@@ -71,7 +71,7 @@ class NeuralRanker:
     facts: dict[str, Any]
     columns: tuple[int | None, ...] = ()
 
-    __repr__ = described
+    __repr__ = one_line
 
     def __post_init__(self) -> None:
         """Read the initial rankings where they were in training, unless it is said otherwise."""
@@ -222,7 +222,7 @@ class NeuralRanker:
     ) -> Iterator[tuple[CandidateLists, slice | Int64[np.ndarray, " _candidates"]]]:
         """Groups of lists in the order in which they are fed, and where their scores belong."""
         for group, inside in groups_of(lists):
-            order = fed(self.spec, dataset, group)
+            order = feed_order(self.spec, dataset, group)
             if order is None:
                 yield group, inside
             else:
@@ -334,13 +334,13 @@ def load(directory: Path) -> NeuralRanker:
 
 
 def _as_fed(spec: NeuralSpec, part: JudgedLists) -> JudgedLists:
-    order = fed(spec, part.dataset, part.lists)
+    order = feed_order(spec, part.dataset, part.lists)
     return part if order is None else JudgedLists(part.dataset, part.lists.shown_as(order))
 
 
 def _held_lists(normalisation: Normalisation, part: JudgedLists, place: str) -> HeldLists:
     features = document_features(normalisation, part.dataset, part.lists.rows)
-    return held(part.lists, features, part.dataset.labels[part.lists.rows], place)
+    return on_device(part.lists, features, part.dataset.labels[part.lists.rows], place)
 
 
 GROUP = 1 << 13  # documents embedded at once
@@ -420,7 +420,7 @@ def _stack_scores(
         _digests(stack, fitted.columns), return_index=True, return_inverse=True
     )
     lists = stack.select(representatives)
-    order = fed(fitted.spec, dataset, lists)
+    order = feed_order(fitted.spec, dataset, lists)
     fed_lists = lists if order is None else lists.shown_as(order)
     rows, source = np.unique(fed_lists.rows, return_inverse=True)
     embedded = held_embeddings(fitted.network, fitted.features_of(rows), fitted.precision)
@@ -433,10 +433,10 @@ def _stack_scores(
 
 def _digests(lists: CandidateLists, columns: Sequence[int | None]) -> UInt64[np.ndarray, " lists"]:
     """64 bits that tell lists apart by rows, their order and the ranks read."""
-    digests = mixed(lists.rows.view(np.uint64))
+    digests = mix_bits(lists.rows.view(np.uint64))
     ranks = [lists.ranks[:, column] for column in columns if column is not None]
     for column in (ragged.places_of(lists.offsets), *ranks):
-        digests = mixed(digests + column.astype(np.uint64))
+        digests = mix_bits(digests + column.astype(np.uint64))
     running = np.zeros(len(digests) + 1, dtype=np.uint64)
     np.cumsum(digests, out=running[1:])
     return np.diff(running[lists.offsets])

@@ -16,7 +16,7 @@ from shuffleproof.core.models.architectures import Architecture
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS, DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GROUP_PRESETS, GroupConfig
 from shuffleproof.core.models.config_univariate import UNIVARIATE_PRESETS, UnivariateConfig
-from shuffleproof.core.parameters import parameters, replaced, unknown_field, written
+from shuffleproof.core.parameters import parameters, recipe_values, unknown_field, with_changes
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.name import PRESETS
@@ -193,7 +193,7 @@ class NeuralSpec:
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON values; see LATER."""
-        model, training = (written(part, LATER) for part in (self.model, self.training))
+        model, training = (recipe_values(part, LATER) for part in (self.model, self.training))
         return {"name": self.name, "model": model, "training": training}
 
     @classmethod
@@ -233,7 +233,7 @@ def replaced_in(
             raise unknown_field(name, of_model | of_training)
     inside = {name: value for name, value in changes.items() if name in of_model}
     outside = {name: value for name, value in changes.items() if name in of_training}
-    return replaced(model, inside), replaced(training, outside)
+    return with_changes(model, inside), with_changes(training, outside)
 
 
 spec = NeuralSpec.preset

@@ -13,7 +13,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import AnswerError, DataError
-from shuffleproof.core.rankers.base import Input, described
+from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.callable_process import ARRAYS, FILES, INPUTS, OPTIONAL
 from shuffleproof.core.rankers.outside.file_ranker import LARGEST
@@ -72,7 +72,7 @@ class CallableRanker:
     source: str = ""
     padding: bool = False
 
-    __repr__ = described
+    __repr__ = one_line
 
     @classmethod
     def named(cls, target: str, seconds: float | None = None) -> "CallableRanker":

@@ -20,8 +20,8 @@ from shuffleproof.core.rankers.outside.model_errors import (
     XGBOOST,
     ModelError,
     check_outputs,
+    scoring_error,
     unreadable,
-    unscored,
 )
 
 FEATURES, IDS = "features", "ids"
@@ -98,7 +98,7 @@ def lightgbm_scores(
     try:
         scores = booster.predict(matrix, num_threads=1)
     except Exception as error:
-        raise unscored(LIGHTGBM, error) from error
+        raise scoring_error(LIGHTGBM, error) from error
     check_outputs(LIGHTGBM, scores)
     return scores
 
@@ -128,7 +128,7 @@ def xgboost_scores(
     try:
         scores = booster.predict(xgboost.DMatrix(matrix, nthread=1), output_margin=True)
     except Exception as error:
-        raise unscored(XGBOOST, error) from error
+        raise scoring_error(XGBOOST, error) from error
     check_outputs(XGBOOST, scores)
     return scores
 

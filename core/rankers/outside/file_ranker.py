@@ -35,7 +35,7 @@ from shuffleproof.core.errors import (
     no_file,
 )
 from shuffleproof.core.numerals import number
-from shuffleproof.core.rankers.base import Input, described
+from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.words import counted
 
@@ -75,7 +75,7 @@ class FileScores:
     reads: frozenset[Input] = ALONE
     rankings: int = 0
 
-    __repr__ = described
+    __repr__ = one_line
 
     @classmethod
     def read(cls, name: str, dataset: RankingDataset) -> "FileScores":
@@ -140,7 +140,7 @@ class OutsideModel:
         default_factory=dict, repr=False, compare=False
     )
 
-    __repr__ = described
+    __repr__ = one_line
 
     @classmethod
     def named(cls, name: str) -> "OutsideModel":
@@ -214,7 +214,7 @@ class OutsideModel:
             raise DataError(RankerName.of(self.name).display, finding, remedy)
 
 
-def opened(directories: Sequence[Path]) -> str:
+def check_opens(directories: Sequence[Path]) -> str:
     """Open saved rankers in a process of its own, their trees walked; why not, empty if it can.
 
     Args:
@@ -300,7 +300,7 @@ def in_single_precision(
     return rounded
 
 
-def named(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
+def file_ranker(name: str, dataset: RankingDataset) -> FileScores | OutsideModel:
     """The ranker of a file's name.
 
     Args:

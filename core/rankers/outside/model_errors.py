@@ -78,7 +78,7 @@ def unreadable(library: str, path: Path, error: Exception, version: str) -> Mode
     return ModelError(finding, f"{remedy} {in_its_words(library, message)}.")
 
 
-def unscored(library: str, error: Exception) -> ModelError:
+def scoring_error(library: str, error: Exception) -> ModelError:
     """A model that was read, and did not score the features."""
     names = re.search(r"fields are expected: (.+)", str(error))
     finding, remedy = (

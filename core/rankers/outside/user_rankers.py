@@ -49,7 +49,7 @@ FEATURES = Takes(("features",))
 
 
 @dataclass(frozen=True)
-class Registered:
+class RegisteredRanker:
     """What a name of user code means.
 
     Attributes:
@@ -131,7 +131,7 @@ def ranker(name: Any = None, thing: Any = None, **parameters: Any) -> Any:
     return _register(name or "", thing, parameters)
 
 
-def named(thing: Any) -> str:
+def name_of(thing: Any) -> str:
     """The name of a ranker of any kind: texts are names, objects are registered if need be.
 
     Raises:
@@ -143,7 +143,7 @@ def named(thing: Any) -> str:
 def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
     fitted = isinstance(thing, type) and hasattr(thing, "fit")
     if not fitted:
-        scoring(thing)
+        scoring_form(thing)
         if parameters:
             raise UsageError(
                 f"{name or thing!r} is asked as it is and takes no parameters: leave them out, or "
@@ -155,13 +155,13 @@ def _register(name: str, thing: Any, parameters: Mapping[str, Any]) -> str:
         name = object_name.strip("<>").lstrip("_")
         if object_name.startswith("<") or not hasattr(thing, "__name__"):
             name += f"-{(known_by or secrets.token_hex(8))[:6]}"
-    registration = Registered(thing, dict(parameters), known_by, fitted)
+    registration = RegisteredRanker(thing, dict(parameters), known_by, fitted)
     full = f"{name}{user_code.MARK}{(known_by or secrets.token_hex(8))[: user_code.DIGITS]}"
     user_code.register("ranker", name, full, registration, RANKERS)
     return f"{OBJECT}:{name}"
 
 
-def found(name: str) -> Registered:
+def registered_ranker(name: str) -> RegisteredRanker:
     """What `python:NAME` means here.
 
     Raises:
@@ -169,7 +169,7 @@ def found(name: str) -> Registered:
     """
     registration = _registration(name)
     if registration is None:
-        raise user_code.missing("ranker", name)
+        raise user_code.missing_code("ranker", name)
     return registration
 
 
@@ -179,13 +179,13 @@ def is_fitted(name: str) -> bool:
     return registration is not None and registration.fitted
 
 
-def _registration(name: str) -> Registered | None:
-    registration = user_code.registered("ranker", RankerName.parse(name).called)
+def _registration(name: str) -> RegisteredRanker | None:
+    registration = user_code.registered_code("ranker", RankerName.parse(name).called)
     return registration.thing if registration else None
 
 
 @dataclass(frozen=True)
-class Scoring:
+class ScoringForm:
     """How a thing scores one list.
 
     Attributes:
@@ -197,7 +197,7 @@ class Scoring:
     takes: Takes
 
     @classmethod
-    def of(cls, function: Callable[..., Any]) -> "Scoring":
+    def of(cls, function: Callable[..., Any]) -> "ScoringForm":
         """A function, called with what its parameters name.
 
         Raises:
@@ -210,7 +210,7 @@ class Scoring:
             raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
 
 
-def scoring(thing: Any) -> Scoring | None:
+def scoring_form(thing: Any) -> ScoringForm | None:
     """How a thing scores one list; None: it has the program's own `score(dataset, lists)`.
 
     Raises:
@@ -222,14 +222,14 @@ def scoring(thing: Any) -> Scoring | None:
         name = thing.__name__ if isinstance(thing, type) else kind.__name__
         raise UsageError(f"{name} cannot be a ranker: give {CALLED}")
     if kind.__name__ == "Booster" and package in {LIGHTGBM, XGBOOST}:
-        return Scoring(_of_booster(thing, package), FEATURES)
+        return ScoringForm(_of_booster(thing, package), FEATURES)
     if score is not None and {"dataset", "lists"} <= set(inspect.signature(score).parameters):
         return None
     if hasattr(thing, "predict") and (score is None or _of_labels(score)):
-        return Scoring(lambda features: _prediction(thing, features), FEATURES)
+        return ScoringForm(lambda features: _prediction(thing, features), FEATURES)
     if score is None and _is_network(thing):
-        return Scoring(_of_network(thing), Scoring.of(thing.forward).takes)
-    return Scoring.of(score or thing)
+        return ScoringForm(_of_network(thing), ScoringForm.of(thing.forward).takes)
+    return ScoringForm.of(score or thing)
 
 
 def _of_booster(booster: Any, package: str) -> Callable[..., Any]:
@@ -300,7 +300,7 @@ class UserRanker:
     @property
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
-        score = scoring(self.thing)
+        score = scoring_form(self.thing)
         inputs = getattr(self.thing, "reads", ()) if score is None else score.takes.inputs
         return EVERYTHING | frozenset(name for name in EXTRA if name in inputs)
 
@@ -312,7 +312,7 @@ class UserRanker:
         Raises:
             DataError: it failed, or returned something else than one finite score a document.
         """
-        score, judged = scoring(self.thing), JudgedLists(dataset, lists)
+        score, judged = scoring_form(self.thing), JudgedLists(dataset, lists)
         if score is None:
             answer = _numbers(self.thing.score(dataset, lists), (len(lists.rows),), self.name)
             return in_single_precision(lists.offsets, answer)
@@ -323,7 +323,7 @@ class UserRanker:
         return in_single_precision(lists.offsets, np.concatenate(parts))
 
     def _of_list(
-        self, score: Scoring, judged: JudgedLists, index: int, span: slice
+        self, score: ScoringForm, judged: JudgedLists, index: int, span: slice
     ) -> Float64[np.ndarray, " docs"]:
         dataset, lists, inputs = judged.dataset, judged.lists, score.takes.inputs
         rows, query = lists.rows[span], dataset.query_ids[lists.queries[index]]
@@ -344,7 +344,7 @@ class UserRanker:
         try:
             answer = score.takes.call(score.function, arguments)
         except Exception as error:  # whatever somebody's function does
-            is_call = isinstance(error, TypeError) and not user_code.where(error)
+            is_call = isinstance(error, TypeError) and not user_code.user_line(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
             raise DataError(place, f"it failed: {user_code.failure(error)}", remedy) from error
         return _numbers(answer, shape, place)
@@ -404,13 +404,13 @@ class CopiedRanker:
         self.ranker.save(directory)
 
 
-def opened(name: str) -> Ranker:
+def open_ranker(name: str) -> Ranker:
     """A ranker that is not fitted here, by its name; with a copy of objects that can be copied.
 
     Raises:
         UsageError: it is not registered in this process.
     """
-    registration = found(name)
+    registration = registered_ranker(name)
     plain = UserRanker(name, registration.thing, registration.known_by)
     is_function = hasattr(registration.thing, "__name__")
     if is_function:  # it has no copy: what it keeps is elsewhere
@@ -519,7 +519,7 @@ class UserSpec:
             DataError: it failed.
         """
         del workspace
-        registration = found(self.name)
+        registration = registered_ranker(self.name)
         seed = {} if self.seed is None else {"seed": self.seed}
         yield Progress(0, 1, "fits")
         try:
@@ -533,7 +533,7 @@ class UserSpec:
             raise DataError(self.name, failed, remedy) from error
         if answer is not None and answer is not model and hasattr(answer, "score"):
             model = answer
-        scoring(model)
+        scoring_form(model)
         yield Progress(1, 1, "fits")
         return UserRanker(self.name, model, self.known_by)
 
@@ -549,7 +549,7 @@ def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
         UsageError: it is not registered here, or is not fitted.
         ParameterError: a field that it does not take.
     """
-    registration = found(name)
+    registration = registered_ranker(name)
     if not registration.fitted:
         raise UsageError(f"{name} has no `fit`: nothing to train; name it in certify or study")
     if changes:
@@ -571,7 +571,7 @@ def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
 
 def is_lasting(name: str) -> bool:
     """Whether what is known of a ranker of user code means the same tomorrow."""
-    return bool(found(name).known_by)
+    return bool(registered_ranker(name).known_by)
 
 
 def load(directory: Path) -> UserRanker:

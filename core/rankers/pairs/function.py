@@ -21,7 +21,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import Normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShapeError
-from shuffleproof.core.rankers.base import Input, Ranker, described
+from shuffleproof.core.rankers.base import Input, Ranker, one_line
 from shuffleproof.core.words import counted
 
 FAMILY = "pairs"
@@ -81,7 +81,7 @@ class PairRanker:
     reads: ClassVar[frozenset[Input]] = frozenset({"features", "neighbours"})
     rankings: ClassVar[int] = 0
 
-    __repr__ = described
+    __repr__ = one_line
 
     @property
     def name(self) -> str:
@@ -158,7 +158,7 @@ def preferences_of(
         yield matrix
 
 
-def calibrated(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ...]:
+def calibration(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ...]:
     """What a function says of pairs of unequal grades against how often it is right, in tenths.
 
     Args:

@@ -10,7 +10,7 @@ from jaxtyping import Float32
 from safetensors.numpy import load_file, save_file
 
 from shuffleproof.core.rankers.pairs.function import Matrix
-from shuffleproof.core.rankers.pairs.lessons import Lessons
+from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 from shuffleproof.core.seeds import generator
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class PairNet:
         return cls(load_file(directory / WEIGHTS))
 
 
-def started(features: int, spec: "PairNetSpec") -> Arrays:
+def initial_weights(features: int, spec: "PairNetSpec") -> Arrays:
     """First weights, N(0, 2 / inputs) as He et al. (ICCV 2015) draw them, and no offsets."""
     draws = generator(spec.seed, "pair-net", "weights")
     first, second = spec.hidden, max(1, spec.hidden // 2)
@@ -86,7 +86,7 @@ def started(features: int, spec: "PairNetSpec") -> Arrays:
 
 
 @dataclass
-class Fitting:
+class NetFit:
     """A net that learns.
 
     Attributes:
@@ -107,13 +107,13 @@ class Fitting:
         spec: "PairNetSpec",
         features: Float32[np.ndarray, "docs features"],
         workspace: Path | None,
-    ) -> "Fitting":
+    ) -> "NetFit":
         """Before the first epoch, or after the last one that a workspace holds."""
         path = None if workspace is None else workspace / UNDER_WAY
         if path is not None and path.is_file():
             state = load_file(path)
             return cls(spec, state, int(state.pop("done")[0]), path)
-        state = started(features.shape[1], spec)
+        state = initial_weights(features.shape[1], spec)
         moments = {
             f"{of}.{name}": np.zeros_like(array) for name, array in state.items() for of in "mv"
         }
@@ -125,7 +125,7 @@ class Fitting:
         return PairNet({name: array for name, array in self.state.items() if "." not in name})
 
     def epochs(
-        self, features: Float32[np.ndarray, "docs features"], lessons: Lessons
+        self, features: Float32[np.ndarray, "docs features"], lessons: TrainingPairs
     ) -> Iterator[float]:
         """Adam on the cross entropy of the pairs; the mean loss of each epoch.
 

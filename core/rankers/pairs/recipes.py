@@ -17,7 +17,7 @@ from shuffleproof.core.data.features import NORMALISATIONS, Normalisation
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import DataError, UnknownNameError
-from shuffleproof.core.parameters import check, parameter, replaced, written
+from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
@@ -28,9 +28,9 @@ from shuffleproof.core.rankers.pairs.function import (
     CalibrationBin,
     PairFunction,
     PairRanker,
-    calibrated,
+    calibration,
 )
-from shuffleproof.core.rankers.pairs.lessons import Lessons
+from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class PairSpec(ABC):
 
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, as plain JSON; see `canonical.LATER`."""
-        return {"name": self.name, **written(self, LATER)}
+        return {"name": self.name, **recipe_values(self, LATER)}
 
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
@@ -92,7 +92,7 @@ class PairSpec(ABC):
             DataError: no list has documents of different grades.
         """
         canonical = CanonicalLists.of(train, self.row_order)
-        lessons = Lessons.of(canonical, self.pairs, self.balanced, self.seed)
+        lessons = TrainingPairs.of(canonical, self.pairs, self.balanced, self.seed)
         if not len(lessons.better):
             finding = "no two documents of a query have different labels"
             raise DataError("train", finding, "Give training queries with several grades.")
@@ -104,13 +104,13 @@ class PairSpec(ABC):
         matrix = normalisation.apply(canonical.features, offsets)
         fitted = yield from self.learnt(matrix, lessons, workspace)
         ranker = PairRanker(self, fitted, normalisation, ids)
-        return replace(ranker, calibration=calibrated(ranker, valid))
+        return replace(ranker, calibration=calibration(ranker, valid))
 
     @abstractmethod
     def learnt(
         self,
         matrix: Float32[np.ndarray, "docs features"],
-        lessons: Lessons,
+        lessons: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The function that these pairs of rows teach."""
@@ -135,11 +135,11 @@ class PairNetSpec(PairSpec):
     def learnt(
         self,
         matrix: Float32[np.ndarray, "docs features"],
-        lessons: Lessons,
+        lessons: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The net after the last epoch; a killed fit goes on from its last whole epoch."""
-        fitting = net.Fitting.begun(self, matrix, workspace)
+        fitting = net.NetFit.begun(self, matrix, workspace)
         for loss in fitting.epochs(matrix, lessons):
             yield Progress(fitting.done, self.epochs, "epochs", {"loss": loss})
         return fitting.net
@@ -166,12 +166,12 @@ class PairTreesSpec(PairSpec):
     def learnt(
         self,
         matrix: Float32[np.ndarray, "docs features"],
-        lessons: Lessons,
+        lessons: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The trees; a killed fit starts anew."""
         del workspace
-        booster = trees.begun(self, matrix, lessons)
+        booster = trees.new_booster(self, matrix, lessons)
         for grown in range(1, self.trees + 1):
             exhausted = booster.update()
             yield Progress(grown, self.trees, "trees", {})
@@ -206,7 +206,7 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> PairSpec:
         preset: a key of its PRESETS.
         changes: values by field name; text is read as the field's type demands.
     """
-    recipe: PairSpec = replaced(KINDS[name].preset(preset), changes)
+    recipe: PairSpec = with_changes(KINDS[name].preset(preset), changes)
     return recipe
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.rankers.boosting.trees import MODEL, check_trees, threads
 from shuffleproof.core.rankers.pairs.function import Matrix
-from shuffleproof.core.rankers.pairs.lessons import Lessons
+from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 
 if TYPE_CHECKING:
     from lightgbm import Booster
@@ -75,8 +75,8 @@ def side_by_side(
     return np.concatenate([one, other, one - other], axis=1)
 
 
-def begun(
-    spec: "PairTreesSpec", features: Float32[np.ndarray, "docs features"], lessons: Lessons
+def new_booster(
+    spec: "PairTreesSpec", features: Float32[np.ndarray, "docs features"], lessons: TrainingPairs
 ) -> "Booster":
     """LightGBM before its first tree."""
     from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)

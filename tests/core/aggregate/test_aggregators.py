@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from shuffleproof.core.aggregate import kemeny as kemeny_module
 from shuffleproof.core.aggregate import kernels, registry, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
-from shuffleproof.core.aggregate.oracle import Known, Oracle
+from shuffleproof.core.aggregate.oracle import Oracle, PaidPairs
 from shuffleproof.core.aggregate.preferences import Pairs
 from shuffleproof.core.aggregate.registry import AGGREGATORS, Terms, aggregate
 from shuffleproof.core.errors import ParameterError, UnknownNameError
@@ -60,18 +60,18 @@ def test_no_pair_is_read_that_was_not_paid_for(name):
     random = np.random.default_rng(1)
     for draw in range(5):
         whole = tournament(14, random, "tenths")
-        known = Known.all_of(whole.weights)
+        known = PaidPairs.all_of(whole.weights)
         order = AGGREGATORS[name].order(Terms(seed=draw).task(known, None))
         assert known.pairs[0] == known.read.sum()
         read = known.read | known.read.T if AGGREGATORS[name].adaptive else known.asked
         other = tournament(14, random).weights
-        poisoned = Known.all_of(np.where(read, whole.weights, other))
+        poisoned = PaidPairs.all_of(np.where(read, whole.weights, other))
         again = AGGREGATORS[name].order(Terms(seed=draw).task(poisoned, None))
         assert order.tolist() == again.tolist()
         for calls in (0, 1, 17, 91):
             oracle = Oracle(whole)
-            steps = registry.asking(name, Known.nothing(14), Terms(calls, draw))
-            found = registry.answered(steps, oracle)
+            steps = registry.order_by_asking(name, PaidPairs.nothing(14), Terms(calls, draw))
+            found = registry.order_by_judge(steps, oracle)
             assert oracle.calls == found.calls <= calls
             assert sorted(found.order.tolist()) == list(range(14))
         free = aggregate(name, whole, Terms(seed=draw))
@@ -153,13 +153,14 @@ def test_definitions_read_literally():
                 assert aggregate("goa", pairs).order.tolist() == goa_by_definition(f)
                 assert aggregate("gain", pairs).order.tolist() == gain_by_definition(f)
                 assert aggregate("sop", pairs).order.tolist() == sop_by_definition(f)
-                start = Terms(seed=5).task(Known.all_of(f), None).drawn(0)
+                start = Terms(seed=5).task(PaidPairs.all_of(f), None).drawn(0)
                 wanted = quicksort_by_definition(f, start.tolist())
                 assert aggregate("quicksort", pairs, Terms(seed=5)).order.tolist() == wanted
     whole = tournament(40, random)
     start = np.arange(40)
     merged = [
-        kernels.fuzzy_merge(*Known.all_of(whole.values).arrays, start, window) for window in (1, 40)
+        kernels.fuzzy_merge(*PaidPairs.all_of(whole.values).arrays, start, window)
+        for window in (1, 40)
     ]
     assert merged[0].tolist() == merge_sorted(whole.values, list(range(40)))
     assert merged[1].tolist() == aggregate("goa", whole).order.tolist(), "n heads: greedy order"
@@ -254,7 +255,7 @@ def test_quicksort_loses_twice_the_best_at_most_in_expectation():
     for draw in range(40):
         pairs = tournament(6, random, ("wins", "probabilities")[draw % 2])
         f = pairs.values
-        orders = [kernels.quicksort(*Known.all_of(f).arrays, start, 6) for start in starts]
+        orders = [kernels.quicksort(*PaidPairs.all_of(f).arrays, start, 6) for start in starts]
         if draw % 2 == 0:
             mean = np.mean([loss(f, order) for order in orders])
             assert mean <= 2 * kemeny(f).cost + 1e-9
@@ -298,7 +299,7 @@ def test_scores_agree_with_a_library():
     theirs = evalica.average_win_rate(left, right, [evalica.Winner.X] * len(rows)).scores
     ours = scores.borda(share)
     wanted = [int(name) for name in theirs.sort_values(ascending=False).index]
-    assert scores.falling(ours).tolist() == wanted
+    assert scores.by_falling_score(ours).tolist() == wanted
 
 
 def test_a_chain_that_stops_at_the_top_and_fused_ranks_by_hand():

@@ -7,7 +7,7 @@ import pytest
 
 from shuffleproof.core.aggregate.consistency import agreement_of, consistency, triads
 from shuffleproof.core.aggregate.preferences import built
-from shuffleproof.core.aggregate.reading import Reading, read
+from shuffleproof.core.aggregate.reading import PreferenceFormat, read
 from tests.core.aggregate.test_aggregators import pairs_of, tournament
 from tests.places import DATA
 
@@ -91,10 +91,10 @@ def test_published_figures_of_a_language_model_and_a_crowd_come_out():
     assert (judged["queries"], judged["pairs"]) == (43, 25_596)
     assert (judged["cyclic_triads"], judged["triads"]) == (763, 22_997)
     assert judged["repeated_contradictions"] == pytest.approx(0.130, abs=5e-4)
-    logs = consistency(read(sorted(folder.glob("log.0*")), Reading(malformed="skip")))
+    logs = consistency(read(sorted(folder.glob("log.0*")), PreferenceFormat(malformed="skip")))
     assert logs["position_consistency"] == pytest.approx(0.67, abs=5e-3)
     photos = DATA / "preferences" / "crowd_photos" / "Raw_AMT_results.txt.gz"
-    crowd = consistency(read([photos], Reading(malformed="skip")))
+    crowd = consistency(read([photos], PreferenceFormat(malformed="skip")))
     rows = {row["query"]: row for row in crowd["per_query"]}
     rates = {name: row["cyclic_triads"] / row["triads"] for name, row in rows.items()}
     assert {name: round(100 * rate, 1) for name, rate in rates.items()} == {

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.aggregate import planted
-from shuffleproof.core.aggregate.disturbances import DISTURBANCES, calls_at, named
+from shuffleproof.core.aggregate.disturbances import DISTURBANCES, calls_at, disturbance
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import Pairs
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.seeds import generator
 
-PAIRS = planted.planted().pairs(3)
+PAIRS = planted.planted_preferences().pairs(3)
 BEST = kemeny(PAIRS.weights).order
 CHANGING = [name for name, entry in DISTURBANCES.items() if entry.make]
 
 
 def variants(name, level, draw=0, pairs=PAIRS):
-    return named(name).make(pairs, level, generator(draw, name), BEST)
+    return disturbance(name).make(pairs, level, generator(draw, name), BEST)
 
 
 def upper(matrix):
@@ -65,7 +65,7 @@ def test_missing_pairs_lose_both_directions_and_their_votes():
 
 @pytest.mark.parametrize(("level", "triples"), [(0.3, 1), (0.5, 2), (1.0, 4)])
 def test_planted_cycles_are_disjoint_circles(level, triples):
-    pairs = planted.planted().pairs(2)  # twelve items
+    pairs = planted.planted_preferences().pairs(2)  # twelve items
     (found,) = variants("cycles", level, pairs=pairs)
     changed = (found.pairs.values != pairs.values) & ~np.isnan(pairs.values)
     assert len(np.flatnonzero(changed.any(axis=0))) <= 3 * triples
@@ -109,4 +109,4 @@ def test_a_budget_is_a_share_of_the_pairs_there_are():
 
 def test_other_names_are_refused():
     with pytest.raises(UnknownNameError, match="did you mean noise"):
-        named("noize")
+        disturbance("noize")

@@ -17,9 +17,9 @@ import pytest
 
 import shuffleproof as sp
 from shuffleproof.core import jobs
-from shuffleproof.core.aggregate import judged, stored
-from shuffleproof.core.aggregate.asking import Material, Plan
-from shuffleproof.core.aggregate.judged import Target
+from shuffleproof.core.aggregate import judge_sets, preference_store
+from shuffleproof.core.aggregate.judge_questions import Material, Plan
+from shuffleproof.core.aggregate.judge_sets import Target
 from shuffleproof.core.aggregate.judges import OFFERED, judge_of, preference_of
 from shuffleproof.core.aggregate.registry import AGGREGATORS, aggregate
 from shuffleproof.core.cli.arguments import main
@@ -34,7 +34,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     UsageError,
 )
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 
 FOLD = planted((4, 4, 4), seed=5, documents=8)
@@ -100,14 +100,14 @@ def target(tmp_path):
 
 
 def asked(target, judge, plan):
-    return finished(judged.ask(target, judge_of(judge), MATERIAL, plan))
+    return run_to_end(judge_sets.ask(target, judge_of(judge), MATERIAL, plan))
 
 
 def test_a_judge_is_shown_both_orders_and_the_set_holds_them_apart(target):
     with served(lambda shown: 0.8 if shown["a"]["id"] < shown["b"]["id"] else 0.4) as address:
         found = asked(target, address, Plan("all", jobs=4))
     assert (found.asked, found.before, found.complete) == (2 * PAIRS, 0, True)
-    kept = stored.find("mine", target.store)
+    kept = preference_store.find("mine", target.store)
     assert kept.judges == (address,)
     for query, items in enumerate(kept.items):
         assert items == MATERIAL.documents[query]
@@ -125,8 +125,8 @@ def test_what_was_answered_is_not_asked_again_and_more_calls_go_on(target):
         first = asked(target, address, Plan(calls=20))
         again = asked(target, address, Plan(calls=20))
         more = asked(target, address, Plan(calls=50, jobs=3))
-        other = finished(
-            judged.ask(
+        other = run_to_end(
+            judge_sets.ask(
                 Target("another", target.store, "planted"), judge_of(address), MATERIAL,
                 Plan(calls=20),
             )
@@ -229,7 +229,7 @@ def test_an_endpoint_that_goes_down_leaves_what_was_answered(target):
         asked(target, address, Plan(calls=40, retries=1, wait=0.01, jobs=2))
     assert "no answer in 2 calls (HTTP status 500)" in str(told.value)
     assert "the same command goes on" in str(told.value)
-    assert len(stored.find("mine", target.store).value) == 6
+    assert len(preference_store.find("mine", target.store).value) == 6
     with pytest.raises(DataError, match=r"no answer in 1 call .*refused"):
         asked(target, address, Plan(calls=40, retries=0))
     with served(lambda _: (404, {})) as address, pytest.raises(DataError, match="status 404"):
@@ -305,7 +305,7 @@ def test_pairs_are_exported_and_their_answers_read_back(command, tmp_path):
     put([0.7, 0.2, "a", "tie", None, 3])
     read = json.loads(command("hand --answers {f}/answers.jsonl --judge anna --json").out)
     assert (read["asked"], read["malformed"], read["judgments"]) == (4, 2, 4)
-    assert stored.find("hand", Store(tmp_path / "store")).judges == ("anna",)
+    assert preference_store.find("hand", Store(tmp_path / "store")).judges == ("anna",)
     assert [row["place"] for row in read["malformed_answers"]] == [f"{answers}:5", f"{answers}:6"]
     again = json.loads(command("hand --answers {f}/answers.jsonl --judge anna --json").out)
     assert (again["asked"], again["before"]) == (0, 4)
@@ -390,8 +390,8 @@ def test_after_a_kill_nothing_that_was_answered_is_asked_again(data, tmp_path):
 def test_rankings_and_other_things_are_not_extended(target, tmp_path):
     file = tmp_path / "r.csv"
     file.write_text("query,ranker,item,rank\nq,x,a,1\nq,x,b,2\nq,y,a,2\nq,y,b,1\n")
-    reading = stored.Reading(format="rankings", direction="small")
-    stored.ingest([file], "mine", target.store, reading)
+    reading = preference_store.Reading(format="rankings", direction="small")
+    preference_store.ingest([file], "mine", target.store, reading)
     with pytest.raises(UsageError, match="holds rankings"):
         asked(target, prefer, Plan(calls=2))
 
@@ -401,7 +401,7 @@ def test_a_file_of_answers_names_a_place(target, tmp_path):
     query, own = MATERIAL.queries[0], MATERIAL.documents[0]
     file.write_text(json.dumps({"query": query, "a": own[0], "b": own[1]}) + "\n")
     with pytest.raises(LetorError, match=r"a.jsonl:1: no preference"):
-        judged.read_answers(file, target, MATERIAL, "anna")
+        judge_sets.read_answers(file, target, MATERIAL, "anna")
 
 
 def test_a_job_asks_a_judge_that_is_offered_and_no_other(tmp_path, monkeypatch):
@@ -420,6 +420,6 @@ def test_a_job_asks_a_judge_that_is_offered_and_no_other(tmp_path, monkeypatch):
                 jobs.submit(store, "judge", asked | wrong)
         assert not shown.questions
         job = jobs.submit(store, "judge", asked)
-        found = finished(jobs.KINDS["judge"](store, **job.parameters))
+        found = run_to_end(jobs.KINDS["judge"](store, **job.parameters))
     assert (found["asked"], found["complete"], shown.questions.total()) == (6, True, 6)
-    assert len(stored.find("told", store).value) == 6
+    assert len(preference_store.find("told", store).value) == 6

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.aggregate import stored
+from shuffleproof.core.aggregate import preference_store
 from shuffleproof.core.aggregate.preferences import open_, pairs_of_rankings, save
-from shuffleproof.core.aggregate.reading import Reading, read
+from shuffleproof.core.aggregate.reading import PreferenceFormat, read
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
@@ -78,9 +78,9 @@ def test_matrices_rankings_and_runs(tmp_path):
     text = "2 qid:1 1:1 2:NULL #docid = d\n0 qid:1 1:2 2:1 #docid = e\n"
     (tmp_path / "agg.txt").write_text(text)
     with pytest.raises(ShuffleproofError, match=r"0\.500, large = top 0\.000.*--direction small"):
-        read([tmp_path / "agg.txt"], Reading(columns={}))
+        read([tmp_path / "agg.txt"], PreferenceFormat(columns={}))
     kept = {
-        nulls: read([tmp_path / "agg.txt"], Reading(direction="small", nulls=nulls))
+        nulls: read([tmp_path / "agg.txt"], PreferenceFormat(direction="small", nulls=nulls))
         for nulls in ("missing", "last")
     }
     assert kept["missing"].labels[0].tolist() == [2, 0]
@@ -127,7 +127,7 @@ def test_what_is_wrong_is_told_with_file_line_and_remedy(tmp_path, name):
     items.write_text("q,x\nq,y\nq,v\n")
     listed = items if name == "unknown.csv" else None
     with pytest.raises(ShuffleproofError) as told:
-        read([path], Reading(items=listed))
+        read([path], PreferenceFormat(items=listed))
     assert f"{name}:{line}" in str(told.value)
     assert remedy in str(told.value)
 
@@ -136,13 +136,13 @@ def test_an_item_that_no_pair_has_is_told_where_it_is_listed(tmp_path):
     (tmp_path / "pairs.csv").write_text("query,a,b\nq,x,y\n")
     (tmp_path / "items.csv").write_text("query,item\nq,x\nq,y\nq,v\n")
     with pytest.raises(ShuffleproofError, match=r"items\.csv:4: item 'v'.*Ask for one pair"):
-        read([tmp_path / "pairs.csv"], Reading(items=tmp_path / "items.csv"))
+        read([tmp_path / "pairs.csv"], PreferenceFormat(items=tmp_path / "items.csv"))
 
 
 def test_policies_settle_what_would_be_an_error(tmp_path):
     (tmp_path / "t.csv").write_text(BAD["twice.csv"][0] + "q,y,z,nonsense\n")
     values = {
-        repeats: read([tmp_path / "t.csv"], Reading(repeats=repeats, malformed="skip"))
+        repeats: read([tmp_path / "t.csv"], PreferenceFormat(repeats=repeats, malformed="skip"))
         for repeats in ("votes", "first", "last")
     }
     assert {name: found.pairs(0).values[0, 1] for name, found in values.items()} == {
@@ -154,10 +154,13 @@ def test_policies_settle_what_would_be_an_error(tmp_path):
 def test_preferences_are_stored_by_content(tmp_path):
     store = Store(tmp_path / "store")
     paths = [written(tmp_path, "p.csv")]
-    artefact = stored.ingest(paths, "mine", store)
-    assert stored.ingest(paths, "again", store).key == artefact.key
-    assert stored.ingest(paths, None, store, Reading(repeats="votes")).key != artefact.key
-    found = stored.find("mine", store)
+    artefact = preference_store.ingest(paths, "mine", store)
+    assert preference_store.ingest(paths, "again", store).key == artefact.key
+    assert (
+        preference_store.ingest(paths, None, store, PreferenceFormat(repeats="votes")).key
+        != artefact.key
+    )
+    found = preference_store.find("mine", store)
     fresh = read(paths)
     assert json.dumps(found.items) == json.dumps(fresh.items)
     for query in range(fresh.queries):

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.answers import scoring
-from shuffleproof.core.answers.shown_order import Documents, ShownOrder, moved
-from shuffleproof.core.answers.trained import (
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder, move_document
+from shuffleproof.core.answers.trained_rankers import (
     TrainedRanker,
-    contrasting,
+    contrasting_pair,
     list_recipes,
     trained_on,
 )
@@ -28,7 +28,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 DOCUMENTS = Documents(
     "q", ("d", "b", "a", "c"), (0.0, 2.0, 2.0, 1.0), (0, 1, 2, 3), {3: (1.0, 4.0, 2.0, 3.0)}
@@ -190,7 +190,7 @@ def test_orders_of_other_documents_are_refused(text):
 
 @given(st.permutations(range(6)), st.integers(0, 5), st.integers(-3, 9))
 def test_a_moved_document_lands_where_it_was_sent(arranged, at, to):
-    after = moved(arranged, at, to)
+    after = move_document(arranged, at, to)
     assert after.index(arranged[at]) == min(max(to, 0), 5)
     rest = [place for place in after if place != arranged[at]]
     assert rest == [place for place in arranged if place != arranged[at]]
@@ -213,11 +213,11 @@ def small(tmp_path_factory):
         parts = [
             JudgedLists(part, CandidateLists.everything(part)) for part in (fold.train, fold.valid)
         ]
-        finished(fit_or_load(registry.spec("lambdamart", "small"), *parts, ALL_DOCUMENTS, store))
+        run_to_end(fit_or_load(registry.spec("lambdamart", "small"), *parts, ALL_DOCUMENTS, store))
         part = {"without part": 0, "of": 5, "seed": 0}
-        finished(fit_or_load(registry.spec("lambdamart", "small", trees=5), *parts, part, store))
+        run_to_end(fit_or_load(registry.spec("lambdamart", "small", trees=5), *parts, part, store))
         cut = {"initial": ["file-order"], "depth": 9, "scores": "in-sample", "folds": 5, "seed": 0}
-        finished(fit_or_load(registry.spec("lambdamart", "small", trees=9), *parts, cut, store))
+        run_to_end(fit_or_load(registry.spec("lambdamart", "small", trees=9), *parts, cut, store))
     return store, folds
 
 
@@ -268,8 +268,8 @@ def test_the_contrast_is_one_that_follows_the_order_and_one_that_does_not():
         named("dlcm", "dlcm old"),
         named("setrank-imsab-init", "setrank-imsab-init"),
     ]
-    assert [one.label for one in contrasting(rankers)] == ["dlcm new", "setrank-imsab-init"]
-    assert [one.label for one in contrasting(rankers[:2])] == ["setrank-imsab"]
+    assert [one.label for one in contrasting_pair(rankers)] == ["dlcm new", "setrank-imsab-init"]
+    assert [one.label for one in contrasting_pair(rankers[:2])] == ["setrank-imsab"]
 
 
 def test_documents_of_a_list_have_the_ranks_of_its_first_ranking(monkeypatch):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from shuffleproof import testing
 from shuffleproof.core.checks import counterexample
-from shuffleproof.core.checks.given import RankingList, judged, ranker_of
+from shuffleproof.core.checks.list_forms import RankingList, as_judged_lists, ranker_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError, DataError, ShuffleproofError, UsageError
 from shuffleproof.core.rankers.registry import load
@@ -138,7 +138,7 @@ def test_documents_are_left_out_for_as_long_as_the_change_stays():
         swapped = {2.0, 5.0} <= set(places) and places[2.0] > places[5.0]
         return features[:, 0] * (-1 if swapped else 1)
 
-    base = judged((features, np.zeros(8), [0, 8]))
+    base = as_judged_lists((features, np.zeros(8), [0, 8]))
     found = counterexample.smallest(
         ranker_of(ranker), base, [np.arange(8), np.arange(8)[::-1].copy()]
     )
@@ -175,19 +175,19 @@ def test_lists_come_in_every_form_and_mean_the_same():
         RankingList(FEATURES[low:high], LABELS[low:high], RANKS[low:high, None].astype(np.int32))
         for low, high in pairwise(OFFSETS)
     ]
-    wanted = judged(ARRAYS)
+    wanted = as_judged_lists(ARRAYS)
     forms = (frame, several, wanted, (wanted.dataset, wanted.lists), tuple(map(list, ARRAYS)))
     for form in forms:
-        found = judged(form)
+        found = as_judged_lists(form)
         np.testing.assert_array_equal(found.dataset.features[found.lists.rows], FEATURES)
         np.testing.assert_array_equal(found.lists.ranks, wanted.lists.ranks)
         np.testing.assert_array_equal(found.dataset.labels, LABELS)
-    gathered = judged(mixed)
+    gathered = as_judged_lists(mixed)
     assert sorted(gathered.dataset.query_ids, key=int) == [str(at) for at in range(15)]
     assert set(gathered.lists.lengths) == {8}
-    assert judged(wanted.dataset).lists.rankings == 0
-    assert len(judged("sample").lists) == 150
-    assert judged(RankingList(FEATURES, LABELS)).lists.lengths.tolist() == [120]
+    assert as_judged_lists(wanted.dataset).lists.rankings == 0
+    assert len(as_judged_lists("sample").lists) == 150
+    assert as_judged_lists(RankingList(FEATURES, LABELS)).lists.lengths.tolist() == [120]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_drawn_lists_have_the_shape_that_was_asked_for(data):
     if not shape["ties"]:
         assert np.unique(one.features).size == one.features.size
         assert (np.sort(one.ranks, axis=0) == np.arange(docs)[:, None]).all()
-    judged(one)
+    as_judged_lists(one)
 
 
 def seen_in(strategy, wanted):

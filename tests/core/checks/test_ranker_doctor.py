@@ -7,11 +7,11 @@ import pytest
 
 from shuffleproof.core.checks import doctor
 from shuffleproof.core.checks.first_pass import GIVEN_UP, LEAST
-from shuffleproof.core.checks.given import ranker_of, sample
-from shuffleproof.core.checks.rankers import examined
+from shuffleproof.core.checks.list_forms import ranker_of, sample
+from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 
 CHANCE = np.random.default_rng(3)
 SAMPLE = sample()
@@ -119,8 +119,8 @@ def test_ties_are_told_with_the_best_worst_and_expected_measure():
 
 def test_a_slow_ranker_is_told_by_its_seconds_and_asked_about_few_lists():
     seconds = count()  # the clock goes on by one each time somebody looks
-    diagnosis = finished(
-        doctor.diagnosed(ranker_of(good), EVERY, clock=lambda: 3.0 * next(seconds))
+    diagnosis = run_to_end(
+        doctor.diagnose(ranker_of(good), EVERY, clock=lambda: 3.0 * next(seconds))
     )
     (finding,) = diagnosis.findings
     assert (finding.code, finding.severity) == ("slow", "warning")
@@ -133,7 +133,7 @@ def test_a_ranker_that_always_fails_is_left_alone():
     def failing(features):
         raise ValueError(len(features))
 
-    diagnosis = finished(doctor.diagnosed(ranker_of(failing), EVERY))
+    diagnosis = run_to_end(doctor.diagnose(ranker_of(failing), EVERY))
     assert diagnosis.lists == GIVEN_UP
     assert [one.code for one in diagnosis.findings] == ["fails"]
 
@@ -148,7 +148,7 @@ SOUND = (
 
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_rankers_of_the_sample_have_no_finding(name, shipped):
-    assert not finished(examined(shipped, name, shipped.test_lists(40))).findings, name
+    assert not run_to_end(examine_ranker(shipped, name, shipped.test_lists(40))).findings, name
 
 
 def test_a_sound_function_has_no_finding_also_in_single_precision():
@@ -163,7 +163,7 @@ def shipped(tmp_path_factory):
     from shuffleproof.core.studies.workbench import Workbench
 
     store = Store(tmp_path_factory.mktemp("own"), default_store().bundled)
-    return finished(Workbench.opened("sample", ListRecipe(("lambdamart@small",)), store, "small"))
+    return run_to_end(Workbench.opened("sample", ListRecipe(("lambdamart@small",)), store, "small"))
 
 
 def test_the_command_names_functions_and_files_that_are_faulty(tmp_path, monkeypatch, capsys):

@@ -20,7 +20,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.certificate import certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import places
 
 SUMMARY = {*("ranker", "family", "level", "tau", "set_size", "measure", "mean", "low", "high", "n")}
@@ -302,8 +302,10 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
     )
     monkeypatch.chdir(tmp_path)
     store = Store(tmp_path)
-    workbench = finished(Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store))
-    first, again = (finished(Invariance(("typed:score",), 2).run(workbench)) for _ in range(2))
+    workbench = run_to_end(
+        Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store)
+    )
+    first, again = (run_to_end(Invariance(("typed:score",), 2).run(workbench)) for _ in range(2))
     assert first.key != again.key
     assert not store.records.directory.exists()
     reads = {"typed:score": frozenset({"features"})}

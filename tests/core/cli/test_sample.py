@@ -16,7 +16,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance import study as invariance
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import places
 
 HERE = places.ROOT
@@ -89,9 +89,9 @@ def test_certificates(store):
 
 def test_the_workbench_finds_what_is_shipped_without_training(store):
     """Opening the sample as a user does finds the lists' scores, the rankers and both studies."""
-    workbench = finished(Workbench.opened("sample", store=store))
+    workbench = run_to_end(Workbench.opened("sample", store=store))
     for name in ("lambdamart", "dlcm", "setrank-imsab-init"):
-        found = finished(workbench.trained(name))
+        found = run_to_end(workbench.trained(name))
         assert found.cached
         assert found.artefact.path.is_relative_to(HERE / "sample_data")
         scores = found.ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)

@@ -18,10 +18,10 @@ from shuffleproof.core.metrics.measure import ALIASES, MEASURES
 from shuffleproof.core.parameters import ELSEWHERE, parameters
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.rankers import recipe_fields, registry
-from shuffleproof.core.rankers.name import SPOKEN, RankerName, forgiven
+from shuffleproof.core.rankers.name import SPOKEN, RankerName, parse_forgiving
 from shuffleproof.core.rankers.registry import FEATURE, RANKERS
 from shuffleproof.core.store.artefacts import default_store
-from shuffleproof.core.studies import fitted, table_text
+from shuffleproof.core.studies import table_text, terminal_width
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.tables import NAME, Column, Table
@@ -42,19 +42,22 @@ def test_a_ranker_is_known_by_every_way_to_write_it(name):
     preset = RANKERS[name].presets[-1]
     named = RankerName.parse(text).at(preset)
     ways = [text, f" {text.upper()} "]
-    assert {forgiven(way) for way in ways} == {text}
+    assert {parse_forgiving(way) for way in ways} == {text}
     if name in SPOKEN:
-        assert {forgiven(SPOKEN[name]), forgiven(SPOKEN[name].replace(" + ", " "))} == {text}
-        assert forgiven(named.display) == str(named) == forgiven(f"{text} @ {preset}")
-        assert forgiven(f"{SPOKEN[name]} 4c0e01111676") == f"{text}#4c0e01111676"
-        assert forgiven(f"RRF: {SPOKEN[name]} + Ideal") == f"rrf:{text}+ideal"
+        assert {
+            parse_forgiving(SPOKEN[name]),
+            parse_forgiving(SPOKEN[name].replace(" + ", " ")),
+        } == {text}
+        assert parse_forgiving(named.display) == str(named) == parse_forgiving(f"{text} @ {preset}")
+        assert parse_forgiving(f"{SPOKEN[name]} 4c0e01111676") == f"{text}#4c0e01111676"
+        assert parse_forgiving(f"RRF: {SPOKEN[name]} + Ideal") == f"rrf:{text}+ideal"
 
 
 @pytest.mark.parametrize(
     "text", ["lightgbm:My Model.txt", "scores:/A/B.txt", "Mine:Score", "python:Mine"]
 )
 def test_files_and_functions_keep_their_letters(text):
-    assert forgiven(text) == text == str(RankerName.parse(text))
+    assert parse_forgiving(text) == text == str(RankerName.parse(text))
 
 
 def test_printed_names_are_taken_by_questions(capsys):
@@ -91,7 +94,7 @@ def test_blanks_and_case_are_forgiven_where_names_are_taken():
     assert of("families", (" Shuffle shown",)) == ("shuffle-shown",)
     assert of("rankers", ("Table2 ",)) == ("table2",)
     assert row_name("bm25", ["BM25"]) == "BM25"
-    assert {forgiven(text) for text in ("Initial ranking", "initial ranking")} == {
+    assert {parse_forgiving(text) for text in ("Initial ranking", "initial ranking")} == {
         "initial ranking"
     }
 
@@ -199,9 +202,9 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
     store = default_store()
     (artefact, *_) = (one for one in store.artefacts("study") if one.recipe["kind"] == kind)
     from shuffleproof.core.studies.result import StudyResult
-    from shuffleproof.core.studies.sections import View, tables_in, told
+    from shuffleproof.core.studies.sections import View, sections_of, tables_in
 
-    sections = told(STUDIES[kind].telling(), StudyResult.open(artefact.path), View())
+    sections = sections_of(STUDIES[kind].telling(), StudyResult.open(artefact.path), View())
     tables = list(tables_in(sections))
     assert tables
     for table in tables:
@@ -216,7 +219,7 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
 def test_columns_that_do_not_fit_stand_below_with_what_tells_rows_apart():
     heads = ["name", *(f"column{number}" for number in range(9))]
     rows = [heads, *([f"row {row}", *["0.12345"] * 9] for row in range(3))]
-    text = fitted.fitted(rows, [False, *[True] * 9], 40)
+    text = terminal_width.fit_table(rows, [False, *[True] * 9], 40)
     blocks = text.split("\n\n")
     assert len(blocks) > 1
     assert max(map(len, text.splitlines())) <= 40
@@ -229,9 +232,9 @@ def test_columns_that_do_not_fit_stand_below_with_what_tells_rows_apart():
         ]
     assert all(head in text for head in heads)
     alike = [["name", *heads[1:]], *(["same", *["0.12345"] * 9] for _ in range(3))]
-    numbered = fitted.fitted(alike, [False, *[True] * 9], 40)
+    numbered = terminal_width.fit_table(alike, [False, *[True] * 9], 40)
     assert all(block.startswith("#") for block in numbered.split("\n\n"))
-    assert fitted.fitted(rows, [False, *[True] * 9], None).count("\n") == 3
+    assert terminal_width.fit_table(rows, [False, *[True] * 9], None).count("\n") == 3
 
 
 def commands(parser, called=()):

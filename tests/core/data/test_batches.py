@@ -8,7 +8,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.batches import (
     SCORING_WASTE,
     TRAINING_WASTE,
-    held,
+    on_device,
     reheld,
     scoring_plan,
     tied_blocks,
@@ -98,7 +98,7 @@ def test_a_batch_shows_the_documents_of_its_lists_and_zeros():
     lists = lists_of([2, 0, 3, 1], rankings=2)
     features = np.arange(12, dtype=np.float32).reshape(6, 2) + 1
     labels = np.arange(6, dtype=np.float32)
-    batch = held(lists, features, labels).batch(np.array([3, 2]))
+    batch = on_device(lists, features, labels).batch(np.array([3, 2]))
     assert batch.mask.tolist() == [[True, False, False], [True, True, True]]
     assert batch.features[0].tolist() == [[11, 12], [0, 0], [0, 0]]
     assert batch.features[1].tolist() == features[2:5].tolist()
@@ -119,7 +119,7 @@ def test_held_arrays_are_copies_so_read_only_data_stays_untouched():
     lists = lists_of([3])
     features = np.ones((3, 2), dtype=np.float32)
     features.flags.writeable = False
-    kept = held(lists, features, np.ones(3, dtype=np.float32))
+    kept = on_device(lists, features, np.ones(3, dtype=np.float32))
     kept.features.zero_()
     assert features.all()
 
@@ -129,7 +129,7 @@ def test_held_arrays_are_copies_so_read_only_data_stays_untouched():
 def test_the_host_knows_of_every_batch_what_decides_its_shape(lengths, grades):
     lists = lists_of(lengths, rankings=2, grades=grades)
     rows = len(lists.rows)
-    whole = held(lists, np.zeros((rows, 1), np.float32), np.zeros(rows, np.float32))
+    whole = on_device(lists, np.zeros((rows, 1), np.float32), np.zeros(rows, np.float32))
     assert whole.ties.shape == (len(lengths), 2)
     plan = [np.array([index]) for index in np.flatnonzero(lengths)]
     for chosen, batch in zip(plan, whole.batches(plan), strict=True):

@@ -5,13 +5,13 @@ import gzip
 import numpy as np
 import pytest
 
-from shuffleproof.core.data.catalogue import Reading, find, ingest, resolve
+from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ArtefactError, LetorError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def written(fold, folder):
 
 def test_a_folder_is_stored_once_and_found_by_name_key_and_path(fold, store, tmp_path):
     folder = written(fold, tmp_path / "set")
-    (first,) = finished(ingest(folder, "mine", store))
-    (second,) = finished(ingest(folder, "also-mine", store))
+    (first,) = run_to_end(ingest(folder, "mine", store))
+    (second,) = run_to_end(ingest(folder, "also-mine", store))
     assert first.key == second.key
     for text in ("mine", "also-mine", str(first.key), str(folder)):
         opened = resolve(text, store)
@@ -47,18 +47,18 @@ def test_a_folder_is_stored_once_and_found_by_name_key_and_path(fold, store, tmp
 
 def test_changed_bytes_or_another_reading_are_another_data_set(fold, store, tmp_path):
     folder = written(fold, tmp_path / "set")
-    (before,) = finished(ingest(folder, None, store))
+    (before,) = run_to_end(ingest(folder, None, store))
     text = (folder / "test.txt").read_text()
     (folder / "test.txt").write_text(text.replace("1:", "1:1", 1))
-    (after,) = finished(ingest(folder, None, store))
-    (zeros,) = finished(ingest(folder, None, store, Reading(missing="zero")))
+    (after,) = run_to_end(ingest(folder, None, store))
+    (zeros,) = run_to_end(ingest(folder, None, store, ReadingOptions(missing="zero")))
     assert len({before.key, after.key, zeros.key}) == 3
 
 
 def test_folds_get_names_of_their_own(fold, store, tmp_path):
     for number in (1, 2):
         written(planted(queries=(6, 3, 3), seed=number, documents=5), tmp_path / f"k/Fold{number}")
-    artefacts = finished(ingest(tmp_path / "k", "k", store))
+    artefacts = run_to_end(ingest(tmp_path / "k", "k", store))
     assert len(artefacts) == 2
     assert find("k-fold2", store).key == artefacts[1].key
     assert find("k", store).key == find(str(tmp_path / "k"), store).key == artefacts[0].key
@@ -67,8 +67,8 @@ def test_folds_get_names_of_their_own(fold, store, tmp_path):
 
 def test_one_file_is_split_by_query(fold, store, tmp_path):
     write(fold.train, tmp_path / "one.txt")
-    reading = Reading(fractions=(0.5, 0.25, 0.25), seed=3)
-    (artefact,) = finished(ingest(tmp_path / "one.txt", "one", store, reading))
+    reading = ReadingOptions(fractions=(0.5, 0.25, 0.25), seed=3)
+    (artefact,) = run_to_end(ingest(tmp_path / "one.txt", "one", store, reading))
     opened = resolve("one", store)
     parts = (opened.train, opened.valid, opened.test)
     assert opened.train.queries == 3
@@ -84,11 +84,11 @@ def test_named_files_and_a_group_file_beside_them(store, tmp_path):
         with gzip.open(tmp_path / f"rank.{part}.query.gz", "wt") as file:
             file.write("1\n2\n" if part == "test" else "3\n")
     parts = Parts("rank", (tmp_path / "rank.test",), (), (tmp_path / "rank.train",))
-    (artefact,) = finished(ingest(parts, "rank", store))
+    (artefact,) = run_to_end(ingest(parts, "rank", store))
     assert artefact.facts["parts"]["test"]["queries"] == 1
     (tmp_path / "rank.train.query.gz").unlink()
     (tmp_path / "rank.train.query").write_text("1\n2\n")
-    (other,) = finished(ingest(parts, "rank", store))
+    (other,) = run_to_end(ingest(parts, "rank", store))
     assert other.facts["parts"]["test"]["queries"] == 2
 
 
@@ -96,7 +96,7 @@ def test_a_bad_file_leaves_nothing(store, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("1 qid:1 1:0.5\n1 qid:2 1:half\n")
     with pytest.raises(LetorError, match=r"bad\.txt:2"):
-        finished(ingest(bad, "bad", store))
+        run_to_end(ingest(bad, "bad", store))
     assert list(store.artefacts()) == []
     assert store.names() == {}
 

@@ -11,7 +11,7 @@ from shuffleproof.core.data import catalogue, display_texts
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.facade import studies
 from shuffleproof.core.library import cleaning
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 
 ROWS = [
@@ -28,7 +28,7 @@ def data(tmp_path, monkeypatch):
     lines = [f"{n % 2} qid:{n // 2} 1:{n} # docid = d{n}" for n in range(12)]
     (tmp_path / "own.txt").write_text("\n".join(lines))
     store = Store(tmp_path / "store")
-    (artefact,) = finished(catalogue.ingest(tmp_path / "own.txt", "mine", store))
+    (artefact,) = run_to_end(catalogue.ingest(tmp_path / "own.txt", "mine", store))
     return store, artefact
 
 
@@ -50,7 +50,7 @@ def written(path, rows, how):
 @pytest.mark.parametrize("how", ["csv", "tabs", "gzip", "jsonl", "parquet"])
 def test_every_format_says_the_same_and_what_does_not_fit_is_named(data, tmp_path, how):
     store, artefact = data
-    side = display_texts.read(written(tmp_path / "side", ROWS, how), "documents")
+    side = display_texts.read_side_file(written(tmp_path / "side", ROWS, how), "documents")
     _, notes = display_texts.attach(artefact, store, [side])
     texts = display_texts.find(artefact.facts["fingerprint"], store)
     assert texts.documents.to_dict("index") == {
@@ -80,7 +80,7 @@ def test_texts_are_kept_by_content_and_no_key_of_the_data_changes(data, tmp_path
         (ROWS, "documents"),
     ):
         path = written(tmp_path / f"{kind}.csv", rows, "csv")
-        kept, _ = display_texts.attach(artefact, store, [display_texts.read(path, kind)])
+        kept, _ = display_texts.attach(artefact, store, [display_texts.read_side_file(path, kind)])
         keys.append(kept.key)
         assert [one.key for one in store.artefacts(display_texts.KIND)] == [kept.key]
     assert keys[1] == keys[3] != keys[2]
@@ -118,7 +118,9 @@ def test_bad_side_files_are_told_by_line_with_a_remedy(data, tmp_path, content, 
     store, artefact = data
     (tmp_path / "side").write_text(content)
     with pytest.raises(DataError, match=words) as refused:
-        display_texts.attach(artefact, store, [display_texts.read(tmp_path / "side", "documents")])
+        display_texts.attach(
+            artefact, store, [display_texts.read_side_file(tmp_path / "side", "documents")]
+        )
     assert refused.value.remedy
     assert not list(store.artefacts(display_texts.KIND))
 
@@ -126,8 +128,8 @@ def test_bad_side_files_are_told_by_line_with_a_remedy(data, tmp_path, content, 
 def test_data_without_document_ids_says_so(tmp_path):
     (tmp_path / "own.txt").write_text("\n".join(f"{n % 2} qid:{n // 2} 1:{n}" for n in range(12)))
     store = Store(tmp_path / "store")
-    (artefact,) = finished(catalogue.ingest(tmp_path / "own.txt", "mine", store))
-    side = display_texts.read(written(tmp_path / "side.csv", ROWS, "csv"), "documents")
+    (artefact,) = run_to_end(catalogue.ingest(tmp_path / "own.txt", "mine", store))
+    side = display_texts.read_side_file(written(tmp_path / "side.csv", ROWS, "csv"), "documents")
     with pytest.raises(DataError, match=r"its documents have no ids.*#docid = …"):
         display_texts.attach(artefact, store, [side])
 

@@ -116,7 +116,7 @@ def test_features_that_are_constant_huge_or_sentinels():
 
 def test_equal_vectors_count_within_a_query_only():
     features = [[0.0, 1], [-0.0, 1], [2, 3], [0, 1], [5, 5], [5, 5]]
-    rows, surplus, unlike = doctor_counts.repeated(make(features, [0, 1, 0, 0, 2, 2], [3, 3]))
+    rows, surplus, unlike = doctor_counts.repeated_rows(make(features, [0, 1, 0, 0, 2, 2], [3, 3]))
     assert rows.tolist() == [0, 1, 4, 5]
     assert (surplus, unlike) == (2, 2)
 
@@ -254,7 +254,7 @@ def test_published_facts():
         (remark,) = remarks(findings)
         assert "like MQ2008, and 20.0 % of its queries" in remark.message
     clue = [letor.read(DATA / f"clueweb09_webis/Fold{part}.test.txt.gz") for part in (1, 2, 3)]
-    assert [doctor_counts.repeated(fold.dataset)[1] for fold in clue] == [65, 53, 51]
+    assert [doctor_counts.repeated_rows(fold.dataset)[1] for fold in clue] == [65, 53, 51]
     web = letor.read(DATA / "mslr_web30k_sample/fold1_test_sample.txt.gz").dataset
     findings = doctor.examine(web)
     assert found(findings, "huge-features").severity == "warning"
@@ -326,7 +326,7 @@ def test_findings_of_a_kind_stand_together_the_worst_first_each_with_what_to_do(
     lists, few = np.diff(neutral.offsets), neutral.select(np.arange(9))
     spoilt = make(neutral.features * 1e9, np.zeros(neutral.documents), lists)
     fold = Fold(spoilt, few, dataclasses.replace(few, labels=np.zeros(few.documents, np.float32)))
-    every = advice.advised(doctor.examine_fold(fold))
+    every = advice.merge_findings(doctor.examine_fold(fold))
     by = {one.findings[0].code: one for one in every}
     assert len(by) == len(every)
     assert {one.part for one in by["one-label"].findings} == {"train", "test"}

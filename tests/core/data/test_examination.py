@@ -6,7 +6,7 @@ import pytest
 
 from shuffleproof.core.data import catalogue, examination
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests.core.data.test_browse import made
 
 
@@ -24,25 +24,25 @@ def data(store, tmp_path):
         for row in range(210)
     ]
     (tmp_path / "whole.txt").write_text("\n".join(rows))
-    (artefact,) = finished(catalogue.ingest(tmp_path / "whole.txt", "whole", store))
+    (artefact,) = run_to_end(catalogue.ingest(tmp_path / "whole.txt", "whole", store))
     return artefact
 
 
 def test_an_examination_is_made_once_and_reads_back_equal(store, data):
     assert examination.find(data.facts["fingerprint"], store) is None
-    made_now = finished(examination.examined(data, store))
+    made_now = run_to_end(examination.examine(data, store))
     assert examination.find(data.facts["fingerprint"], store) == made_now
-    assert finished(examination.examined(data, store)) == made_now
+    assert run_to_end(examination.examine(data, store)) == made_now
     assert len(list(store.artefacts("examination"))) == 1
     examination.forget(data.facts["fingerprint"], store)
     assert examination.find(data.facts["fingerprint"], store) is None
 
 
 def test_the_facts_are_the_counted_ones(store, data):
-    from shuffleproof.core.data import stored
+    from shuffleproof.core.data import mapped_file
 
-    fold = stored.open_fold(data.path)
-    found = finished(examination.examined(data, store))
+    fold = mapped_file.open_fold(data.path)
+    found = run_to_end(examination.examine(data, store))
     for name, facts in found.parts.items():
         part = getattr(fold, name)
         assert (facts.queries, facts.documents) == (part.queries, part.documents)
@@ -72,7 +72,7 @@ def test_the_facts_are_the_counted_ones(store, data):
 
 
 def test_findings_name_their_part_and_queries(store, data):
-    found = finished(examination.examined(data, store))
+    found = run_to_end(examination.examine(data, store))
     assert {finding.part for finding in found.findings} <= {"", "train", "valid", "test"}
     for finding in found.findings:
         queries = found.parts[finding.part or "train"].queries
@@ -80,11 +80,11 @@ def test_findings_name_their_part_and_queries(store, data):
 
 
 def test_a_damaged_examination_is_made_again(store, data):
-    made_now = finished(examination.examined(data, store))
+    made_now = run_to_end(examination.examine(data, store))
     (artefact,) = store.artefacts("examination")
     (artefact.path / examination.FILE).write_text("{")
     assert examination.find(data.facts["fingerprint"], store) is None
-    assert finished(examination.examined(data, store)) == made_now
+    assert run_to_end(examination.examine(data, store)) == made_now
 
 
 def test_many_rows_are_sampled_and_said_so(monkeypatch):

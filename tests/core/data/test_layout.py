@@ -13,7 +13,7 @@ from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.read import Limits
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 
 @pytest.fixture
@@ -96,15 +96,15 @@ def test_a_folder_that_stands_alone_is_entered_and_its_folds_have_names(tmp_path
 
 def test_the_bare_name_of_several_folds_means_the_first_or_the_one_chosen(tmp_path, store):
     folder = numbered(tmp_path / "MQ2008")
-    artefacts = finished(catalogue.ingest(folder, "mq", store))
+    artefacts = run_to_end(catalogue.ingest(folder, "mq", store))
     assert list(store.names()) == [f"mq-fold{fold}" for fold in range(1, 6)]
     assert catalogue.find("mq", store).key == artefacts[0].key
     assert folds_of("mq", store) == list(store.names())
     assert artefacts[1].facts["notes"][0].startswith("LETOR's fold 2 of 5")
-    (third,) = finished(catalogue.ingest(folder, "third", store, fold=3))
+    (third,) = run_to_end(catalogue.ingest(folder, "third", store, fold=3))
     assert third.key == artefacts[2].key == catalogue.find("third", store).key
     with pytest.raises(ParameterError, match="1 to 5"):
-        finished(catalogue.ingest(folder, "sixth", store, fold=6))
+        run_to_end(catalogue.ingest(folder, "sixth", store, fold=6))
 
 
 def test_the_command_tells_of_the_folds_and_takes_no_name_over(tmp_path, capsys):
@@ -144,8 +144,8 @@ def test_an_archive_is_read_as_the_folder_in_it(tmp_path, store, inside, kind):
         (folder / name).write_text(content)
     packed = {f"{inside}{name}": content for name, content in files.items()}
     path = zipped(tmp_path / "all.zip", packed | {"__MACOSX/._x": "x", ".DS_Store": "x"})
-    from_archive = finished(catalogue.ingest(path, "packed", store))
-    from_folder = finished(catalogue.ingest(tmp_path / "folder", "folder", store))
+    from_archive = run_to_end(catalogue.ingest(path, "packed", store))
+    from_folder = run_to_end(catalogue.ingest(tmp_path / "folder", "folder", store))
     assert [one.key for one in from_archive] == [one.key for one in from_folder]
     assert len(from_archive) == {"parts": 1, "folds": 2, "numbered": 5}[kind]
     assert "archive." not in from_archive[0].facts["name"]
@@ -155,17 +155,17 @@ def test_an_archive_is_read_as_the_folder_in_it(tmp_path, store, inside, kind):
 def test_what_is_wrong_in_an_archive_is_said_by_its_own_name(tmp_path, store):
     bad = {"train.txt": text(1), "test.txt": text(2) + "1 qid:9 1:x\n"}
     with pytest.raises(DataError, match=r"bad\.zip/test\.txt:13: a value that is not a number"):
-        finished(catalogue.ingest(zipped(tmp_path / "bad.zip", bad), "bad", store))
+        run_to_end(catalogue.ingest(zipped(tmp_path / "bad.zip", bad), "bad", store))
     unnamed = zipped(tmp_path / "unnamed.zip", {"a.txt": text(1), "b.txt": text(2)})
     with pytest.raises(DataError, match=r"2 files in the archive, no train and test.*a\.txt"):
-        finished(catalogue.ingest(unnamed, "unnamed", store))
+        run_to_end(catalogue.ingest(unnamed, "unnamed", store))
     assert store.names() == {}
     assert list((store.root / "incoming").iterdir()) == []
 
 
 def test_an_archive_of_one_file_is_split_as_the_file_would_be(tmp_path, store):
     path = zipped(tmp_path / "one.zip", {"some.txt": text(1) + text(2)})
-    (artefact,) = finished(catalogue.ingest(path, "one", store))
+    (artefact,) = run_to_end(catalogue.ingest(path, "one", store))
     assert [part["queries"] for part in artefact.facts["parts"].values()] == [5, 1, 2]
 
 

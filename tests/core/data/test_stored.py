@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from shuffleproof.core.data import stored
+from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.text import TextColumn
@@ -37,14 +37,14 @@ def same(one: RankingDataset, other: RankingDataset) -> bool:
 
 
 def test_what_is_saved_opens_alike(dataset, tmp_path):
-    stored.save(dataset, tmp_path / "a.safetensors")
-    back = stored.open_(tmp_path / "a.safetensors")
+    mapped_file.save(dataset, tmp_path / "a.safetensors")
+    back = mapped_file.open_(tmp_path / "a.safetensors")
     assert same(dataset, back)
     assert not back.features.flags.writeable
     assert not back.features.flags.owndata
     assert back.comments.blob is back.doc_ids.blob
     for array in (back.features, back.labels, back.offsets):
-        assert array.ctypes.data % stored.ALIGNMENT == 0
+        assert array.ctypes.data % mapped_file.ALIGNMENT == 0
     assert [file.name for file in tmp_path.iterdir()] == ["a.safetensors"]
 
 
@@ -56,18 +56,18 @@ def test_sets_without_text_and_without_documents(tmp_path):
         query_ids=("alone",),
         feature_ids=(1, 2),
     )
-    stored.save(empty, tmp_path / "a")
-    assert same(stored.open_(tmp_path / "a"), empty)
+    mapped_file.save(empty, tmp_path / "a")
+    assert same(mapped_file.open_(tmp_path / "a"), empty)
 
 
 def test_the_fingerprint_is_stored_and_not_recomputed(dataset, tmp_path):
     fields = {name: getattr(dataset, name) for name in dataset.__dataclass_fields__}
-    stored.save(RankingDataset(**fields | {"fingerprint": "told"}), tmp_path / "a")
-    assert stored.open_(tmp_path / "a").fingerprint == "told"
+    mapped_file.save(RankingDataset(**fields | {"fingerprint": "told"}), tmp_path / "a")
+    assert mapped_file.open_(tmp_path / "a").fingerprint == "told"
 
 
 def test_any_safetensors_reader_reads_it(dataset, tmp_path):
-    stored.save(dataset, tmp_path / "a")
+    mapped_file.save(dataset, tmp_path / "a")
     arrays = load_file(tmp_path / "a")
     assert arrays["features"].tolist() == dataset.features.tolist()
     assert arrays["labels"].tolist() == dataset.labels.tolist()
@@ -75,27 +75,27 @@ def test_any_safetensors_reader_reads_it(dataset, tmp_path):
 
 def test_a_selection_keeps_its_own_text(dataset, tmp_path):
     chosen = dataset.select(np.array([1, 0]))
-    stored.save(chosen, tmp_path / "a")
-    assert same(stored.open_(tmp_path / "a"), chosen)
+    mapped_file.save(chosen, tmp_path / "a")
+    assert same(mapped_file.open_(tmp_path / "a"), chosen)
 
 
 def test_folds(dataset, tmp_path):
     parts = [dataset.select(np.array(queries)) for queries in ([0], [1], [0, 1])]
     fold = Fold(*parts)
-    stored.save_fold(fold, tmp_path / "fold")
-    back = stored.open_fold(tmp_path / "fold")
+    mapped_file.save_fold(fold, tmp_path / "fold")
+    back = mapped_file.open_fold(tmp_path / "fold")
     assert back.fingerprint == fold.fingerprint
     assert same(back.test, parts[2])
-    stored.save(parts[0], tmp_path / "fold" / "test.safetensors")
+    mapped_file.save(parts[0], tmp_path / "fold" / "test.safetensors")
     with pytest.raises(DataError, match="parts of different folds"):
-        stored.open_fold(tmp_path / "fold")
+        mapped_file.open_fold(tmp_path / "fold")
     with pytest.raises(DataError, match=r"fold\.json"):
-        stored.open_fold(tmp_path)
+        mapped_file.open_fold(tmp_path)
 
 
 def test_damaged_files_are_refused(dataset, tmp_path):
     path = tmp_path / "a"
-    stored.save(dataset, path)
+    mapped_file.save(dataset, path)
     whole = path.read_bytes()
     length = int.from_bytes(whole[:8], "little")
     header = json.loads(whole[8 : 8 + length])
@@ -109,19 +109,19 @@ def test_damaged_files_are_refused(dataset, tmp_path):
         b"\xff" * 100,
         b"\0" * 200,
         len(lying).to_bytes(8, "little") + lying + whole[8 + length :],
-        whole.replace(stored.FORMAT.encode(), b"shuffleproof-dataset-0"),
+        whole.replace(mapped_file.FORMAT.encode(), b"shuffleproof-dataset-0"),
     ]
     for case in cases:
         path.write_bytes(case)
         with pytest.raises(DataError, match="Ingest the data again"):
-            stored.open_(path)
+            mapped_file.open_(path)
     with pytest.raises(DataError, match="nowhere"):
-        stored.open_(tmp_path / "nowhere")
+        mapped_file.open_(tmp_path / "nowhere")
 
 
 def test_text_columns_that_share_nothing(tmp_path, dataset):
     fields = {name: getattr(dataset, name) for name in dataset.__dataclass_fields__}
     fields |= {"doc_ids": TextColumn.of(["a", "", "ö"]), "fingerprint": ""}
     other = RankingDataset(**fields)
-    stored.save(other, tmp_path / "a")
-    assert same(stored.open_(tmp_path / "a"), other)
+    mapped_file.save(other, tmp_path / "a")
+    assert same(mapped_file.open_(tmp_path / "a"), other)

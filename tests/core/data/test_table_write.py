@@ -128,9 +128,11 @@ def test_csv_of_a_set_escapes_its_ids(tmp_path):
 @pytest.mark.parametrize("kind", ["tex", "md"])
 def test_a_line_break_in_a_cell_ends_no_row(kind):
     frame = pd.DataFrame({"a\nb": ["x\r\ny \N{LINE SEPARATOR}z", "w"]})
-    text = table_text.written(tables.inferred(frame, ""), kind).decode()
+    text = table_text.table_bytes(tables.infer_columns(frame, ""), kind).decode()
     assert "a b" in text
     assert "x y z" in text
     assert len(text.splitlines()) == len(
-        table_text.written(tables.inferred(pd.DataFrame({"a": ["x", "w"]}), ""), kind).splitlines()
+        table_text.table_bytes(
+            tables.infer_columns(pd.DataFrame({"a": ["x", "w"]}), ""), kind
+        ).splitlines()
     )

@@ -11,7 +11,7 @@ from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.library import imports
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.outside import function_process
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker, digest_of_texts
 from shuffleproof.core.store import archive
@@ -41,8 +41,8 @@ def letor(tmp_path, monkeypatch):
 def ingested(letor, content, name="side.csv"):
     (letor / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     store = Store(letor / "store")
-    reading = catalogue.Reading(texts=letor / name)
-    (artefact,) = finished(catalogue.ingest(letor / "own.txt", None, store, reading))
+    reading = catalogue.ReadingOptions(texts=letor / name)
+    (artefact,) = run_to_end(catalogue.ingest(letor / "own.txt", None, store, reading))
     return store, artefact
 
 
@@ -64,7 +64,7 @@ def test_texts_are_kept_with_the_data_and_with_nothing_else_of_it(letor, content
     assert any(
         note.startswith("Texts of 3 of 12 named documents") for note in artefact.facts["notes"]
     )
-    (without,) = finished(catalogue.ingest(letor / "own.txt", None, store))
+    (without,) = run_to_end(catalogue.ingest(letor / "own.txt", None, store))
     assert without.key != artefact.key
     assert without.facts["fingerprint"] == artefact.facts["fingerprint"], "rankers are shared"
     lists = CandidateLists.everything(fold.test)
@@ -75,9 +75,9 @@ def test_texts_are_kept_with_the_data_and_with_nothing_else_of_it(letor, content
     )
     assert digest_of_texts(ranker.reads, fold.test) != digest_of_texts(ranker.reads, fold.train)
     assert not digest_of_texts(ranker.reads, catalogue.resolve(str(without.key), store).test)
-    finished(archive.write(store, [artefact], letor / "all.zip"))
+    run_to_end(archive.write(store, [artefact], letor / "all.zip"))
     other = Store(letor / "other")
-    finished(imports.read(letor / "all.zip", other))
+    run_to_end(imports.read_archive(letor / "all.zip", other))
     assert list(catalogue.resolve(str(artefact.key), other).test.texts) == list(fold.test.texts)
 
 

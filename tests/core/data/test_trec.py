@@ -7,7 +7,7 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from tests import places
 
@@ -139,8 +139,8 @@ def test_every_file_that_is_read_is_reported(tmp_path):
     (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n")
     for name in ("x", "y", "z"):
         (tmp_path / name).write_text(f"1 Q0 a 1 2 {name}\n1 Q0 b 2 1 {name}\n")
-    work = outside_runs.comparing(tmp_path / "q", [tmp_path / name for name in "xyz"], ["AP"])
+    work = outside_runs.measure_runs(tmp_path / "q", [tmp_path / name for name in "xyz"], ["AP"])
     seen = []
-    result = finished(work, seen.append)
+    result = run_to_end(work, seen.append)
     assert [(one.done, one.total) for one in seen] == [(at, 5) for at in range(1, 6)]
     assert list(result.facts["files"].values()) == ["x", "y", "z"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.execution import claims
-from shuffleproof.core.execution.claims import Claims, Enough, Folder, Taken, each
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.execution.claims import Claims, ClaimTakenError, Enough, Folder, values_of
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.studies.cells import Cell, run_cells
 from shuffleproof.core.studies.study import Memory, Trial
 
@@ -29,7 +29,7 @@ def test_a_unit_has_one_owner_at_a_time(two):
     first, second = two
     with first.working("unit"):
         assert not second.is_free("unit")
-        with pytest.raises(Taken, match="unit"), second.working("unit"):
+        with pytest.raises(ClaimTakenError, match="unit"), second.working("unit"):
             pass
     assert second.is_free("unit")
     with second.working("unit"):
@@ -47,7 +47,7 @@ def test_of_many_that_want_a_unit_at_once_one_gets_it(tmp_path):
             with own.working("unit"):
                 got.append(1)
                 time.sleep(0.3)
-        except Taken:
+        except ClaimTakenError:
             pass
         own.close()
 
@@ -80,7 +80,7 @@ def test_who_held_a_claim_to_be_abandoned_too_late_takes_no_fresh_one(tmp_path, 
         mine = path.read_text()
         assert not two[1].at.buried("unit", dead)
         assert path.read_text() == mine
-        with pytest.raises(Taken), two[1].working("unit"):
+        with pytest.raises(ClaimTakenError), two[1].working("unit"):
             pass
     assert two[1].at.buried("unit", dead), "now it is gone"
     assert list(tmp_path.iterdir()) == []
@@ -144,18 +144,18 @@ def test_what_another_is_at_is_passed_over_and_told_in_the_end():
     def work(name, *, taken=False):
         yield Progress(0, 1, "steps")
         if taken:
-            raise Taken(name)
+            raise ClaimTakenError(name)
         done.append(name)
         return name
 
-    assert finished(each([work("a"), work("b")])) == ["a", "b"]
-    with pytest.raises(Taken, match="c"):
-        finished(each([work("c", taken=True), work("d")]))
+    assert run_to_end(values_of([work("a"), work("b")])) == ["a", "b"]
+    with pytest.raises(ClaimTakenError, match="c"):
+        run_to_end(values_of([work("c", taken=True), work("d")]))
     assert done == ["a", "b", "d"]
 
 
 def test_where_nothing_is_shared_nothing_is_claimed():
-    with claims.working("unit"), claims.working("unit"):
+    with claims.claim_unit("unit"), claims.claim_unit("unit"):
         pass
 
 
@@ -180,7 +180,7 @@ def test_a_cell_that_another_worker_finished_meanwhile_is_not_done_again(tmp_pat
     own = Claims(Folder(tmp_path))
     token = claims.SHARING.set(own)
     try:
-        assert finished(run_cells([cell], Records(), compute)) == {cell.digest: theirs}
+        assert run_to_end(run_cells([cell], Records(), compute)) == {cell.digest: theirs}
     finally:
         claims.SHARING.reset(token)
         own.close()

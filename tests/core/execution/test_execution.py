@@ -22,7 +22,7 @@ from shuffleproof.core.execution.cluster import Ray
 from shuffleproof.core.execution.executor import EXECUTORS, Executor, Serial, executor
 from shuffleproof.core.execution.processes import Processes
 from shuffleproof.core.execution.slurm import Slurm
-from shuffleproof.core.execution.work import Failure, named
+from shuffleproof.core.execution.work import Failure, function_named
 from tests import places
 from tests.job_watch import until
 
@@ -372,8 +372,8 @@ def test_executors_are_chosen_by_name():
     with pytest.raises(UnknownNameError, match="processes, ray, serial"):
         executor("threads")
     with pytest.raises(ParameterError, match="module:function"):
-        named("sqrt")
-    assert named("math:sqrt") is math.sqrt
+        function_named("sqrt")
+    assert function_named("math:sqrt") is math.sqrt
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):

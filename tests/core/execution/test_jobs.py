@@ -41,7 +41,7 @@ def test_identical_work_is_one_job(jobs):
 def test_a_job_that_is_done_answers_identical_work(jobs, database):
     job = jobs.submit("train", {})
     held = lease.claim(database, "t")
-    lease.finish(database, held.id, "t", lease.Ending("done", {"score": 0.5}))
+    lease.finish(database, held.id, "t", lease.JobEnding("done", {"score": 0.5}))
     again = jobs.submit("train", {})
     assert (again.id, again.state, again.result) == (job.id, "done", {"score": 0.5})
     assert jobs.retry(job.id).state == "waiting"
@@ -93,7 +93,7 @@ def test_states_follow_what_is_asked(jobs, database):
     assert lease.report(database, held.id, "t", None)
     with pytest.raises(JobError, match="running"):
         jobs.forget(waiting.id)
-    lease.finish(database, held.id, "t", lease.Ending("cancelled"))
+    lease.finish(database, held.id, "t", lease.JobEnding("cancelled"))
     assert jobs.get(waiting.id).ended
     jobs.forget(waiting.id)
     with pytest.raises(JobError, match="no such job"):
@@ -109,7 +109,7 @@ def test_a_late_worker_changes_nothing(jobs, database):
     with pytest.raises(lease.LeaseLostError):
         lease.report(database, late.id, "late", {"done": 9, "total": 9, "unit": "steps"})
     with pytest.raises(lease.LeaseLostError):
-        lease.finish(database, late.id, "late", lease.Ending("done", "wrong"))
+        lease.finish(database, late.id, "late", lease.JobEnding("done", "wrong"))
     assert not lease.bury(database, late, lease.Death("died"))
     assert jobs.get(new.id).state == "running"
 

@@ -21,7 +21,7 @@ def test_steps_come_back_as_they_were_reported(tmp_path):
     path = tmp_path / "history" / "a.jsonl"
     for done in (1, 2, 3):
         jobs_history.add(path, epoch(done, loss=1 / done, valid=np.float32(0.5)))
-    steps = jobs_history.read(path)
+    steps = jobs_history.read_steps(path)
     assert [(step.done, step.total, step.unit) for step in steps] == [
         (1, 30, "epochs"), (2, 30, "epochs"), (3, 30, "epochs"),
     ]  # fmt: skip
@@ -32,14 +32,14 @@ def test_steps_come_back_as_they_were_reported(tmp_path):
 
 
 def test_no_history_is_empty(tmp_path):
-    assert jobs_history.read(tmp_path / "none.jsonl") == ()
+    assert jobs_history.read_steps(tmp_path / "none.jsonl") == ()
 
 
 def test_work_that_starts_anew_takes_the_place_of_what_was(tmp_path):
     path = tmp_path / "a.jsonl"
     for done, loss in ((1, 9.0), (2, 8.0), (3, 7.0), (1, 1.0), (2, 0.5)):
         jobs_history.add(path, epoch(done, loss=loss))
-    assert [(step.done, step.values["loss"]) for step in jobs_history.read(path)] == [
+    assert [(step.done, step.values["loss"]) for step in jobs_history.read_steps(path)] == [
         (1, 1.0), (2, 0.5),
     ]  # fmt: skip
 
@@ -50,13 +50,13 @@ def test_a_line_cut_short_by_a_kill_harms_no_other(tmp_path):
     with path.open("a") as file:
         file.write('\n[2, 30, "epo')
     jobs_history.add(path, epoch(2, loss=0.5))
-    assert [step.done for step in jobs_history.read(path)] == [1, 2]
+    assert [step.done for step in jobs_history.read_steps(path)] == [1, 2]
 
 
 def test_values_that_are_no_numbers_are_kept_as_none(tmp_path):
     path = tmp_path / "a.jsonl"
     jobs_history.add(path, epoch(1, loss=float("nan")))
-    assert jobs_history.read(path)[0].values == {"loss": None}
+    assert jobs_history.read_steps(path)[0].values == {"loss": None}
 
 
 def test_a_long_history_is_thinned_to_a_bound_and_keeps_its_last_step(tmp_path, monkeypatch):
@@ -64,7 +64,7 @@ def test_a_long_history_is_thinned_to_a_bound_and_keeps_its_last_step(tmp_path, 
     path = tmp_path / "a.jsonl"
     for done in range(1, 1001):
         jobs_history.add(path, epoch(done, loss=1.0))
-    done = [step.done for step in jobs_history.read(path)]
+    done = [step.done for step in jobs_history.read_steps(path)]
     assert path.stat().st_size <= 4000
     assert done == sorted(set(done))
     assert done[-1] == 1000

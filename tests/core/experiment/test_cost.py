@@ -9,7 +9,7 @@ import pytest
 
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.experiment import cost
-from shuffleproof.core.experiment.cost import Cost, Measured, Sizes
+from shuffleproof.core.experiment.cost import Cost, Sizes, TimedTraining
 from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCM_PRESETS, SETRANK_PRESETS
 from shuffleproof.core.rankers.registry import RANKERS, spec
@@ -96,7 +96,7 @@ def test_nothing_measured_is_a_wider_range_than_something_measured():
     recipe = spec("dlcm", "small")
     epoch = cost.epoch_seconds(recipe, SIZES)
     rough = cost.estimate(recipe, SIZES)
-    known = cost.estimate(recipe, SIZES, [Measured("dlcm", epoch, 1.0)])
+    known = cost.estimate(recipe, SIZES, [TimedTraining("dlcm", epoch, 1.0)])
     assert (rough.measured, known.measured) == (0, 1)
     assert rough.low < known.low < known.high < rough.high
     start = cost.START_SECONDS["dlcm"]  # a ratio of 1 is expected where none is known
@@ -108,7 +108,7 @@ def test_nothing_measured_is_a_wider_range_than_something_measured():
 def test_a_slow_machine_is_known_to_be_slow():
     recipe = spec("dlcm", "small", patience=None)
     epoch = cost.epoch_seconds(recipe, SIZES)
-    slow = cost.estimate(recipe, SIZES, [Measured("dlcm", epoch, 10.0)])
+    slow = cost.estimate(recipe, SIZES, [TimedTraining("dlcm", epoch, 10.0)])
     took = 10 * 30 * epoch
     assert slow.low < took + cost.START_SECONDS["dlcm"] < slow.high
     assert took / slow.low < 3
@@ -117,7 +117,11 @@ def test_a_slow_machine_is_known_to_be_slow():
 
 @pytest.mark.parametrize(
     "other",
-    [Measured("setrank", 1.0, 9.0), Measured("dlcm", 1e6, 9.0), Measured("dlcm", 1e-6, 9.0)],
+    [
+        TimedTraining("setrank", 1.0, 9.0),
+        TimedTraining("dlcm", 1e6, 9.0),
+        TimedTraining("dlcm", 1e-6, 9.0),
+    ],
 )
 def test_other_families_and_other_sizes_say_nothing(other):
     recipe = spec("dlcm", "small")
@@ -156,7 +160,7 @@ def test_what_this_machine_did_is_read_from_the_store(tmp_path):
         kept(store, recipe)
         kept(store, recipe, machine="another one")
         kept(store, recipe, timed=0)
-    found = {one.family: one for one in cost.measured(store)}
+    found = {one.family: one for one in cost.timed_trainings(store)}
     assert found.keys() == {"setrank", "trees"}
     epoch = cost.epoch_seconds(spec("setrank-imsab", "small"), SIZES)
     loading = cost.START_SECONDS["setrank"] / 2
@@ -168,14 +172,16 @@ def test_a_ranker_that_is_trained_says_what_the_next_one_takes(tmp_path):
     from shuffleproof.core.data.synthetic import planted
     from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
     from shuffleproof.core.rankers.fit_cache import fit_or_load as fitted
-    from shuffleproof.core.studies.workbench import finished
+    from shuffleproof.core.studies.workbench import run_to_end
 
     part = planted((30, 1, 1), documents=20).train
     store, judged = Store(tmp_path), JudgedLists(part, CandidateLists.everything(part))
     recipe = spec("lambdamart", "small", trees=5)
-    finished(fitted(recipe, judged, judged, ALL_DOCUMENTS, store))
-    assert [one.family for one in cost.measured(store)] == ["trees"]
-    assert cost.estimate(recipe, Sizes.of(judged, judged), cost.measured(store)).measured == 1
+    run_to_end(fitted(recipe, judged, judged, ALL_DOCUMENTS, store))
+    assert [one.family for one in cost.timed_trainings(store)] == ["trees"]
+    assert (
+        cost.estimate(recipe, Sizes.of(judged, judged), cost.timed_trainings(store)).measured == 1
+    )
 
 
 def test_a_recipe_of_another_version_is_passed_over(tmp_path):
@@ -184,14 +190,14 @@ def test_a_recipe_of_another_version_is_passed_over(tmp_path):
     content = {"ranker": recipe, "lists": "all documents"}
     facts = {"machine": machine(), "timed": 1, "seconds": 1.0}
     store.add(key_of("ranker", content), content, lambda f: (f / "x").touch(), facts)
-    assert cost.measured(store) == []
+    assert cost.timed_trainings(store) == []
 
 
 def test_jobs_side_by_side_take_as_long_as_their_longest():
     one, two = Cost(0, 0.0, 1, 10.0, 20.0, 0), Cost(0, 0.0, 1, 40.0, 50.0, 0)
-    assert cost.added([one, two]) == (50.0, 70.0)
-    assert cost.added([one, two], slots=2) == (40.0, 50.0)
-    assert cost.added([]) == (0.0, 0.0)
+    assert cost.total_seconds([one, two]) == (50.0, 70.0)
+    assert cost.total_seconds([one, two], slots=2) == (40.0, 50.0)
+    assert cost.total_seconds([]) == (0.0, 0.0)
 
 
 def test_no_torch_and_no_lightgbm_are_loaded():

@@ -55,7 +55,7 @@ def test_rankers_of_every_family_that_ships():
         ranker = registry.load(artefact.path)
         assert_short(ranker, f"{type(ranker).__name__}(")
     members = [registry.load(kept[name].path) for name in ("dlcm", "mart")]
-    assert_short(ensemble.combined(members, Fusion()), "rrf:dlcm+mart: reads")
+    assert_short(ensemble.combine(members, Fusion()), "rrf:dlcm+mart: reads")
 
 
 def test_what_training_returns(trained_sample):

@@ -8,7 +8,7 @@ import pytest
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate import card_file
-from shuffleproof.core.gate.card_file import CardFile, CardRanker, read, schema, written
+from shuffleproof.core.gate.card_file import CardFile, CardRanker, card_text, read_card, schema
 
 DIGEST = "0123456789abcdef" * 4
 QUERIES = tuple(f"q{number}" for number in range(40))
@@ -43,19 +43,19 @@ def test_what_is_written_is_of_the_schema_and_comes_back_to_the_bit(tmp_path):
     values = VALUES.copy()
     values[3] = np.nan
     made = card(values)
-    (tmp_path / "card.json").write_text(written(made))
+    (tmp_path / "card.json").write_text(card_text(made))
     jsonschema.Draft202012Validator.check_schema(schema())
-    jsonschema.validate(json.loads(written(made)), schema())
-    found = read(tmp_path / "card.json")
+    jsonschema.validate(json.loads(card_text(made)), schema())
+    found = read_card(tmp_path / "card.json")
     for condition, own in made.conditions.items():
         np.testing.assert_array_equal(found.conditions[condition], own)
-    assert written(found) == written(made)
+    assert card_text(found) == card_text(made)
     assert found.families == ("transpositions",)
 
 
 def changed(path, value):
     """A card's text where the value at a path is another one, or gone."""
-    document = json.loads(written(card()))
+    document = json.loads(card_text(card()))
     at = document
     for name in path[:-1]:
         at = at[name]
@@ -94,7 +94,7 @@ def test_a_file_that_is_no_card_is_refused_with_place_and_remedy(tmp_path, text,
     path = tmp_path / "card.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DataError) as told:
-        read(path)
+        read_card(path)
     assert place in told.value.place
     assert said in told.value.found
     assert len(told.value.found) < 250
@@ -103,10 +103,10 @@ def test_a_file_that_is_no_card_is_refused_with_place_and_remedy(tmp_path, text,
 
 def test_a_file_beyond_bounds_or_that_is_not_there_is_refused(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"cannot be read .No such file"):
-        read(tmp_path / "none.json")
+        read_card(tmp_path / "none.json")
     with pytest.raises(DataError, match=r"cannot be read .Is a directory"):
-        read(tmp_path)
+        read_card(tmp_path)
     monkeypatch.setattr(card_file, "MOST_BYTES", 100)
-    (tmp_path / "card.json").write_text(written(card()))
+    (tmp_path / "card.json").write_text(card_text(card()))
     with pytest.raises(DataError, match="more than 100 bytes"):
-        read(tmp_path / "card.json")
+        read_card(tmp_path / "card.json")

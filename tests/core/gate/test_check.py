@@ -16,7 +16,7 @@ from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.gate import noise
-from shuffleproof.core.gate.check import checked, gate, names_of
+from shuffleproof.core.gate.check import check_card, gate, names_of
 from shuffleproof.core.gate.comparison import Tier
 from shuffleproof.core.gate.reports import STATUS_FAILED, STATUS_UNTOLD, junit, markdown, status
 from shuffleproof.core.metrics.measure import Measure
@@ -140,7 +140,7 @@ def test_a_card_names_nothing_that_is_run_and_new_names_stand_for_old_ones():
 def test_a_size_that_is_none_is_refused_before_anything_is_opened(tmp_path):
     for least in (0.0, -1.0, float("nan")):
         with pytest.raises(ParameterError, match="least loss"):
-            next(checked(card(), Store(tmp_path), "no data of this name", ["mine"], least))
+            next(check_card(card(), Store(tmp_path), "no data of this name", ["mine"], least))
 
 
 class Shaky:

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from shuffleproof.core.errors import ParameterError, ShapeError
-from shuffleproof.core.gate.comparison import LEAST, MEANINGS, Pair, Tier, compared
+from shuffleproof.core.gate.comparison import LEAST, MEANINGS, Pair, Tier, compare
 
 QUERIES, BUILDS = 120, 200
 WAVE = np.sin(np.arange(40)) - np.sin(np.arange(40)).mean()
@@ -38,7 +38,7 @@ def pair(shift, spread, **more):
     ],
 )  # fmt: skip
 def test_every_tier_is_what_its_meaning_says(one, tier, said):
-    (found,) = compared([one])
+    (found,) = compare([one])
     assert found.tier == tier
     assert said in found.because
     assert found.tier in MEANINGS
@@ -47,19 +47,19 @@ def test_every_tier_is_what_its_meaning_says(one, tier, said):
 
 def test_a_size_that_is_none_and_sides_of_other_queries_are_refused():
     with pytest.raises(ParameterError, match="above 0"):
-        compared([], 0.0)
+        compare([], 0.0)
     with pytest.raises(ShapeError, match="one pair a query"):
-        compared([Pair(BEFORE, BEFORE[1:])])
+        compare([Pair(BEFORE, BEFORE[1:])])
 
 
 def test_equal_differences_are_one_hypothesis_and_queries_may_differ():
     weak = pair(-0.02, 0.04)
-    (alone,) = compared([weak])
-    assert compared([weak] * 8)[3].p == alone.p
+    (alone,) = compare([weak])
+    assert compare([weak] * 8)[3].p == alone.p
     others = [pair(0, 0.1 + 0.01 * step) for step in range(7)]
-    assert compared([weak, *others])[0].p == pytest.approx(8 * alone.p)
+    assert compare([weak, *others])[0].p == pytest.approx(8 * alone.p)
     short = Pair(BEFORE[:12], BEFORE[:12] + WAVE[:12])
-    assert compared([weak, short])[0].p == pytest.approx(2 * alone.p)
+    assert compare([weak, short])[0].p == pytest.approx(2 * alone.p)
 
 
 def builds(chance, rankers, conditions, planted, count=BUILDS):
@@ -76,7 +76,7 @@ def builds(chance, rankers, conditions, planted, count=BUILDS):
         after[0, 0] += planted
         before = np.broadcast_to(before, after.shape)
         pairs = zip(before.reshape(-1, QUERIES), after.reshape(-1, QUERIES), strict=True)
-        yield compared([Pair(*one) for one in pairs])
+        yield compare([Pair(*one) for one in pairs])
 
 
 SPREAD = np.sqrt(0.06**2 * 2 * (5 / 3) * 0.7)

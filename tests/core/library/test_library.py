@@ -22,9 +22,9 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.query_answers import replayed
+from shuffleproof.core.studies.query_answers import replay_trial
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import small_set
 from tests.small_set import LETOR
 
@@ -92,10 +92,10 @@ def test_the_initial_ranker_and_its_scores_are_needed_and_keep_from_being_delete
 def imported(fitted, folder):
     """An empty store after it took in the study with all that it needs."""
     store, _, study, _ = fitted
-    chosen = library.required(library.entries(store), [study.key])
-    finished(archive.write(store, [entry.artefact for entry in chosen], folder / "all.zip"))
+    chosen = library.with_dependencies(library.entries(store), [study.key])
+    run_to_end(archive.write(store, [entry.artefact for entry in chosen], folder / "all.zip"))
     other = Store(folder / "other")
-    finished(archive.read(folder / "all.zip", other))
+    run_to_end(archive.read_archive(folder / "all.zip", other))
     return other
 
 
@@ -104,7 +104,7 @@ def test_a_study_taken_along_is_looked_at_elsewhere_and_nothing_is_trained(fitte
     other = imported(fitted, tmp_path)
     before = {str(one.key) for one in other.artefacts()}
     assert not any("without part" in str(one.recipe) for one in other.artefacts())
-    assert replayed(asked(other, ranker, study)) == replayed(asked(store, ranker, study))
+    assert replay_trial(asked(other, ranker, study)) == replay_trial(asked(store, ranker, study))
     assert {str(one.key) for one in other.artefacts()} == before
 
 
@@ -120,7 +120,7 @@ def test_where_the_initial_ranker_is_gone_a_page_is_told_so_and_trains_nothing(f
     size = {**item, "digests": {"5": item["lists"]}, "before": [str(ranker.key), 5],
             "now": [str(ranker.key), 5]}  # fmt: skip
     for ask, question in (
-        (replayed, item), (scoring.documents, item | {"features": []}),
+        (replay_trial, item), (scoring.documents, item | {"features": []}),
         (tables_query.conditions, two), (tables_query.sizes, size),
     ):  # fmt: skip
         with pytest.raises(DataError, match="initial ranker mart@small is not stored") as refused:
@@ -140,7 +140,7 @@ def test_what_replaces_an_initial_ranking_is_not_trained_either(fitted):
         tables_query.conditions(item | {"initial": ["mart@small", "rrf:mart+ranksvm@small"]})
     assert {str(one.key) for one in store.artefacts()} == before
     prints = ["a", "b", "c"]
-    known = list_sources.replacing(["ranksvm", "oracle", "mart#12"], "small", LISTS, prints)
+    known = list_sources.test_rankers(["ranksvm", "oracle", "mart#12"], "small", LISTS, prints)
     assert list(known) == ["ranksvm"]
 
 
@@ -156,18 +156,18 @@ def test_every_entry_says_what_it_is_and_what_it_needs(made):
     dependents = {entry.key for entry in library.dependents(found.values(), data.key)}
     assert dependents == {ranker.key, study.key}
     assert not library.dependents(found.values(), study.key)
-    needed = {entry.key for entry in library.required(found.values(), [study.key])}
+    needed = {entry.key for entry in library.with_dependencies(found.values(), [study.key])}
     assert needed == {data.key, ranker.key, study.key}
 
 
 def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
     store, ranker, study, _ = made
     Tags(store.root).put(ranker.key, ["for the paper", "checked"])
-    chosen = library.required(library.entries(store), [study.key])
+    chosen = library.with_dependencies(library.entries(store), [study.key])
     out = tmp_path / "all.zip"
-    finished(archive.write(store, [entry.artefact for entry in chosen], out))
+    run_to_end(archive.write(store, [entry.artefact for entry in chosen], out))
     other = Store(tmp_path / "other")
-    taken = finished(archive.read(out, other))
+    taken = run_to_end(archive.read_archive(out, other))
     assert {one.key for one in taken} == {entry.key for entry in chosen}
     for one in taken:
         other.verify(one)
@@ -175,19 +175,21 @@ def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
     assert Tags(other.root).of(ranker.key) == ("checked", "for the paper")
     before, after = StudyResult.open(study.path), StudyResult.open(other.find(study.key).path)
     np.testing.assert_array_equal(before.values, after.values)
-    workbench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), other, "small"))
-    assert finished(workbench.trained("mart", {"trees": "3"})).cached
-    assert len(finished(archive.read(out, other))) == len(chosen)  # again: nothing changes
+    workbench = run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), other, "small"))
+    assert run_to_end(workbench.trained("mart", {"trees": "3"})).cached
+    assert len(run_to_end(archive.read_archive(out, other))) == len(
+        chosen
+    )  # again: nothing changes
 
 
 def test_a_name_that_is_taken_gets_a_number(made, tmp_path):
     store, *_ = made
     (tmp_path / "other.txt").write_text(LETOR.replace("qid:1 ", "qid:77 "))
     other = Store(tmp_path / "other")
-    finished(ingest(tmp_path / "other.txt", "mine", other))
+    run_to_end(ingest(tmp_path / "other.txt", "mine", other))
     data = [entry.artefact for entry in library.entries(store) if entry.key.kind == "data"]
-    finished(archive.write(store, data, tmp_path / "data.zip"))
-    finished(archive.read(tmp_path / "data.zip", other))
+    run_to_end(archive.write(store, data, tmp_path / "data.zip"))
+    run_to_end(archive.read_archive(tmp_path / "data.zip", other))
     assert set(other.names()) == {"mine", "mine 2"}
     assert other.names()["mine 2"] == data[0].key
 
@@ -226,11 +228,11 @@ HARM = {
 def test_a_damaged_archive_is_refused_and_leaves_nothing(made, tmp_path, harm):
     store, ranker, *_ = made
     whole, broken = tmp_path / "whole.zip", tmp_path / "broken.zip"
-    finished(archive.write(store, [ranker], whole))
+    run_to_end(archive.write(store, [ranker], whole))
     altered(whole, broken, HARM[harm])
     other = Store(tmp_path / "other")
     with pytest.raises(DataError):
-        finished(archive.read(broken, other))
+        run_to_end(archive.read_archive(broken, other))
     assert not list(other.artefacts())
     assert not list(tmp_path.rglob("model.txt"))
     assert not list(other.root.glob("unpacking-*"))
@@ -243,16 +245,16 @@ def test_a_bomb_and_a_text_are_refused(tmp_path):
     (tmp_path / "text.zip").write_text("no archive")
     for name in ("bomb.zip", "text.zip", "nowhere.zip"):
         with pytest.raises(DataError):
-            finished(archive.read(tmp_path / name, Store(tmp_path / "store")))
+            run_to_end(archive.read_archive(tmp_path / name, Store(tmp_path / "store")))
     assert not (tmp_path / "store").exists()
 
 
 def test_renaming_tagging_and_deleting(made, tmp_path):
     store, ranker, study, _ = made
-    chosen = library.required(library.entries(store), [study.key])
-    finished(archive.write(store, [entry.artefact for entry in chosen], tmp_path / "a.zip"))
+    chosen = library.with_dependencies(library.entries(store), [study.key])
+    run_to_end(archive.write(store, [entry.artefact for entry in chosen], tmp_path / "a.zip"))
     own = Store(tmp_path / "own")
-    finished(archive.read(tmp_path / "a.zip", own))
+    run_to_end(archive.read_archive(tmp_path / "a.zip", own))
     by_key = {entry.key: entry for entry in library.entries(own)}
     library.rename(own, by_key[ranker.key], "my trees")
     library.rename(own, by_key[ranker.key], "best trees")
@@ -271,10 +273,10 @@ def test_renaming_tagging_and_deleting(made, tmp_path):
 
 def test_only_what_differs_is_laid_side_by_side(made):
     store, *_ = made
-    workbench = finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-    finished(workbench.trained("mart", {"trees": "4"}))
+    workbench = run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+    run_to_end(workbench.trained("mart", {"trees": "4"}))
     rankers = [entry for entry in library.entries(store) if entry.key.kind == "ranker"]
-    table = side_by_side.differing(rankers)
+    table = side_by_side.differing_fields(rankers)
     assert sorted(table["ranker.trees"]) == [3, 4]
     assert "ranker.leaves" not in table
 
@@ -282,7 +284,7 @@ def test_only_what_differs_is_laid_side_by_side(made):
 def test_two_studies_are_compared_by_what_a_person_compares(made, fitted, capsys):
     first, other = (next(entry for entry in library.entries(one[0]) if entry.key == one[2].key)
                     for one in (made, fitted))  # fmt: skip
-    table = side_by_side.differing([first, other])
+    table = side_by_side.differing_fields([first, other])
     assert len(table) <= 20
     assert table["initial ranker"] == [["feature:1"], ["mart@small"]]
     assert table["levels"] == [["transpositions 0"], ["transpositions 5"]]
@@ -291,7 +293,7 @@ def test_two_studies_are_compared_by_what_a_person_compares(made, fitted, capsys
     assert "seconds of its trials, added up" in table
     assert not {"stored", "lists", "rows", "fingerprints"} & set(table)
     assert not re.search(r"[0-9a-f]{32}", str(table))
-    assert len(side_by_side.differing([first, first])) == 0
+    assert len(side_by_side.differing_fields([first, first])) == 0
     place = ["--store", str(fitted[0].root)]
     assert main(["library", "list", *place]) == 0
     head, *lines = capsys.readouterr().out.splitlines()

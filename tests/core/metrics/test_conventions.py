@@ -16,7 +16,7 @@ from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from tests import places
@@ -95,7 +95,7 @@ def test_trec_eval_agrees_topic_by_topic_on_real_runs(folder, qrels, run):
     import pytrec_eval
 
     grades, read = judged(folder, qrels, run)
-    whole = outside_runs.judged(grades, {"run": read})
+    whole = outside_runs.judge_runs(grades, {"run": read})
     _, found = values("trec_eval", TREC.values(), whole.dataset, *ranked(whole))
     names = {name.rpartition("_")[0] if name[-1].isdigit() else name for name in TREC}
     asked = {f"{n}.5,10,30,100" if n in {"ndcg_cut", "P", "recall", "map_cut"} else n
@@ -110,7 +110,7 @@ def test_trec_eval_agrees_topic_by_topic_on_real_runs(folder, qrels, run):
 @needs_data
 def test_trec_evals_own_expected_output():
     grades, read = judged(*RUNS[0])
-    whole = outside_runs.judged(grades, {"run": read})
+    whole = outside_runs.judge_runs(grades, {"run": read})
     with gzip.open(DATA / "trec_eval_testdata" / "out.test.a.gz", "rt") as file:
         expected = {name: value for name, topic, value in map(str.split, file) if topic == "all"}
     checked = {name: measure for name, measure in TREC.items() if name in expected}
@@ -203,7 +203,7 @@ def test_ranksvm_on_mq2008_comes_near_what_letor_published(tmp_path):
                 for steps in ((0, 1), (2,), (3,))
             )
         )
-        ranker = finished(RankSVMSpec().fit(train, valid))
+        ranker = run_to_end(RankSVMSpec().fit(train, valid))
         scores = ranker.score(test.dataset, test.lists)
         for bundle, means in of_folds.items():
             pair = values(bundle, ["NDCG@10", "MeanNDCG"], test.dataset, test.lists, scores)

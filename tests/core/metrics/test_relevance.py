@@ -17,7 +17,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ShapeError
 from shuffleproof.core.metrics.measure import EVERY, MEASURES, Measure
 from shuffleproof.core.metrics.relevance import (
-    converted,
+    convert_empty,
     evaluate,
     evaluate_many,
     mean_of,
@@ -324,7 +324,7 @@ def test_another_convention_is_had_without_measuring_again(name):
     values = evaluate([measure], dataset, lists, scores)[0]
     for empty in ("zero", "one", "skip", "nan"):
         asked = evaluate([measure.under(empty=empty)], dataset, lists, scores)[0]
-        np.testing.assert_array_equal(converted(values, without, empty), asked)
+        np.testing.assert_array_equal(convert_empty(values, without, empty), asked)
 
 
 def test_where_the_ideal_is_looked_up():

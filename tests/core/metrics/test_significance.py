@@ -193,14 +193,14 @@ def test_cohens_d_by_hand():
 def test_randomised_p_values_count_the_draw_observed_among_all():
     """(1 + draws at least as far) / (1 + draws): Phipson & Smyth (2010)."""
     rows = np.array([np.ones(40), np.zeros(40), np.tile([1.0, -1.0], 20)])
-    found = randomisation.randomised(rows, np.random.default_rng(0), resamples=99)
+    found = randomisation.randomisation_p(rows, np.random.default_rng(0), resamples=99)
     assert found.tolist() == [1 / 100, 1.0, 1.0]
 
 
 def test_signs_are_drawn_in_pieces_of_so_many_numbers_so_that_p_values_stay_what_they_were():
     queries, resamples = 8200, 1500  # 12.3 million signs, in pieces of at most 2²³: 1,023 draws
     rows = np.random.default_rng(5).normal(0.004, 1.0, (3, queries))
-    found = randomisation.randomised(rows, np.random.default_rng(7), resamples)
+    found = randomisation.randomisation_p(rows, np.random.default_rng(7), resamples)
     generator, larger = np.random.default_rng(7), np.zeros(3)
     for draws in (1023, resamples - 1023):
         drawn = np.frombuffer(generator.bytes(draws * 1025), np.uint8).reshape(draws, 1025)

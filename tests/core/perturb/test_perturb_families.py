@@ -9,7 +9,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.errors import ParameterError, ShapeError
 from shuffleproof.core.perturb import growth, labels
-from shuffleproof.core.perturb.base import disturbed, origins
+from shuffleproof.core.perturb.base import disturb, origins
 from shuffleproof.core.perturb.registry import PERTURBATIONS, parse
 from shuffleproof.core.seeds import generator
 
@@ -32,7 +32,7 @@ def judged_of(count, length, *, grades=None, features=None, prior=None):
 
 
 def after(text, judged, seed=0):
-    return disturbed(parse(text), judged, generator(seed, text))
+    return disturb(parse(text), judged, generator(seed, text))
 
 
 def shown(judged, length):
@@ -287,7 +287,7 @@ def test_labels_flip_by_any_matrix():
     with pytest.raises(ShapeError, match="grades"):
         labels.flips_by(np.eye(3))(judged, 1.0, generator(0))
     text = "/".join("_".join(map(str, row)) for row in matrix.tolist())
-    named = disturbed(parse(f"label-flips@{text}:1"), judged, generator(0))
+    named = disturb(parse(f"label-flips@{text}:1"), judged, generator(0))
     np.testing.assert_array_equal(named.dataset.labels, found.astype(np.float32))
     assert str(parse(f"label-flips@{text}:0.5")) == f"label-flips@{text}:0.5"
     for wrong in ("0.9_0.2/0_1", "a", "1_0", "2_-1/0_1", "nan_0/0_1"):
@@ -325,6 +325,6 @@ def test_clicks_follow_their_models():
 def test_chance_has_a_say_where_two_draws_differ(name):
     judged = judged_of(40, 12, grades=np.tile(np.arange(12) % 3, 40))
     one, other = (
-        disturbed(parse(name), judged, np.random.default_rng(seed)).lists.rows for seed in (0, 1)
+        disturb(parse(name), judged, np.random.default_rng(seed)).lists.rows for seed in (0, 1)
     )
     assert PERTURBATIONS[name.partition(":")[0]].random == (not np.array_equal(one, other))

@@ -9,7 +9,7 @@ from shuffleproof.core.cli.open import ProgressLine
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.feasibility import any_level
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, perturbation
 from shuffleproof.core.perturb.worst_moves import inversions
@@ -65,7 +65,7 @@ OF_INPUT = [name for name, entry in PERTURBATIONS.items() if entry.of_input]
 
 
 def outcome(family, judged, level, seed):
-    after = disturbed(perturbation(family, level), judged, generator(seed, family))
+    after = disturb(perturbation(family, level), judged, generator(seed, family))
     return after.lists.rows.tobytes(), after.dataset.features.tobytes()
 
 
@@ -94,7 +94,7 @@ def test_a_list_changes_up_to_the_declared_reach_and_no_further(family, length):
 def test_a_level_is_reached_where_it_is_said_to_be(family):
     judged, entry = judged_lists(), entry_of(family)
     for level in (1, 2, 3, 4, 5, 7, 8, 12, 36, 1000):
-        after = disturbed(perturbation(family, level), judged, generator(level, family))
+        after = disturb(perturbation(family, level), judged, generator(level, family))
         arrived = really(family, judged, after, level) == level
         np.testing.assert_array_equal(entry.reach(judged) >= level, arrived, f"{family} {level}")
         assert entry.reached(judged, level) == arrived.sum()

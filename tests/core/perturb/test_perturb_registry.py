@@ -18,7 +18,7 @@ from shuffleproof.core.perturb.base import (
     Chain,
     DataPerturbation,
     Perturbation,
-    disturbed,
+    disturb,
     origins,
     sources,
 )
@@ -100,7 +100,7 @@ def levels(family):
 def after_all(family, judged, seed=1):
     for level in levels(family):
         change = armed(family, level, judged)
-        yield change, disturbed(change, judged, generator(seed, family))
+        yield change, disturb(change, judged, generator(seed, family))
 
 
 def arrays_of(judged):
@@ -268,7 +268,7 @@ def test_the_unchanged_level_changes_nothing(family):
     if "+" in family:
         assert entry.draws(entry.unchanged, 7) == (7 if entry.random_before else 1)
         return
-    after = disturbed(armed(family, entry.unchanged, judged), judged, generator(0))
+    after = disturb(armed(family, entry.unchanged, judged), judged, generator(0))
     assert after is judged, "lists stay as they are at the level `unchanged`"
     assert entry.draws(entry.unchanged, 7) == 1, "`random_before` is of chains"
 
@@ -280,7 +280,7 @@ def test_same_generator_same_input_and_chance_is_declared(family):
     level = 4.0 if entry.whole and entry.high == np.inf else level
     level = 0.5 if entry.high == 1 and not entry.whole else level
     change = armed(family, level, judged)
-    one, same, other = (disturbed(change, judged, generator(seed, "x")) for seed in (3, 3, 4))
+    one, same, other = (disturb(change, judged, generator(seed, "x")) for seed in (3, 3, 4))
     for ours, theirs in zip(arrays_of(one), arrays_of(same), strict=True):
         assert np.array_equal(ours, theirs)
     alike = all(
@@ -331,7 +331,7 @@ def test_the_order_shown_has_no_say_in_what_is_drawn(family):
     change = armed(family, levels(family)[-1], judged)
     if "shown" in family:
         return
-    ours, theirs = (disturbed(change, one, generator(5)) for one in (judged, elsewhere))
+    ours, theirs = (disturb(change, one, generator(5)) for one in (judged, elsewhere))
     assert np.array_equal(ours.dataset.features, theirs.dataset.features)
     assert np.array_equal(ours.dataset.labels, theirs.dataset.labels)
     for low, high in pairwise(ours.lists.offsets):
@@ -345,9 +345,9 @@ def test_lists_without_an_initial_ranking(family):
     change = armed(family, levels(family)[-1], bare)
     if "ranking" in change.changes:
         with pytest.raises(UsageError, match="name initial rankers"):
-            disturbed(change, bare, generator(0))
+            disturb(change, bare, generator(0))
         return
-    after = disturbed(change, bare, generator(0))
+    after = disturb(change, bare, generator(0))
     assert len(after.lists) == len(bare.lists)
 
 
@@ -385,7 +385,7 @@ def test_families_that_need_the_data_set_say_so(family):
             change(judged.lists, generator(0))
     else:
         after = change(judged.lists, generator(4))
-        again = disturbed(change, judged, generator(4)).lists
+        again = disturb(change, judged, generator(4)).lists
         assert np.array_equal(after.rows, again.rows)
         left = tau_left(judged.lists, after, change)
         again = tau_shared(judged, replace(judged, lists=after), change)
@@ -401,7 +401,7 @@ def test_chains_apply_their_links_in_turn():
     for text in ("transpositions:5", "shuffle-shown:0.5", "cut:0.25"):
         lists = parse(text)(lists, draws)
     assert np.array_equal(chain(judged.lists, generator(3)).rows, lists.rows)
-    assert np.array_equal(disturbed(chain, judged, generator(3)).lists.rows, lists.rows)
+    assert np.array_equal(disturb(chain, judged, generator(3)).lists.rows, lists.rows)
 
 
 def test_chains_that_make_no_sense_and_unknown_names_are_refused():
@@ -415,4 +415,4 @@ def test_chains_that_make_no_sense_and_unknown_names_are_refused():
         parse("transpositions:-1+cut:0.5")
     assert entry_of("gradient-sign@dlcm@small").at(0.5).attacked == "dlcm@small"
     with pytest.raises(UsageError, match="attacks a network"):
-        disturbed(parse("gradient-sign:0.5"), judged_of(), generator(0))
+        disturb(parse("gradient-sign:0.5"), judged_of(), generator(0))

@@ -20,7 +20,7 @@ from shuffleproof.core.models import setrank
 from shuffleproof.core.rankers.attention import kinds as attention_kinds
 from shuffleproof.core.rankers.attention import measures
 from shuffleproof.core.rankers.attention import order as attention_order
-from shuffleproof.core.rankers.attention.maps import by_document, gate_paths, recorded
+from shuffleproof.core.rankers.attention.maps import by_document, gate_paths, record_maps
 from shuffleproof.core.rankers.attention.summary import _head_measures
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
@@ -60,7 +60,7 @@ def shuffled(judged, seed=1):
 def test_recorded_scores_are_those_of_the_fast_path(monkeypatch, name, threshold):
     monkeypatch.setattr(setrank, "FUSED_FROM", threshold)  # torch's fused attention, or ours
     ranker, judged = ranker_of(name), one_list()
-    record = recorded(ranker, judged)
+    record = record_maps(ranker, judged)
     fast = ranker.score(judged.dataset, judged.lists)
     np.testing.assert_allclose(record.scores, fast, atol=2e-5, rtol=1e-5)
 
@@ -69,7 +69,7 @@ def test_recorded_scores_are_those_of_the_fast_path(monkeypatch, name, threshold
 def test_the_output_follows_from_the_recorded_weights(name):
     """Every block again by hand: weights times values, residual, norm, feed-forward."""
     ranker, judged = ranker_of(name), one_list()
-    record, network = recorded(ranker, judged), ranker.network
+    record, network = record_maps(ranker, judged), ranker.network
     batch = ranker._held_lists(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
     with torch.inference_mode():
         x = network.embed(batch.features)
@@ -106,13 +106,13 @@ def test_recorded_weights_are_those_of_torch():
     with torch.inference_mode():
         x = ranker.network.embed(batch.features)
         _, due = peer(x, x, x, average_attn_weights=False)
-    found = recorded(ranker, judged).block("documents", 0)
+    found = record_maps(ranker, judged).block("documents", 0)
     np.testing.assert_allclose(found, due[0].numpy(), atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_are_distributions_where_they_should_be(name):
-    record = recorded(ranker_of(name), one_list())
+    record = record_maps(ranker_of(name), one_list())
     for kind, _, weights in record.each():
         assert np.isfinite(weights).all()
         if kind in {"documents", "gather", "spread"}:
@@ -124,7 +124,7 @@ def test_rows_are_distributions_where_they_should_be(name):
 
 @pytest.mark.parametrize("name", SETS)
 def test_rollout_and_product_are_distributions_over_documents(name):
-    record = recorded(ranker_of(name), one_list())
+    record = record_maps(ranker_of(name), one_list())
     docs = len(record.scores)
     for kind in {"rollout", "through"} & set(record.kinds):
         found = record.map_of(kind)
@@ -136,7 +136,7 @@ def test_rollout_and_product_are_distributions_over_documents(name):
 def test_after_re_indexing_another_order_shown_changes_nothing(name):
     ranker, judged = ranker_of(name), one_list()
     other, order = shuffled(judged)
-    before, after = recorded(ranker, judged), by_document(recorded(ranker, other), order)
+    before, after = record_maps(ranker, judged), by_document(record_maps(ranker, other), order)
     for (kind, block, left), (_, _, right) in zip(before.each(), after.each(), strict=True):
         assert attention_order.largest_change(left, right) < 1e-5, (kind, block)
     np.testing.assert_allclose(before.scores, after.scores, atol=1e-4)
@@ -146,15 +146,15 @@ def test_dlcm_changes_with_the_order_shown_and_setrank_with_ordinals_with_the_ra
     judged = one_list()
     ranker = ranker_of("dlcm")
     other, order = shuffled(judged)
-    before, after = recorded(ranker, judged), by_document(recorded(ranker, other), order)
+    before, after = record_maps(ranker, judged), by_document(record_maps(ranker, other), order)
     assert attention_order.largest_change(before.map_of("paths"), after.map_of("paths")) > 0.05
     reversed_prior = judged.lists.reranked(-judged.lists.prior)
     places = {row: at for at, row in enumerate(judged.lists.rows.tolist())}
     order = np.array([places[row] for row in reversed_prior.rows.tolist()])
     for name, least, most in (("setrank-msab", 0, 1e-5), ("setrank-msab-init", 1e-4, 1)):
         ranker = ranker_of(name)
-        changed = recorded(ranker, JudgedLists(judged.dataset, reversed_prior))
-        left = recorded(ranker, judged).block("documents", 0)
+        changed = record_maps(ranker, JudgedLists(judged.dataset, reversed_prior))
+        left = record_maps(ranker, judged).block("documents", 0)
         change = attention_order.largest_change(
             left, by_document(changed, order).block("documents", 0)
         )
@@ -168,7 +168,7 @@ def test_paths_are_what_each_document_wrote_into_the_state(changes, reset):
     ranker = ranker_of("dlcm", reset=reset, **changes)
     judged, network = one_list(), ranker.network
     batch = ranker._held_lists(judged.dataset, judged.lists, "cpu").batch(np.array([0]))
-    record = recorded(ranker, judged)
+    record = record_maps(ranker, judged)
     with torch.inference_mode():
         parts = network.embed(batch.features).chunk(len(network.recurrences), -1)
         for at, (walk, part) in enumerate(zip(network.recurrences, parts, strict=True)):
@@ -209,7 +209,7 @@ def test_paths_of_gates_by_the_product_formula():
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_parts_of_phi_sum_to_the_score(context, cell):
     ranker, judged = ranker_of("dlcm", context=context, cell=cell), one_list()
-    record = recorded(ranker, judged)
+    record = record_maps(ranker, judged)
     fast = ranker.score(judged.dataset, judged.lists)
     np.testing.assert_allclose(record.map_of("phi").sum(-1), fast, atol=1e-5, rtol=1e-4)
     assert ("forget" in record.kinds) == (cell == "lstm")
@@ -221,19 +221,19 @@ def test_what_attends_can_be_recorded_and_nothing_else(name):
         pytest.skip("the lists here have one initial ranking")
     ranker, judged = ranker_of(name), one_list()
     if attention_kinds.attends(name):
-        record = recorded(ranker, judged)
+        record = record_maps(ranker, judged)
         assert record.kinds
         with pytest.raises(UnknownNameError):
             record.map_of("forget")
     else:
         with pytest.raises(UsageError, match="choose a SetRank or a DLCM"):
-            recorded(ranker, judged)
+            record_maps(ranker, judged)
 
 
 def test_one_list_at_a_time():
     whole = JudgedLists(FOLD.test, CandidateLists.everything(FOLD.test))
     with pytest.raises(UsageError, match="one list at a time"):
-        recorded(ranker_of("setrank-msab"), whole)
+        record_maps(ranker_of("setrank-msab"), whole)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -243,7 +243,7 @@ def test_lists_of_one_document(name):
         np.array([0, 1]), judged.lists.queries, judged.lists.rows[:1].copy(),
         np.zeros((1, 1), np.int32), judged.lists.prior[:1].copy(),
     )  # fmt: skip
-    record = recorded(ranker, JudgedLists(judged.dataset, single))
+    record = record_maps(ranker, JudgedLists(judged.dataset, single))
     assert record.map_of(record.kinds[0]).shape[0] == 1
     np.testing.assert_allclose(measures.entropy(record.map_of(record.kinds[0])), 0, atol=1e-6)
 
@@ -265,7 +265,7 @@ def test_measures_against_scipy_and_their_bounds(weights):
     distance = cdist(shares[0], shares[1], "cityblock").diagonal() / 2
     assert measures.overlaps(weights)[0, 1] == pytest.approx(1 - distance.mean(), abs=1e-9)
     assert measures.redundancy(weights)[0] == pytest.approx(1 - distance.mean(), abs=1e-9)
-    np.testing.assert_allclose(measures.received(weights).sum(-1), 1)
+    np.testing.assert_allclose(measures.attention_received(weights).sum(-1), 1)
 
 
 @given(rows, st.permutations(range(5)))
@@ -310,8 +310,10 @@ def test_re_indexing_undoes_the_order_shown(order):
     by_docs = np.arange(36.0).reshape(6, 6)
     order = np.array(order)
     shown, place = by_docs[np.ix_(order, order)], np.argsort(order)
-    assert np.array_equal(attention_order.reindexed(shown, place, (-2, -1)), by_docs)
-    assert np.array_equal(attention_order.reindexed(by_docs[order], place, (-2,)), by_docs)
+    assert np.array_equal(attention_order.reindex_by_document(shown, place, (-2, -1)), by_docs)
+    assert np.array_equal(
+        attention_order.reindex_by_document(by_docs[order], place, (-2,)), by_docs
+    )
 
 
 @pytest.mark.parametrize("by", attention_order.SORTINGS)
@@ -330,10 +332,10 @@ def test_clusters_stand_together():
     group = np.repeat([0, 1, 2], 8)
     order = generator.permutation(24)
     profiles = np.eye(3)[group[order]] + generator.normal(0, 0.01, (24, 3))
-    found = group[order][attention_order.clustered(profiles)]
+    found = group[order][attention_order.cluster_order(profiles)]
     assert (np.diff(found) != 0).sum() == 2
     due = leaves_list(linkage(pdist(profiles), "average"))
-    assert attention_order.clustered(profiles).tolist() == due.tolist()
+    assert attention_order.cluster_order(profiles).tolist() == due.tolist()
 
 
 @given(st.integers(1, 200), st.integers(1, 60))
@@ -347,11 +349,11 @@ def test_bins_cover_everything_once_and_keep_the_mean(count, most):
     assert np.ptp(sizes) <= 1
     weights = np.random.default_rng(count).random((count, 7))
     columns = attention_order.bounds(7, 3)
-    found = attention_order.binned(weights, bounds, columns)
+    found = attention_order.bin_means(weights, bounds, columns)
     total = (found * np.outer(sizes, np.diff(columns))).sum()
     assert total == pytest.approx(weights.sum())
     inner = np.arange(count // 3, count // 3 + 2) if count > 2 else bounds
-    window = attention_order.binned(weights, inner, np.array([2, 3]))
+    window = attention_order.bin_means(weights, inner, np.array([2, 3]))
     due = weights[inner[0] : inner[-1], 2].reshape(-1, len(inner) - 1).mean(0)
     assert count <= 2 or window[:, 0].tolist() == due.tolist()
     first, last = attention_order.window(count // 2, count, most)

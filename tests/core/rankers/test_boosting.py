@@ -23,7 +23,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.boosting import fit as boosting
@@ -46,7 +46,7 @@ def judged(dataset):
 
 
 def fitted(spec, train=FOLD.train, valid=FOLD.valid, watch=None):
-    return finished(spec.fit(judged(train), judged(valid)), watch)
+    return run_to_end(spec.fit(judged(train), judged(valid)), watch)
 
 
 def scores_of(ranker, dataset):
@@ -299,7 +299,7 @@ def test_what_teaches_nothing_gives_equal_scores(kind, tmp_path):
     assert len(registry.load(tmp_path).stumps.columns) == 0
     top = np.zeros((FOLD.train.documents, 1), np.float32)
     ones = JudgedLists(FOLD.train, CandidateLists.ranked_by(FOLD.train, top, depth=1))
-    assert len(finished(kind(rounds=5).fit(ones, judged(FOLD.valid))).stumps.columns) == 0
+    assert len(run_to_end(kind(rounds=5).fit(ones, judged(FOLD.valid))).stumps.columns) == 0
 
 
 def test_a_feature_that_orders_every_pair_ends_the_fit():
@@ -377,8 +377,8 @@ def test_what_a_fit_takes_is_estimated_and_learnt_from(name, tmp_path):
     more = {"tried": 8} if "svm" in name else {"rounds": 2000}
     assert cost.estimate(registry.spec(name, "small", **more), sizes).high > rough.high
     made = fit_or_load(spec, judged(FOLD.train), judged(FOLD.valid), ALL_DOCUMENTS, store)
-    finished(made)
-    (known,) = cost.measured(store)
+    run_to_end(made)
+    (known,) = cost.timed_trainings(store)
     assert cost.estimate(spec, sizes, [known]).measured == 1
 
 

@@ -24,9 +24,9 @@ from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import takes
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.examination import kinds_of
-from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.invariance.study import certify
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 MINE = """import ctypes
 import os
@@ -172,7 +172,7 @@ def line_of(name):
 @pytest.fixture(scope="module")
 def test(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("foreign"))
-    return finished(
+    return run_to_end(
         Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small")
     ).prepared.test
 
@@ -288,7 +288,7 @@ def test_a_module_of_the_users_called_like_ours_is_in_nobodys_way(folder, test):
 
 
 def card_of(test, name):
-    return finished(certified(CallableRanker.named(f"mine:{name}"), test, 2, 0))
+    return run_to_end(certify(CallableRanker.named(f"mine:{name}"), test, 2, 0))
 
 
 def test_what_a_function_keeps_at_home_is_not_there_for_its_fresh_processes(

@@ -18,18 +18,18 @@ from shuffleproof.core.data.ragged import offsets_of, order_within, places_of
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, Shuffling
-from shuffleproof.core.rankers.ensemble.rankers import FusedRanker, combined
+from shuffleproof.core.rankers.combining import AGGREGATES, Fusion, ShuffleOptions
+from shuffleproof.core.rankers.ensemble.rankers import FusedRanker, combine
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.univariate import FeatureRanker
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.study import rows_of
-from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.invariance.study import certify
 
 FOLD = planted((20, 5, 6), seed=3, documents=12)
 TEST = FOLD.test
@@ -183,7 +183,7 @@ def test_a_fusion_reads_what_its_members_read():
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 @pytest.mark.parametrize("shuffles", [1, 5])
 def test_shuffled_does_not_see_the_order_shown_nor_that_of_the_file(aggregate, shuffles):
-    ranker = ShuffledRanker(FollowsTheOrder(), Shuffling(shuffles, aggregate))
+    ranker = ShuffledRanker(FollowsTheOrder(), ShuffleOptions(shuffles, aggregate))
     assert isinstance(ranker, Ranker)
     assert ranker.reads == {"features", "neighbours"}
     scores = ranker.score(TEST, ALL)
@@ -193,10 +193,10 @@ def test_shuffled_does_not_see_the_order_shown_nor_that_of_the_file(aggregate, s
     assert np.array_equal(ranker.score(moved, CandidateLists.everything(moved)), scores[rows])
     chosen = ALL.select(np.array([4, 1]))  # whatever other lists are asked for
     assert np.array_equal(ranker.score(TEST, chosen), scores[chosen.rows])
-    card = finished(certified(ranker, JudgedLists(TEST, ALL), 5, 0)).plain()
+    card = run_to_end(certify(ranker, JudgedLists(TEST, ALL), 5, 0)).plain()
     assert card["invariant"]
     assert card["max_score_deviation"] == 0
-    assert not finished(certified(FollowsTheOrder(), JudgedLists(TEST, ALL), 5, 0)).plain()[
+    assert not run_to_end(certify(FollowsTheOrder(), JudgedLists(TEST, ALL), 5, 0)).plain()[
         "invariant"
     ]
 
@@ -205,7 +205,7 @@ def test_documents_alike_in_every_feature_are_told_apart_by_row_alone():
     twins = RankingDataset(
         np.ones((4, 3), np.float32), np.zeros(4, np.float32), np.array([0, 4]), ("q",), (1, 2, 3)
     )
-    ranker = ShuffledRanker(FollowsTheOrder(), Shuffling(3))
+    ranker = ShuffledRanker(FollowsTheOrder(), ShuffleOptions(3))
     lists = CandidateLists.everything(twins)
     turned = lists.shown_as(np.array([3, 1, 0, 2]))
     assert np.array_equal(ranker.score(twins, turned), ranker.score(twins, lists)[[3, 1, 0, 2]])
@@ -216,7 +216,7 @@ def test_many_shuffles_approach_the_score_without_position():
     fair = TEST.features[:, 2] - 3.0 * (lengths - 1) / (2 * lengths)  # at the mean place
     spread = {
         shuffles: np.abs(
-            ShuffledRanker(FollowsTheOrder(), Shuffling(shuffles)).score(TEST, ALL) - fair
+            ShuffledRanker(FollowsTheOrder(), ShuffleOptions(shuffles)).score(TEST, ALL) - fair
         )
         for shuffles in (4, 256)
     }
@@ -225,7 +225,7 @@ def test_many_shuffles_approach_the_score_without_position():
 
 def test_seed_and_content_choose_the_shuffles():
     one, same, other = (
-        ShuffledRanker(FollowsTheOrder(), Shuffling(2, seed=seed)).score(TEST, ALL)
+        ShuffledRanker(FollowsTheOrder(), ShuffleOptions(2, seed=seed)).score(TEST, ALL)
         for seed in (0, 0, 1)
     )
     assert np.array_equal(one, same)
@@ -234,7 +234,7 @@ def test_seed_and_content_choose_the_shuffles():
         TEST.features.copy(), np.zeros(TEST.documents, np.float32), TEST.offsets.copy(),
         tuple(f"other {query}" for query in TEST.query_ids), TEST.feature_ids,
     )  # fmt: skip
-    ranker = ShuffledRanker(FollowsTheOrder(), Shuffling(2))
+    ranker = ShuffledRanker(FollowsTheOrder(), ShuffleOptions(2))
     assert np.array_equal(ranker.score(renamed, ALL), one)  # neither labels nor names
 
 
@@ -251,7 +251,7 @@ def test_the_members_ranks_stay_with_their_documents():
             seen.append(np.array_equal(lists.prior, prior[lists.rows]) and dataset is TEST)
             return np.zeros(len(lists.rows), np.float32)
 
-    ranker = ShuffledRanker(Watches(), Shuffling(3))
+    ranker = ShuffledRanker(Watches(), ShuffleOptions(3))
     assert ranker.rankings == 2
     ranker.score(TEST, lists)
     assert seen == [True] * 3
@@ -260,7 +260,7 @@ def test_the_members_ranks_stay_with_their_documents():
 @pytest.mark.parametrize("name", ["rrf:ranksvm+feature:2", "shuffled-borda-4:ranksvm"])
 def test_empty_lists_lists_of_one_and_equal_scores(name):
     made = RankerName.parse(name)
-    ranker = combined([FeatureRanker(1)] * len(made.parts), made.options)
+    ranker = combine([FeatureRanker(1)] * len(made.parts), made.options)
     none = ALL.select(np.zeros(0, np.int64))
     assert ranker.score(TEST, none).shape == (0,)
     top = CandidateLists.ranked_by(TEST, TEST.features[:, :1], depth=1)
@@ -276,15 +276,15 @@ def test_empty_lists_lists_of_one_and_equal_scores(name):
 
 def test_too_few_members_are_refused():
     with pytest.raises(ParameterError, match="combination"):
-        combined([FeatureRanker(1)], Fusion())
+        combine([FeatureRanker(1)], Fusion())
     with pytest.raises(ParameterError, match="combination"):
-        combined([FeatureRanker(1), FeatureRanker(2)], Shuffling())
+        combine([FeatureRanker(1), FeatureRanker(2)], ShuffleOptions())
 
 
 def test_saved_is_loaded_with_its_members(tmp_path):
     everything = JudgedLists(FOLD.train, CandidateLists.everything(FOLD.train))
-    member = finished(RankSVMSpec().fit(everything, everything))
-    inside = ShuffledRanker(member, Shuffling(2, "borda", 9))
+    member = run_to_end(RankSVMSpec().fit(everything, everything))
+    inside = ShuffledRanker(member, ShuffleOptions(2, "borda", 9))
     ranker = FusedRanker((inside, FeatureRanker(2)), Fusion("rrf", 5))
     ranker.save(tmp_path)
     again = registry.load(tmp_path)
@@ -296,17 +296,17 @@ def test_saved_is_loaded_with_its_members(tmp_path):
 
 def test_a_workbench_combines_by_name(trained_sample):
     _, workbench = trained_sample
-    digits = finished(
+    digits = run_to_end(
         workbench.trained("dlcm", {"epochs": "1", "steps_per_epoch": "3"})
     ).artefact.key.digest
     member = f"dlcm#{digits[:12]}"
-    first = finished(workbench.trained(f"shuffled-2:{member}"))
+    first = run_to_end(workbench.trained(f"shuffled-2:{member}"))
     assert not first.cached
     assert (first.artefact.facts["passes"], first.ranker.reads) == (2, {"features", "neighbours"})
-    assert finished(workbench.trained(f"shuffled-2:{member}")).cached
-    whole = finished(workbench.trained(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
+    assert run_to_end(workbench.trained(f"shuffled-2:{member}")).cached
+    whole = run_to_end(workbench.trained(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
     assert whole.artefact.key == first.artefact.key  # the digits of the whole
-    fused = finished(workbench.trained(f"rrf:{member}+feature:3+feature:4"))
+    fused = run_to_end(workbench.trained(f"rrf:{member}+feature:3+feature:4"))
     assert fused.artefact.key != first.artefact.key
     assert fused.artefact.facts["valid"]["NDCG@10"] > 0
     lists = workbench.test_lists(3)
@@ -322,7 +322,7 @@ def test_a_workbench_combines_by_name(trained_sample):
     )
     assert not list(_combinations(workbench.store.artefacts("ranker"), set()))
     with pytest.raises(UsageError, match="--set"):
-        finished(workbench.trained(f"shuffled:{member}", {"epochs": "1"}))
+        run_to_end(workbench.trained(f"shuffled:{member}", {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shuffleproof.core.answers.trained import trained_on
+from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.trec import Run
@@ -32,12 +32,12 @@ from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
-from shuffleproof.core.studies.kinds.invariance.study import certified
+from shuffleproof.core.studies.kinds.invariance.study import certify
 from shuffleproof.core.studies.kinds.perturbations import sections
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import places
 
 SEEDS = [("train-seed", 1.0)]
@@ -48,7 +48,7 @@ DATA = places.DATA / "trec_robust03"
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("outside"))
-    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
+    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +75,9 @@ def test_a_file_is_a_ranker_of_a_study(workbench, files, kind, file):
     folder, expected = files
     test = workbench.prepared.test
     name = f"{kind}:{folder / file}"
-    found = file_ranker.named(name, test.dataset).score(test.dataset, test.lists)
+    found = file_ranker.file_ranker(name, test.dataset).score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[kind][test.lists.rows], rtol=1e-6)
-    study = finished(
+    study = run_to_end(
         RankingDegradation((name,), (("transpositions", 0.0),), draws=1).run(workbench)
     )
     result = StudyResult.open(study.path)
@@ -88,7 +88,7 @@ def test_a_file_is_a_ranker_of_a_study(workbench, files, kind, file):
 @pytest.mark.parametrize(("kind", "file"), [("scores", "scores.txt"), ("lightgbm", "model.txt")])
 def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
     folder, expected = files
-    artefact = finished(bring(kind, folder / file, workbench.fold, workbench.store))
+    artefact = run_to_end(bring(kind, folder / file, workbench.fold, workbench.store))
     ranker = registry.load(artefact.path)
     test = workbench.prepared.test
     found = ranker.score(test.dataset, test.lists)
@@ -97,19 +97,19 @@ def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
     listed = trained_on(workbench.store, fold.train.fingerprint, fold.valid.fingerprint)
     assert kind in {one.name for one in listed}
     assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
-    again = finished(workbench.trained(f"{kind}#{artefact.key.digest[:12]}"))
+    again = run_to_end(workbench.trained(f"{kind}#{artefact.key.digest[:12]}"))
     assert again.artefact.key == artefact.key
 
 
 def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, files):
-    from shuffleproof.core.perturb.base import disturbed
+    from shuffleproof.core.perturb.base import disturb
     from shuffleproof.core.perturb.registry import perturbation
     from shuffleproof.core.seeds import generator
 
     folder, _ = files
     test = workbench.prepared.test
-    ranker = file_ranker.named(f"scores:{folder / 'scores.txt'}", test.dataset)
-    changed = disturbed(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
+    ranker = file_ranker.file_ranker(f"scores:{folder / 'scores.txt'}", test.dataset)
+    changed = disturb(perturbation("feature-noise", 0.5), test, generator(0, "noise"))
     with pytest.raises(DataError, match="cannot be asked again"):
         ranker.score(changed.dataset, changed.lists)
     valid = workbench.fold.valid
@@ -119,13 +119,13 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, fi
 
 def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(workbench, files):
     folder, _ = files
-    artefact = finished(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
+    artefact = run_to_end(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
     label = f"scores#{artefact.key.digest[:8]}"
     families = ["cut", "feature-noise", "duplicates", "cut:0.5+feature-noise", "shuffle-shown"]
     families += ["label-noise"]
     levels = {"duplicates": 2.0, families[3]: 1.0}
     pairs = tuple((name, levels.get(name, 0.5)) for name in families)
-    study = finished(Perturbations((label, "feature:1"), pairs, draws=1).run(workbench))
+    study = run_to_end(Perturbations((label, "feature:1"), pairs, draws=1).run(workbench))
     trials = StudyResult.open(study.path).trials
     asked = {name: set(own["family"]) for name, own in trials.groupby("ranker")}
     assert asked[label] == {"cut"}, "its quality as it is"
@@ -136,7 +136,7 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(wo
     assert f"feature-noise: {label} cannot be re-scored (its scores are in a file)." in told
     assert f"label-noise: {label} cannot be trained again (from outside)." in told
     assert told.count("means nothing") == 1, "labels, for what learns from none"
-    seeds = finished(Perturbations((label, "random"), tuple(SEEDS), draws=1).run(workbench))
+    seeds = run_to_end(Perturbations((label, "random"), tuple(SEEDS), draws=1).run(workbench))
     assert seeds.facts["left_out"] == {
         "train-seed": {
             label: "cannot be trained again, from outside",
@@ -144,20 +144,20 @@ def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(wo
         }
     }
     with pytest.raises(UsageError, match=rf"{label} \(cannot be trained again, from outside\)"):
-        finished(Perturbations((label,), tuple(SEEDS)).run(workbench))
+        run_to_end(Perturbations((label,), tuple(SEEDS)).run(workbench))
 
 
 def test_a_benchmark_compares_rankers_from_outside_by_their_content(workbench, files, monkeypatch):
     folder, expected = files
     monkeypatch.chdir(folder)
     (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
-    artefact = finished(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
+    artefact = run_to_end(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
     names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
     asked = Benchmark(tuple(names), 3, ("NDCG@10",))
-    plan = benchmark.planned([workbench], asked)
+    plan = benchmark.plan_benchmark([workbench], asked)
     assert [row.label for row in plan.rows[3:6]] == names[:3]
     assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
-    result = StudyResult.open(finished(benchmark.run([workbench], asked, "sample")).path)
+    result = StudyResult.open(run_to_end(benchmark.run([workbench], asked, "sample")).path)
     own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
     test = workbench.prepared.test
     scores = expected["scores"][test.lists.rows]
@@ -167,9 +167,9 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(workbench, f
     np.testing.assert_array_equal(own["own:score"], own["feature:3"])
     assert str(artefact.key) in set(result.trials["artefacts"])
     with pytest.raises(UsageError, match="belong to one fold"):
-        benchmark.planned([workbench, workbench], asked)
+        benchmark.plan_benchmark([workbench, workbench], asked)
     (folder / "own.py").write_text("def score(features, ranks):\n    return -features[:, 2]\n")
-    assert benchmark.planned([workbench], asked) != plan
+    assert benchmark.plan_benchmark([workbench], asked) != plan
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_files_of_scores_that_do_not_fit_are_told_by_line(workbench, tmp_path, t
     content = "\n".join(["nan", *["1"] * (count - 1)]) if text is None else text
     (tmp_path / "scores.txt").write_text(content)
     with pytest.raises(DataError, match=words):
-        file_ranker.named(f"scores:{tmp_path / 'scores.txt'}", workbench.fold.test)
+        file_ranker.file_ranker(f"scores:{tmp_path / 'scores.txt'}", workbench.fold.test)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
 ):
     model = (files[0] / "model.txt").read_bytes()
     (tmp_path / "model.txt").write_bytes(damaged(model))
-    ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
     with pytest.raises(DataError, match=f"^model.txt: .*{words}.*(LightGBM says: |save it anew)"):
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
@@ -213,7 +213,7 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
 ):
     folder, _ = files
     asked = []
-    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
     real = file_ranker.OutsideModel._run_model
     monkeypatch.setattr(
         file_ranker.OutsideModel,
@@ -237,17 +237,17 @@ def test_a_model_is_asked_about_a_part_once_and_anew_for_other_features(
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
     """No answer of a certificate is looked up: the rows are scored in the order shown."""
     folder, _ = files
-    ranker = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
     few = workbench.test_lists(6)
-    card = finished(certified(ranker, few, 3, 0))
+    card = run_to_end(certify(ranker, few, 3, 0))
     assert (card.verdict, card.distinct_orders) == ("invariant", 18)
 
     def by_place(self, dataset, rows):
         return np.arange(len(rows), dtype=np.float32)
 
     monkeypatch.setattr(file_ranker.OutsideModel, "_model_scores", by_place)
-    fresh = file_ranker.named(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
-    assert finished(certified(fresh, few, 3, 0)).verdict == "not invariant"
+    fresh = file_ranker.file_ranker(f"lightgbm:{folder / 'model.txt'}", workbench.fold.test)
+    assert run_to_end(certify(fresh, few, 3, 0)).verdict == "not invariant"
 
 
 def test_xgboost_models_answer_their_margins(workbench, tmp_path):
@@ -256,7 +256,7 @@ def test_xgboost_models_answer_their_margins(workbench, tmp_path):
     data = xgboost.DMatrix(np.array(train.features), np.array(train.labels))
     made = xgboost.train({"nthread": 1, "max_depth": 3}, data, 4)
     made.save_model(tmp_path / "model.json")
-    ranker = file_ranker.named(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
+    ranker = file_ranker.file_ranker(f"xgboost:{tmp_path / 'model.json'}", test.dataset)
     expected = made.predict(xgboost.DMatrix(np.array(test.dataset.features)), output_margin=True)
     found = ranker.score(test.dataset, test.lists)
     np.testing.assert_allclose(found, expected[test.lists.rows], rtol=1e-5)
@@ -372,7 +372,7 @@ def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, sco
 
 def test_a_file_process_hands_on_what_it_found_and_what_to_do(workbench, tmp_path):
     (tmp_path / "model.txt").write_text('{"name": "tree", "version": "v4", "tree_info": []}')
-    ranker = file_ranker.named(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
+    ranker = file_ranker.file_ranker(f"lightgbm:{tmp_path / 'model.txt'}", workbench.fold.test)
     with pytest.raises(DataError) as told:
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
     assert str(told.value) == (
@@ -392,9 +392,9 @@ def test_columns_of_svmlight_models_start_at_feature_0():
 
 def test_unknown_kinds_and_files_are_refused(workbench, tmp_path):
     with pytest.raises(UnknownNameError):
-        finished(bring("pickle", tmp_path, workbench.fold, workbench.store))
+        run_to_end(bring("pickle", tmp_path, workbench.fold, workbench.store))
     with pytest.raises(DataError, match="no such file"):
-        file_ranker.named("lightgbm:/nowhere", workbench.fold.test)
+        file_ranker.file_ranker("lightgbm:/nowhere", workbench.fold.test)
 
 
 QRELS = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"d": 1, "e": -1}, "3": {"f": 1}}
@@ -420,7 +420,7 @@ def written(folder):
 
 
 def test_runs_are_measured_over_all_judged_topics_by_hand(tmp_path):
-    result = outside_runs.compared(*written(tmp_path), ("AP", "RR", "P@1", "NDCG@10"))
+    result = outside_runs.compare_runs(*written(tmp_path), ("AP", "RR", "P@1", "NDCG@10"))
     means = benchmark_table.means(result, result.measures).set_index(["ranker", "measure"])["mean"]
     assert means["good", "AP"] == pytest.approx(1)
     assert means["poor", "RR"] == pytest.approx((1 / 3 + 1 / 2 + 0) / 3)  # topic 3 is missing
@@ -454,10 +454,10 @@ def test_a_run_over_other_topics_is_told(tmp_path, capsys):
 def test_the_same_files_are_one_stored_comparison(tmp_path):
     qrels, runs = written(tmp_path)
     store = Store(tmp_path / "store")
-    keys = {outside_runs.keep(outside_runs.compared(qrels, runs), store).key for _ in range(2)}
+    keys = {outside_runs.keep(outside_runs.compare_runs(qrels, runs), store).key for _ in range(2)}
     assert len(keys) == 1
     opened = StudyResult.open(store.find(keys.pop()).path)
-    frame = benchmark_table.compared(opened, "AP", "poor")
+    frame = benchmark_table.against_baseline(opened, "AP", "poor")
     assert frame.set_index("ranker").loc["good"][["wins", "losses"]].tolist() == [3, 0]
 
 
@@ -475,14 +475,14 @@ def test_judgments_that_do_not_belong_to_the_runs_are_told(tmp_path, qrels, word
     _, runs = written(tmp_path)
     (tmp_path / "other.txt").write_text(qrels)
     with pytest.raises(DataError, match=words):
-        outside_runs.compared(tmp_path / "other.txt", runs)
+        outside_runs.compare_runs(tmp_path / "other.txt", runs)
 
 
 def test_a_truncated_run_is_told(tmp_path):
     qrels, (good, _) = written(tmp_path)
     good.write_bytes(good.read_bytes()[:-9])
     with pytest.raises(DataError, match=r"good.run.gz: damaged or incomplete"):
-        outside_runs.compared(qrels, [good])
+        outside_runs.compare_runs(qrels, [good])
 
 
 def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
@@ -492,7 +492,7 @@ def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
     copy.write_bytes(good.read_bytes())
     named = tmp_path / "random.run"
     named.write_text("1 Q0 a 1 1.0 random\n")
-    result = outside_runs.compared(qrels, [good, copy, named])
+    result = outside_runs.compare_runs(qrels, [good, copy, named])
     names = ["good.run.gz (1)", "good.run.gz (2)", "random.run"]
     assert list(result.recipe["runs"]) == names
     assert result.facts["files"][names[2]] == "random.run"
@@ -500,7 +500,7 @@ def test_runs_of_one_tag_and_one_file_name_are_told_apart(tmp_path):
 
 def test_runs_without_judged_topics_are_refused():
     with pytest.raises(DataError, match="no topic of the runs is judged"):
-        outside_runs.judged({"99": {"a": 1}}, RUNS)
+        outside_runs.judge_runs({"99": {"a": 1}}, RUNS)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"real data absent: {DATA}")
@@ -511,7 +511,7 @@ def test_the_robust_runs_agree_with_pytrec_eval():
 
     path = DATA / "input.uwmtCR0.gz"
     qrels = DATA / "robust03_qrels.txt.gz"
-    result = outside_runs.compared(qrels, [path], ("AP", "P@10"))
+    result = outside_runs.compare_runs(qrels, [path], ("AP", "P@10"))
     grades = trec.read_qrels(qrels)
     run = {t: dict(found) for t, found in trec.read_run(path).scores.items()}
     expected = pytrec_eval.RelevanceEvaluator(grades, {"map", "P_10"}).evaluate(run)
@@ -529,10 +529,10 @@ def test_ties_that_reading_a_file_of_scores_made_are_counted_and_said(workbench,
     lines[0], lines[1], lines[2] = "1.5", "1.50000000000000000001", "1.50"
     lines[start], lines[start + 1] = "16777216", "16777217"
     path.write_text("\n".join(lines))
-    ranker = file_ranker.named(f"scores:{path}", test)
+    ranker = file_ranker.file_ranker(f"scores:{path}", test)
     assert ranker.merged == 1
     assert ranker.scores[start] < ranker.scores[start + 1]
-    artefact = finished(bring("scores", path, workbench.fold, workbench.store))
+    artefact = run_to_end(bring("scores", path, workbench.fold, workbench.store))
     assert artefact.facts["merged"] == 1
     asked = ["bring", "scores", str(path), "--data", "sample", "--store", str(workbench.store.root)]
     assert main([*asked, "--json"]) == 0

@@ -10,7 +10,7 @@ from shuffleproof.core.data import batches, features, ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.neural import ranker as neural
 from shuffleproof.core.studies.kinds.invariance import study as invariance
@@ -156,7 +156,7 @@ def test_padding_and_other_queries_change_no_score(name):
         alone = ranker.score(dataset, lists.select(np.array([index])))
         inside = slice(lists.offsets[index], lists.offsets[index + 1])
         assert np.abs(together[inside] - alone).max(initial=0) < TOLERANCE
-    padded = batches.held(lists, dataset.features[lists.rows], dataset.labels[lists.rows])
+    padded = batches.on_device(lists, dataset.features[lists.rows], dataset.labels[lists.rows])
     batch = padded.batch(np.arange(len(lists)))  # one batch, everything padded to 200
     scores = network.scores_of(ranker.network, batch).detach()
     assert np.abs(scores[batch.mask].numpy() - together).max() < TOLERANCE
@@ -175,7 +175,7 @@ def test_the_set_is_really_read(name):
 
 
 def certificate(ranker, dataset, lists, permutations=3):
-    return finished(invariance.certified(ranker, JudgedLists(dataset, lists), permutations, 0))
+    return run_to_end(invariance.certify(ranker, JudgedLists(dataset, lists), permutations, 0))
 
 
 @pytest.mark.parametrize("name", WITHOUT_ORDINALS + WITH_ORDINALS)

@@ -24,7 +24,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.fit_cache import quality
@@ -48,7 +48,7 @@ def judged(dataset):
 
 
 def fitted(spec, train=FOLD.train, valid=FOLD.valid):
-    return finished(spec.fit(judged(train), judged(valid)))
+    return run_to_end(spec.fit(judged(train), judged(valid)))
 
 
 def scores_of(ranker, dataset):
@@ -273,7 +273,7 @@ def test_what_teaches_nothing_gives_equal_scores(kind):
     top = np.zeros((FOLD.train.documents, 1), np.float32)
     ones = CandidateLists.ranked_by(FOLD.train, top, depth=1)
     assert len(ones.rows) == len(single)
-    ranker = finished(kind().fit(JudgedLists(FOLD.train, ones), judged(FOLD.valid)))
+    ranker = run_to_end(kind().fit(JudgedLists(FOLD.train, ones), judged(FOLD.valid)))
     assert not ranker.weights.any()
 
 
@@ -302,7 +302,9 @@ def test_the_best_c_on_validation_is_kept():
 
 def test_every_step_lowers_the_objective():
     reports = []
-    finished(IRSVMSpec(tolerance=1e-9).fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)
+    run_to_end(
+        IRSVMSpec(tolerance=1e-9).fit(judged(FOLD.train), judged(FOLD.valid)), reports.append
+    )
     objectives = [report.values["loss"] for report in reports]
     assert all(later <= before for before, later in pairwise(objectives))
     assert [report.done for report in reports] == list(range(1, len(reports) + 1))
@@ -318,13 +320,13 @@ def test_no_newton_step_is_computed_to_be_thrown_away_and_running_out_is_said(
     )
     few = RankSVMSpec(steps=2, tolerance=1e-9)
     reports = []
-    ranker = finished(few.fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)
+    ranker = run_to_end(few.fit(judged(FOLD.train), judged(FOLD.valid)), reports.append)
     assert len(solved) == 2
     assert [report.unit for report in reports] == ["steps", "steps", linear.UNFINISHED]
     assert "ranksvm stopped after 2 Newton steps" in ranker.warning
     ranker.save(tmp_path)
     assert registry.load(tmp_path).warning == ranker.warning
-    whole = finished(replace(few, steps=30).fit(judged(FOLD.train), judged(FOLD.valid)))
+    whole = run_to_end(replace(few, steps=30).fit(judged(FOLD.train), judged(FOLD.valid)))
     assert whole.finished
     assert whole.warning == ""
 

@@ -12,7 +12,7 @@ from shuffleproof.core.errors import DataError, MissingRankingError, ShapeError
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.neural import ranker as neural
-from shuffleproof.core.rankers.neural.feed import document_features, fed
+from shuffleproof.core.rankers.neural.feed import document_features, feed_order
 from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.training.network import built
 
@@ -148,20 +148,22 @@ def test_further_rankings_than_are_read_change_nothing():
 def test_a_shuffled_feed_is_a_permutation_of_places_drawn_by_query():
     lists = some_lists()
     spec = registry.spec("dlcm-without-init", "small")
-    order = fed(spec, DATASET, lists)
+    order = feed_order(spec, DATASET, lists)
     assert np.array_equal(np.sort(order), np.arange(len(lists.rows)))
     owner = np.repeat(np.arange(len(lists)), lists.lengths)
     assert np.array_equal(owner[order], owner)
-    alone = fed(spec, DATASET, lists.select(np.array([5])))
+    alone = feed_order(spec, DATASET, lists.select(np.array([5])))
     start, end = lists.offsets[5:7]
     assert np.array_equal(alone, order[start:end] - start)
     shown = perturbation("reverse-shown", 1.0)(lists, np.random.default_rng(0))
-    assert np.array_equal(fed(spec, DATASET, shown), order)
+    assert np.array_equal(feed_order(spec, DATASET, shown), order)
     other = registry.spec("dlcm-without-init", "small", seed=1)
-    assert not np.array_equal(fed(other, DATASET, lists), order)
+    assert not np.array_equal(feed_order(other, DATASET, lists), order)
     places = np.concatenate(
         [
-            fed(registry.spec("dlcm-without-init", "small", seed=seed), DATASET, lists)[start:end]
+            feed_order(registry.spec("dlcm-without-init", "small", seed=seed), DATASET, lists)[
+                start:end
+            ]
             - start
             for seed in range(200)
         ]
@@ -174,7 +176,7 @@ def test_a_shuffled_feed_is_undone_on_the_scores():
     lists = some_lists()
     ranker, plain = ranker_of("dlcm-without-init"), ranker_of("dlcm")
     plain.network.load_state_dict(ranker.network.state_dict())
-    order = fed(ranker.spec, DATASET, lists)
+    order = feed_order(ranker.spec, DATASET, lists)
     expected = np.empty(len(order), np.float32)
     expected[order] = plain.score(DATASET, lists.shown_as(order))
     assert ranker.score(DATASET, lists) == pytest.approx(expected, abs=1e-6)

@@ -14,15 +14,15 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.canonical import CanonicalLists
 from shuffleproof.core.rankers.combining import ORDERS, Pairwise
-from shuffleproof.core.rankers.ensemble.rankers import combined
+from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import quality
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.pairs.function import calibrated, preferences_of
-from shuffleproof.core.rankers.pairs.lessons import Lessons
+from shuffleproof.core.rankers.pairs.function import calibration, preferences_of
+from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 from shuffleproof.core.seeds import generator
 
 FOLD = planted((40, 6, 12), seed=3, documents=12)
@@ -35,7 +35,7 @@ def all_of(dataset):
 
 @lru_cache
 def fitted(name):
-    return finished(registry.spec(name, "small").fit(all_of(FOLD.train), all_of(FOLD.valid)))
+    return run_to_end(registry.spec(name, "small").fit(all_of(FOLD.train), all_of(FOLD.valid)))
 
 
 def matrices(ranker):
@@ -65,7 +65,7 @@ def test_preferences_of_scores_have_no_cyclic_triads_and_those_of_a_net_have():
 def test_lessons_are_the_pairs_of_unequal_grades_balanced_by_grade():
     labels = np.array([0, 0, 0, 1, 2, 0, 0], np.float32)
     lists = CanonicalLists(np.zeros((7, 1), np.float32), labels, np.array([5, 2]))
-    every = Lessons.of(lists, None, balanced=True, seed=0)
+    every = TrainingPairs.of(lists, None, balanced=True, seed=0)
     half = len(every.better) // 2
     assert half == 3 + 3 + 1, "the second list has one grade and teaches nothing"
     assert (labels[every.one[:half]] > labels[every.other[:half]]).all()
@@ -73,33 +73,33 @@ def test_lessons_are_the_pairs_of_unequal_grades_balanced_by_grade():
     kinds = labels[every.one[:half]] * 10 + labels[every.other[:half]]
     totals = [every.weights[:half][kinds == kind].sum() for kind in (10, 20, 21)]
     assert totals == pytest.approx([7 / 3] * 3)
-    drawn = Lessons.of(lists, 4, balanced=True, seed=1)
+    drawn = TrainingPairs.of(lists, 4, balanced=True, seed=1)
     assert len(drawn.better) == 8
     assert len(set(zip(drawn.one.tolist(), drawn.other.tolist(), strict=True))) == 8
-    plain = Lessons.of(lists, None, balanced=False, seed=0)
+    plain = TrainingPairs.of(lists, None, balanced=False, seed=0)
     assert (plain.weights == 1).all()
 
 
 def test_a_net_that_was_killed_goes_on_to_the_same_weights(tmp_path):
     spec = registry.spec("pair-net", "small", epochs=3)
-    whole = finished(spec.fit(all_of(FOLD.train), all_of(FOLD.valid)))
+    whole = run_to_end(spec.fit(all_of(FOLD.train), all_of(FOLD.valid)))
     begun = spec.fit(all_of(FOLD.train), all_of(FOLD.valid), tmp_path)
     next(begun)
     begun.close()
     steps = spec.fit(all_of(FOLD.train), all_of(FOLD.valid), tmp_path)
     assert next(steps).done == 2
-    resumed = finished(steps)
+    resumed = run_to_end(steps)
     for name, own in whole.function.arrays.items():
         np.testing.assert_array_equal(resumed.function.arrays[name], own)
 
 
 def test_the_calibration_counts_how_often_what_is_told_is_right():
     ideal = fitted("ideal")
-    found = calibrated(ideal, all_of(FOLD.test))
+    found = calibration(ideal, all_of(FOLD.test))
     assert {one.right for one in found if one.told < 0.5} == {0.0}
     assert {one.right for one in found if one.told > 0.5} == {1.0}
     own = fitted("pair-trees").calibration
-    assert sum(one.pairs for one in own) == sum(one.pairs for one in calibrated(
+    assert sum(one.pairs for one in own) == sum(one.pairs for one in calibration(
         ideal, all_of(FOLD.valid)))  # fmt: skip
     assert own[0].right < 0.3
     assert own[-1].right > 0.7
@@ -111,7 +111,7 @@ def test_lists_of_one_grade_teach_no_function():
         FOLD.train.features, flat, FOLD.train.offsets, FOLD.train.query_ids, FOLD.train.feature_ids
     )
     with pytest.raises(DataError, match="different labels"):
-        finished(registry.spec("pair-net", "small").fit(all_of(same), all_of(FOLD.valid)))
+        run_to_end(registry.spec("pair-net", "small").fit(all_of(same), all_of(FOLD.valid)))
 
 
 def test_names_of_rankers_know_every_aggregator():
@@ -131,7 +131,7 @@ def in_shown_order(ranker, seed):
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_pairwise_rankers_follow_the_order_shown_where_their_aggregator_does(name, tmp_path):
-    ranker = combined([fitted("pair-trees")], Pairwise(name))
+    ranker = combine([fitted("pair-trees")], Pairwise(name))
     first, *others = (in_shown_order(ranker, seed) for seed in range(4))
     assert ("order" in ranker.reads) == (not AGGREGATORS[name].equivariant)
     if AGGREGATORS[name].equivariant:
@@ -139,7 +139,7 @@ def test_pairwise_rankers_follow_the_order_shown_where_their_aggregator_does(nam
             np.testing.assert_array_equal(first, other)
     if name == "quicksort":
         assert any((first != other).any() for other in others), "the order shown"
-        drawn = [in_shown_order(combined([fitted("pair-trees")], Pairwise(name, seed)), 0)
+        drawn = [in_shown_order(combine([fitted("pair-trees")], Pairwise(name, seed)), 0)
                  for seed in (0, 1, 2)]  # fmt: skip
         assert any((drawn[0] != other).any() for other in drawn[1:]), "the seed"
     for start, end in pairwise(FOLD.test.offsets.tolist()):
@@ -152,7 +152,7 @@ def test_pairwise_rankers_follow_the_order_shown_where_their_aggregator_does(nam
     "name", sorted(set(ORDERS) - {"heap-top-k", "tournament-top-k", "sliding-window"})
 )
 def test_every_aggregator_gives_back_the_order_of_scores(name):
-    ranker = combined([fitted("ranksvm")], Pairwise(name))
+    ranker = combine([fitted("ranksvm")], Pairwise(name))
     lists = CandidateLists.everything(FOLD.test)
     scores, found = fitted("ranksvm").score(FOLD.test, lists), ranker.score(FOLD.test, lists)
     for start, end in pairwise(lists.offsets.tolist()):

@@ -22,7 +22,7 @@ from shuffleproof.core.rankers.preset_digests import PRESETS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import places
 from tests.core.library.test_library import LETOR
 
@@ -35,14 +35,14 @@ def test_names_of_today_stand_in_keys_as_they_are():
         for preset, digest in zip(preset_digests.PRESETS, digests, strict=True):
             own = preset_digests.digest_of(registry.spec(name, preset))
             text = f"{name}@{preset}"
-            assert preset_digests.marked(text) == (text if own == digest else f"{text}~{own}")
+            assert preset_digests.with_digest(text) == (text if own == digest else f"{text}~{own}")
     assert ListRecipe().of_today() == ListRecipe()
     for text in ("feature:3", "file-order", "random", "ideal"):
-        assert preset_digests.marked(text) == text
+        assert preset_digests.with_digest(text) == text
 
 
 def bench_of(store):
-    return finished(Workbench.opened("mine", LISTS, store, "small"))
+    return run_to_end(Workbench.opened("mine", LISTS, store, "small"))
 
 
 @pytest.fixture
@@ -59,16 +59,16 @@ def changed(monkeypatch):
 def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path, capsys, changed):
     (tmp_path / "set.txt").write_text(LETOR)
     store = Store(tmp_path / "store")
-    finished(ingest(tmp_path / "set.txt", "mine", store))
+    run_to_end(ingest(tmp_path / "set.txt", "mine", store))
     before = bench_of(store)
     assert before.recipe == LISTS
-    old = finished(before.trained("dlcm", {"epochs": "1"}))
-    assert finished(before.trained("dlcm", {"epochs": "1"})).cached
+    old = run_to_end(before.trained("dlcm", {"epochs": "1"}))
+    assert run_to_end(before.trained("dlcm", {"epochs": "1"})).cached
     assert not [entry for entry in library.entries(store) if entry.stale]
     digest = changed()
     after = bench_of(store)
     assert after.recipe.initial == (f"mart@small~{digest}",)
-    new = finished(after.trained("dlcm", {"epochs": "1"}))
+    new = run_to_end(after.trained("dlcm", {"epochs": "1"}))
     assert not new.cached
     assert new.artefact.key != old.artefact.key
     found = {entry.key: entry for entry in library.entries(store)}
@@ -90,7 +90,7 @@ def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path,
 
 
 def finished_lists(fold, recipe, store):
-    return list_sources.prepared("mine", fold, recipe, store).test
+    return list_sources.prepare_lists("mine", fold, recipe, store).test
 
 
 def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
@@ -152,6 +152,6 @@ def test_what_is_asked_for_by_its_name_alone_keeps_its_key():
 
 def test_only_what_is_fitted_is_marked_and_only_once(changed):
     digest = changed()
-    assert preset_digests.marked("mart@small") == f"mart@small~{digest}"
-    assert preset_digests.marked("mart@small~0123") == "mart@small~0123"
-    assert preset_digests.marked("feature:3") == "feature:3"
+    assert preset_digests.with_digest("mart@small") == f"mart@small~{digest}"
+    assert preset_digests.with_digest("mart@small~0123") == "mart@small~0123"
+    assert preset_digests.with_digest("feature:3") == "feature:3"

@@ -9,7 +9,7 @@ import pytest
 
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.rankers import preset_digests, registry
-from shuffleproof.core.rankers.combining import Fusion, Shuffling
+from shuffleproof.core.rankers.combining import Fusion, ShuffleOptions
 from shuffleproof.core.rankers.name import SPOKEN, Kind, RankerName
 from shuffleproof.core.studies.kinds.multi_ranking import sections as multi_ranking_sections
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
@@ -80,7 +80,7 @@ def test_what_means_the_same_is_the_same(text, printed):
 
 def test_what_a_combination_is_made_of():
     name = RankerName.parse("shuffled-kemeny-32:rrf:dlcm@small+mart#0a1b")
-    assert name.options == Shuffling(32, "kemeny")
+    assert name.options == ShuffleOptions(32, "kemeny")
     (fused,) = name.parts
     assert fused.options == Fusion("rrf", 60)
     assert [str(leaf) for leaf in name.leaves] == ["dlcm@small", "mart#0a1b"]
@@ -135,7 +135,7 @@ def test_only_a_registered_name_has_a_recipe_and_takes_a_preset():
                 registry.spec(name)
     assert str(registry.at(RankerName.parse("mart"), "small")) == "mart@small"
     assert str(registry.at(RankerName.parse("mart@tuned"), "small")) == "mart@tuned"
-    assert preset_digests.marked("mart@gone~0a1b") == "mart@gone~0a1b"
+    assert preset_digests.with_digest("mart@gone~0a1b") == "mart@gone~0a1b"
 
 
 def result_of(labels, family, levels):

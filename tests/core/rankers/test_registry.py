@@ -13,7 +13,7 @@ from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.models.config_univariate import UnivariateConfig
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.initial import initial_spec
@@ -223,7 +223,7 @@ def made(name):
     lists = JudgedLists(*judged([12, 1, 7, 30]))
     spec = registry.spec(name, "small")
     if not isinstance(spec, NeuralSpec):
-        return finished(spec.fit(lists, lists))
+        return run_to_end(spec.fit(lists, lists))
     return untrained(name, normalisation="none")
 
 

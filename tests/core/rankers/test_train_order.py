@@ -12,7 +12,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.system import reordered
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.canonical import CanonicalLists, in_file_order
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -42,14 +42,14 @@ FIXING = [
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("order"))
     recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
-    return finished(Workbench.opened("sample", recipe, store, preset="small"))
+    return run_to_end(Workbench.opened("sample", recipe, store, preset="small"))
 
 
 @pytest.fixture(scope="module")
 def found(workbench):
     """Trees, pairs, a net and a feature under two other orders of the training rows."""
     names = ("lambdamart", "ranksvm", NET, "feature:2")
-    artefact = finished(
+    artefact = run_to_end(
         Perturbations(names, (("train-order", 1.0),), draws=2, seed=4).run(workbench)
     )
     return artefact, StudyResult.open(artefact.path)
@@ -143,8 +143,8 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(wo
         expected = evaluate([Measure("NDCG", 10)], test.dataset, test.lists, scores)[0]
         np.testing.assert_array_equal(values, expected)
         lists = JudgedLists(train, CandidateLists.everything(train))
-        hidden = finished(spec.fit(lists, lists))
-        ours = finished(workbench.trained("lambdamart")).ranker
+        hidden = run_to_end(spec.fit(lists, lists))
+        ours = run_to_end(workbench.trained("lambdamart")).ranker
         assert hidden.text == ours.text, "the canonical order leaves nothing to the file's"
     change = result.per_query("lambdamart", "train-order", 1.0, "score-change")
     assert change.min() > 0
@@ -161,10 +161,10 @@ def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(work
     for name in ("lambdamart", "ranksvm", NET):
         rows = result.trials[(result.trials.ranker == name) & (result.trials.level == 1)]
         assert rows.draw.tolist() == [0, 1]
-        usual = finished(workbench.trained(name))
+        usual = run_to_end(workbench.trained(name))
         training = Retraining(workbench, 4)
         for draw in (0, 1):
-            kept = finished(training.trained(Trial(name, "train-order", 1.0, draw)))
+            kept = run_to_end(training.trained(Trial(name, "train-order", 1.0, draw)))
             assert kept.cached
             keys |= {kept.artefact.key, usual.artefact.key}
     assert len(keys) == 9, "three rankers, as they are and for two draws"

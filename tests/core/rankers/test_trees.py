@@ -366,9 +366,9 @@ def test_every_fit_and_prediction_names_the_threads_of_the_slot(slot, monkeypatc
 
     features = np.array(FOLD.test.features)
     booster = lightgbm.Booster(model_str=ranker.text)
-    user_rankers.scoring(booster).function(features)
+    user_rankers.scoring_form(booster).function(features)
     made = xgboost.train({"nthread": 1}, xgboost.DMatrix(features, FOLD.test.labels, nthread=1), 2)
-    own = user_rankers.scoring(made).function.__self__
+    own = user_rankers.scoring_form(made).function.__self__
     assert f'"nthread":"{slot}"' in own.save_config()
     assert '"nthread":"1"' in made.save_config()
     booster.save_model(tmp_path / "model.txt")

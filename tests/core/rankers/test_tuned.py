@@ -10,13 +10,13 @@ from shuffleproof.core.rankers.registry import HELD_OUT, RANKERS
 from shuffleproof.core.seeds import generator
 
 absent = pytest.mark.skipif(
-    tuned.there() != list(tuned.SETS), reason="real data: ../shared/data is absent"
+    tuned.sets_in() != list(tuned.SETS), reason="real data: ../shared/data is absent"
 )
 
 
 @pytest.fixture(scope="module")
 def sets():
-    return {name: tuned.opened(name) for name in tuned.SETS}
+    return {name: tuned.open_fold(name) for name in tuned.SETS}
 
 
 @absent

@@ -5,11 +5,11 @@ import pytest
 
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import ArtefactError, DataError, UsageError
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import fit_or_load
 from shuffleproof.core.rankers.name import Kind, RankerName
-from shuffleproof.core.rankers.outside.user_rankers import Lists, named, opened, ranker
+from shuffleproof.core.rankers.outside.user_rankers import Lists, name_of, open_ranker, ranker
 from shuffleproof.core.store.artefacts import Store
 from tests.core.perturb.test_perturb_feasibility import judged_lists
 
@@ -100,7 +100,7 @@ def test_every_kind_of_object_is_asked_list_by_list(what):
     features, ranks = judged.dataset.features[judged.lists.rows], judged.lists.ranks
     thing, due = (BOTH[what](), of_two(features, ranks)) if what in BOTH else (
         ALONE[what][0](), ALONE[what][1](features))  # fmt: skip
-    found = opened(named(thing))
+    found = open_ranker(name_of(thing))
     np.testing.assert_allclose(found.score(judged.dataset, judged.lists), due, rtol=1e-5)
     assert found.reads == {"features", "order", "ranks", "neighbours"}, "nothing is assumed"
 
@@ -108,7 +108,7 @@ def test_every_kind_of_object_is_asked_list_by_list(what):
 def test_a_network_stays_in_the_mode_that_it_was_in():
     net = network().train()
     judged = judged_lists()
-    found = opened(named(net))
+    found = open_ranker(name_of(net))
     scores = [found.score(judged.dataset, judged.lists) for _ in range(2)]
     assert scores[0].tolist() == scores[1].tolist(), "dropout is off"
     assert net.training
@@ -128,20 +128,20 @@ def failing(features, ranks):
 def test_errors_name_the_query_and_the_line(function, message):
     judged = judged_lists()
     with pytest.raises(DataError, match=message) as told:
-        opened(named(function)).score(judged.dataset, judged.lists)
+        open_ranker(name_of(function)).score(judged.dataset, judged.lists)
     assert "query " in str(told.value)
 
 
 def test_names_come_from_what_is_named_and_digits_from_what_it_holds():
-    assert named(of_two) == "python:of_two"
-    first = named(lambda features: features[:, 0])
-    assert first != named(lambda features: features[:, 1])
-    assert first == named(lambda features: features[:, 0])
+    assert name_of(of_two) == "python:of_two"
+    first = name_of(lambda features: features[:, 0])
+    assert first != name_of(lambda features: features[:, 1])
+    assert first == name_of(lambda features: features[:, 0])
     net = network()
-    before = named(net)
+    before = name_of(net)
     net.weights.data += 1
-    assert named(net) != before
-    assert named("mart") == "mart"
+    assert name_of(net) != before
+    assert name_of("mart") == "mart"
     name = RankerName.parse(first)
     assert name.kind is Kind.OBJECT
     assert name.is_from_outside
@@ -152,15 +152,15 @@ def test_names_come_from_what_is_named_and_digits_from_what_it_holds():
 def test_what_cannot_be_a_ranker_is_refused_with_a_remedy():
     for thing in (3, object(), object, None):
         with pytest.raises(UsageError, match="cannot be a ranker: give a function"):
-            named(thing)
+            name_of(thing)
     with pytest.raises(UsageError, match=r"it needs depth, .*; write score\(features"):
-        named(lambda features, depth: features * depth)
+        name_of(lambda features, depth: features * depth)
     for name in ("mart", "DLCM", "file-order"):
         with pytest.raises(UsageError, match="choose another name"):
             ranker(name, of_two)
     with pytest.raises(UsageError, match="takes no parameters: leave them out"):
         ranker("mine", of_two, depth=3)
-    for ask in (opened, registry.spec):
+    for ask in (open_ranker, registry.spec):
         with pytest.raises(UsageError, match="not registered in this process"):
             ask("python:gone")
 
@@ -199,7 +199,7 @@ class Kept(Linear):
 
 def fitted(name, store, **changes):
     judged = judged_lists((6, 5))
-    return finished(fit_or_load(registry.spec(name, **changes), judged, judged, "all", store))
+    return run_to_end(fit_or_load(registry.spec(name, **changes), judged, judged, "all", store))
 
 
 @pytest.mark.parametrize("kind", [Linear, Kept])

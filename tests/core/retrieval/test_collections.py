@@ -13,13 +13,13 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, display_texts
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, LetorError
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import candidates, planted, text
 from shuffleproof.core.retrieval import collection as table
-from shuffleproof.core.retrieval.doctor import examined
-from shuffleproof.core.retrieval.ingest import Reading, find, ingesting
+from shuffleproof.core.retrieval.doctor import examine_collection
+from shuffleproof.core.retrieval.ingest import CollectionFormat, find, ingest
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
+from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store, default_store
 from tests.places import DATA
 
@@ -95,7 +95,7 @@ def test_every_form_gives_the_same_documents_queries_and_judgments(tmp_path, wri
     source.mkdir()
     write(source)
     store = Store(tmp_path / "store")
-    finished(ingesting(source, "tiny", store))
+    run_to_end(ingest(source, "tiny", store))
     read = find("tiny", store)
     assert list(read.doc_ids) == ["1", "2", "3"]
     assert read.query_ids == ("1", "2")
@@ -117,7 +117,9 @@ def test_numbers_that_fit_as_positions_alone_are_positions(tmp_path):
     assert read.judgments(1) == {0: 1}
     assert "positions" in " ".join(read.notes)
     with pytest.raises(DataError, match="--numbers"):
-        finished(ingesting(tmp_path, None, Store(tmp_path / ".store"), Reading(numbers="ids")))
+        run_to_end(
+            ingest(tmp_path, None, Store(tmp_path / ".store"), CollectionFormat(numbers="ids"))
+        )
 
 
 MALFORMED = {
@@ -143,7 +145,7 @@ def test_malformed_files_are_named_with_the_line(tmp_path, case):
     write(tmp_path)
     (tmp_path / name).write_bytes(said.encode())
     with pytest.raises(LetorError) as told:
-        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
     assert f"{place}: " in str(told.value)
     assert not list(Store(tmp_path / ".store").artefacts())
 
@@ -165,7 +167,7 @@ def test_the_remedy_of_a_malformed_judgment_is_of_its_format(tmp_path, write, na
     write(tmp_path)
     (tmp_path / name).write_text(said)
     with pytest.raises(LetorError) as told:
-        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
     assert f"A line reads: {remedy}" in str(told.value)
 
 
@@ -173,7 +175,7 @@ def test_a_file_without_anything_is_named(tmp_path):
     beir(tmp_path)
     (tmp_path / "corpus.jsonl").write_text("\n")
     with pytest.raises(DataError, match=r"corpus\.jsonl: an empty file"):
-        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
 
 
 def test_the_first_document_of_a_table_may_be_empty(tmp_path):
@@ -186,13 +188,13 @@ def test_the_first_document_of_a_table_may_be_empty(tmp_path):
 def test_a_damaged_archive_is_named_in_one_line(tmp_path):
     (tmp_path / "all.tar.gz").write_bytes(b"no archive")
     with pytest.raises(DataError, match=r"all.tar.gz: a damaged archive \([^\n]+\)\. Fetch"):
-        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
 
 
 def test_a_folder_without_documents_or_queries_says_what_is_wanted(tmp_path):
     (tmp_path / "notes.txt").write_text("hello\n")
     with pytest.raises(DataError, match="a file of documents and one of queries"):
-        finished(ingesting(tmp_path, None, Store(tmp_path / ".store")))
+        run_to_end(ingest(tmp_path, None, Store(tmp_path / ".store")))
 
 
 def test_terms_are_those_of_the_analysis_and_unknown_words_are_counted(tmp_path):
@@ -200,7 +202,7 @@ def test_terms_are_those_of_the_analysis_and_unknown_words_are_counted(tmp_path)
     store = Store(tmp_path / ".store")
     read = find(str(tmp_path), store)
     for analysis in (Analysis(), Analysis("letters", "none", "none"), Analysis("blanks", "lucene")):
-        tokens = text.tokenised(replace(read, analysis=analysis), store)
+        tokens = text.stored_tokens(replace(read, analysis=analysis), store)
         for place in range(len(read)):
             terms = [tokens.terms[token] for token in tokens.documents.of(place)]
             assert terms == analysis.terms(read.document(place))
@@ -221,21 +223,24 @@ def test_a_collection_keeps_how_its_texts_become_terms(tmp_path, capsys):
     at.mkdir()
     smart(at)
     store = Store(tmp_path / "store")
-    usual = finished(ingesting(at, "usual", store))
+    usual = run_to_end(ingest(at, "usual", store))
     assert "analysis" not in usual.recipe  # as collections of before
-    assert finished(ingesting(at, "usual", store, analysis=Analysis())).key == usual.key
+    assert run_to_end(ingest(at, "usual", store, analysis=Analysis())).key == usual.key
     plain = Analysis("blanks", "none", "none")
-    other = finished(ingesting(at, "plain", store, analysis=plain))
+    other = run_to_end(ingest(at, "plain", store, analysis=plain))
     assert other.key != usual.key
     assert other.facts["digest"] == usual.facts["digest"]  # the same texts
     found = find("plain", store)
     assert found.analysis == plain
     assert "tokeniser blanks" in " ".join(found.notes)
-    terms = {one: Indexed(find(one, store), store).tokens.terms for one in ("usual", "plain")}
+    terms = {
+        one: IndexedCollection(find(one, store), store).tokens.terms for one in ("usual", "plain")
+    }
     assert "slab" in terms["usual"]
     assert "slabs" in terms["plain"]
-    assert [len(named("bm25").made(Indexed(find(one, store), store)).search(["in"], 9).of(0)[0])
-            for one in ("usual", "plain")] == [0, 1]  # fmt: skip
+    bm25 = retriever_entry("bm25")
+    indexed = [IndexedCollection(find(name, store), store) for name in ("usual", "plain")]
+    assert [len(bm25.made(one).search(["in"], 9).of(0)[0]) for one in indexed] == [0, 1]
     flags = ("--tokeniser", "letters", "--stop-words", "lucene", "--stemmer", "english")
     place = ("--name", "flags", "--store", str(store.root))
     code, read = told(capsys, "ingest-collection", str(at), *flags, *place)
@@ -247,7 +252,7 @@ def test_a_collection_keeps_how_its_texts_become_terms(tmp_path, capsys):
 def test_a_vocabulary_of_some_documents_lacks_the_words_of_others(tmp_path):
     smart(tmp_path)
     read = find(str(tmp_path), Store(tmp_path / ".store"))
-    tokens = finished(text.tokenising(read, np.array([0, 2])))
+    tokens = run_to_end(text.tokenise(read, np.array([0, 2])))
     assert "slab" not in tokens.terms
     assert tokens.documents.unknown.tolist() == [0, 3, 0]
 
@@ -263,7 +268,7 @@ def test_a_vocabulary_of_some_documents_lacks_the_words_of_others(tmp_path):
     ],
 )
 def test_public_collections_have_their_published_sizes(tmp_path, name, form, sizes):
-    artefact = finished(ingesting(DATA / name, name, Store(tmp_path), Reading(form)))
+    artefact = run_to_end(ingest(DATA / name, name, Store(tmp_path), CollectionFormat(form)))
     read = find(name, Store(tmp_path))
     lost = int((read.judged == table.MISSING).sum())
     assert (len(read), len(read.query_ids), len(read.judged), lost) == sizes
@@ -277,7 +282,7 @@ def test_grades_below_0_are_not_relevant_and_told(tmp_path):
     with (tmp_path / "qrels.txt").open("a") as file:
         file.write("2 0 2 -1\n")
     store = Store(tmp_path / "store")
-    artefact = finished(ingesting(tmp_path, "mine", store))
+    artefact = run_to_end(ingest(tmp_path, "mine", store))
     assert "Below 0 means not relevant: 1 judgment became 0." in artefact.facts["notes"]
     assert find("mine", store).judgments(1)[1] == 0
 
@@ -296,7 +301,9 @@ def judged(at, *, shift=0, turned=False):
 
 def codes(at, store=".store"):
     store = Store(at / store)
-    return {one.code: one for one in examined(Indexed(find(str(at), store), store))}
+    return {
+        one.code: one for one in examine_collection(IndexedCollection(find(str(at), store), store))
+    }
 
 
 def test_the_doctor_names_what_misleads(tmp_path):
@@ -391,9 +398,11 @@ def test_commands_read_search_and_examine_a_collection(tmp_path, capsys):
 
 
 def test_pages_call_documents_and_queries_of_candidates_by_their_texts(tmp_path):
-    collection, store = planted.planted(), Store(tmp_path)
+    collection, store = planted.planted_collection(), Store(tmp_path)
     for _ in range(2):  # made, then found
-        made = finished(candidates.making(Indexed(collection, store), 3, None, ("bm25",)))
+        made = run_to_end(
+            candidates.make_candidates(IndexedCollection(collection, store), 3, None, ("bm25",))
+        )
         fingerprint = made.facts["fingerprint"]
         called = display_texts.find(fingerprint, store)
         display_texts.forget(fingerprint, store)
@@ -410,18 +419,20 @@ def test_pages_call_documents_and_queries_of_candidates_by_their_texts(tmp_path)
 def test_a_snippet_is_the_beginning_of_a_text_without_its_title():
     texts = TextColumn.of(["Heat in  slabs. It flows.", "word " * 60, ""])
     titles = TextColumn.of(["Heat in slabs.", "", "only a title"])
-    made = replace(planted.planted(), texts=texts, titles=titles)
+    made = replace(planted.planted_collection(), texts=texts, titles=titles)
     assert [made.snippet(place) for place in range(3)] == [
         "It flows.", " ".join(["word"] * 40) + " …", "",
     ]  # fmt: skip
 
 
 def test_a_learnt_retriever_gives_a_feature_and_its_network_is_in_the_key(tmp_path, monkeypatch):
-    indexed = Indexed(planted.planted(), Store(tmp_path, default_store().bundled))
+    indexed = IndexedCollection(
+        planted.planted_collection(), Store(tmp_path, default_store().bundled)
+    )
     by = ("bm25", "snrm@small")
-    made = finished(candidates.making(indexed, 5, None, by))
+    made = run_to_end(candidates.make_candidates(indexed, 5, None, by))
     fold = catalogue.resolve(str(made.key), indexed.store)
-    part, latent = fold.test, named("snrm@small").made(indexed)
+    part, latent = fold.test, retriever_entry("snrm@small").made(indexed)
     places = {one: at for at, one in enumerate(indexed.collection.doc_ids)}
     query = list(indexed.collection.query_ids).index(part.query_ids[0])
     found = latent.search([indexed.collection.queries[query]], len(indexed.collection))
@@ -429,7 +440,7 @@ def test_a_learnt_retriever_gives_a_feature_and_its_network_is_in_the_key(tmp_pa
     for row in range(part.offsets[1]):
         due = scores.get(places[part.doc_ids[row]], min(scores.values()))
         assert part.features[row, 1] == pytest.approx(due, rel=1e-6)
-    monkeypatch.setattr(type(named("snrm@small")), "network", lambda *_: "another")
-    other = finished(candidates.making(indexed, 5, None, by))
+    monkeypatch.setattr(type(retriever_entry("snrm@small")), "network", lambda *_: "another")
+    other = run_to_end(candidates.make_candidates(indexed, 5, None, by))
     assert other.recipe["candidates"]["networks"] == ["another", "another"]
     assert other.key != made.key

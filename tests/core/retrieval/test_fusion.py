@@ -9,20 +9,20 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import planted
-from shuffleproof.core.retrieval.fusion import Fused
-from shuffleproof.core.retrieval.name import fused
-from shuffleproof.core.retrieval.registry import Indexed, Ranked, named
+from shuffleproof.core.retrieval.fusion import FusedRetriever
+from shuffleproof.core.retrieval.name import parse_fusion
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, retriever_entry
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.methods import references
 
-COLLECTION = planted.planted()
+COLLECTION = planted.planted_collection()
 
 
 def finds(*lists):
     """A retriever that finds these (document, score) for its queries."""
     own = [(np.array([d for d, _ in one], np.int32), np.array([s for _, s in one], np.float32))
            for one in lists]  # fmt: skip
-    return SimpleNamespace(search=lambda _texts, _k: Ranked.of_queries(own))
+    return SimpleNamespace(search=lambda _texts, _k: RankedDocuments.of_queries(own))
 
 
 FIRST = finds([(4, 9.0), (2, 5.0), (7, 1.0)], [], [(1, 3.0)])
@@ -35,18 +35,20 @@ def told(ranked, query):
 
 
 def test_reciprocal_ranks_are_summed_over_who_finds_a_document():
-    found = Fused(fused("rrf-10:a+b"), [FIRST, SECOND]).search(["x"] * 3, 9)
+    found = FusedRetriever(parse_fusion("rrf-10:a+b"), [FIRST, SECOND]).search(["x"] * 3, 9)
     expected = {4: 1 / 11 + 1 / 12, 7: 1 / 13 + 1 / 11, 2: 1 / 12, 3: 1 / 13}
     assert told(found, 0) == pytest.approx(expected, abs=1e-7)
     assert list(told(found, 0)) == [4, 7, 2, 3]
     assert told(found, 1) == {}, "nobody finds anything"
     assert told(found, 2) == pytest.approx({1: 1 / 11}, abs=1e-7)
-    few = Fused(fused("rrf-10:a+b"), [FIRST, SECOND]).search(["x"] * 3, 2)
+    few = FusedRetriever(parse_fusion("rrf-10:a+b"), [FIRST, SECOND]).search(["x"] * 3, 2)
     assert list(told(few, 0)) == [4, 7]
 
 
 def test_scores_between_0_and_1_are_weighed():
-    found = Fused(fused("interpolated-75:a+b"), [FIRST, SECOND]).search(["x"] * 3, 9)
+    found = FusedRetriever(parse_fusion("interpolated-75:a+b"), [FIRST, SECOND]).search(
+        ["x"] * 3, 9
+    )
     expected = {4: 0.75 * 1 + 0.25 * 0.5, 2: 0.75 * 0.5, 7: 0.25 * 1, 3: 0.0}
     assert told(found, 0) == pytest.approx(expected, abs=1e-6)
     assert list(told(found, 0)) == [4, 2, 7, 3]
@@ -54,9 +56,9 @@ def test_scores_between_0_and_1_are_weighed():
 
 
 def test_all_of_the_weight_is_the_retriever_alone(tmp_path):
-    indexed = Indexed(COLLECTION, Store(tmp_path))
-    alone = named("bm25").made(indexed).search(COLLECTION.queries, 20)
-    both = named("interpolated-100:bm25+lsi").made(indexed).search(COLLECTION.queries, 20)
+    indexed = IndexedCollection(COLLECTION, Store(tmp_path))
+    alone = retriever_entry("bm25").made(indexed).search(COLLECTION.queries, 20)
+    both = retriever_entry("interpolated-100:bm25+lsi").made(indexed).search(COLLECTION.queries, 20)
     for query in range(len(COLLECTION.queries)):
         best = [score > 0 for score in both.of(query)[1]]
         count = sum(best)
@@ -65,13 +67,15 @@ def test_all_of_the_weight_is_the_retriever_alone(tmp_path):
 
 def test_names_print_back_and_find_the_networks_of_their_members(tmp_path):
     for text in ("rrf:bm25+snrm@small", "rrf-10:bm25+lsi+ql", "interpolated-70:bm25+lsi"):
-        assert str(fused(text)) == text
-        assert named(text).name == text
-    assert named("rrf-10:bm25+lsi").label == "RRF-10(BM25, LSI)"
-    assert named("interpolated:bm25+lsi").label == "Interpolated(BM25, LSI)"
-    indexed = Indexed(COLLECTION, Store(tmp_path))
-    assert named("rrf:bm25+lsi").network(indexed) == ""
-    assert named("rrf:bm25+snrm@small").network(indexed) == named("snrm@small").network(indexed)
+        assert str(parse_fusion(text)) == text
+        assert retriever_entry(text).name == text
+    assert retriever_entry("rrf-10:bm25+lsi").label == "RRF-10(BM25, LSI)"
+    assert retriever_entry("interpolated:bm25+lsi").label == "Interpolated(BM25, LSI)"
+    indexed = IndexedCollection(COLLECTION, Store(tmp_path))
+    assert retriever_entry("rrf:bm25+lsi").network(indexed) == ""
+    assert retriever_entry("rrf:bm25+snrm@small").network(indexed) == retriever_entry(
+        "snrm@small"
+    ).network(indexed)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def test_names_print_back_and_find_the_networks_of_their_members(tmp_path):
 )  # fmt: skip
 def test_what_cannot_be_is_refused(name, error):
     with pytest.raises(error):
-        named(name)
+        retriever_entry(name)
 
 
 def test_the_study_compares_fusions_by_the_paired_test(tmp_path, capsys):

@@ -10,7 +10,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.retrieval import index as module
 from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import SparseIndex
-from shuffleproof.core.retrieval.sparse import SparseVectors, joined
+from shuffleproof.core.retrieval.sparse import SparseVectors, concatenate
 from shuffleproof.core.seeds import generator
 
 
@@ -132,7 +132,7 @@ def test_other_widths_and_documents_that_are_not_there_are_refused(index):
     with pytest.raises(DataError, match="3 dimensions, the index has 50"):
         index.search(narrow, 1)
     with pytest.raises(DataError, match="3 dimensions beside 50"):
-        joined(index.vectors, narrow)
+        concatenate(index.vectors, narrow)
     with pytest.raises(DataError, match="document 300"):
         index.removed([300])
 

@@ -13,16 +13,16 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError
 from shuffleproof.core.models.rerankers import CNRM, FNRM, CNRMConfig, FNRMConfig
 from shuffleproof.core.parameters import text_of
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, rerankers
 from shuffleproof.core.retrieval.name import TRAINED
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
+from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
 from shuffleproof.core.retrieval.rerankers import FILE
-from shuffleproof.core.retrieval.weak import taken
+from shuffleproof.core.retrieval.weak import take_texts
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.artefacts import Store
 
-COLLECTION = planted.planted()
+COLLECTION = planted.planted_collection()
 LEARNERS = {"fnrm": rerankers.FNRM, "cnrm": rerankers.CNRM}
 QUICK = {"steps": 12, "queries": 100, "first_stage_depth": 7}
 NAMES = pytest.mark.parametrize("name", list(LEARNERS))
@@ -30,7 +30,7 @@ NAMES = pytest.mark.parametrize("name", list(LEARNERS))
 
 @pytest.fixture
 def indexed(tmp_path):
-    return Indexed(COLLECTION, Store(tmp_path / "store"))
+    return IndexedCollection(COLLECTION, Store(tmp_path / "store"))
 
 
 def drawn(seed=0):
@@ -151,7 +151,7 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(
     narrow = {"steps": 9, "queries": 60, "batch_queries": 6, "embedding": 8, "layers": "6"}
     narrow |= {"filters": 7} if name == "cnrm" else {}
     recipe = learner.preset(preset).with_fields(narrow)
-    whole = finished(learner.training(indexed, recipe, every=4)).path / FILE
+    whole = run_to_end(learner.training(indexed, recipe, every=4)).path / FILE
     elsewhere = replace(indexed, store=Store(tmp_path / "other"))
     killed = learner.training(elsewhere, recipe, every=4)
     for progress in killed:
@@ -165,7 +165,7 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(
     assert whole.read_bytes() == again.read_bytes()
     other = recipe.with_fields({"seed": 1})
     assert (
-        finished(learner.training(indexed, other)).path / FILE
+        run_to_end(learner.training(indexed, other)).path / FILE
     ).read_bytes() != whole.read_bytes()
 
 
@@ -173,7 +173,7 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(
 def test_only_the_first_documents_of_query_likelihood_change_places(indexed, name):
     learner = LEARNERS[name]
     recipe = learner.preset("small").with_fields(QUICK)
-    finished(learner.training(indexed, recipe))
+    run_to_end(learner.training(indexed, recipe))
     reranker, first = learner.trained(indexed, recipe), likelihood(indexed)
     queries = COLLECTION.queries[:20]
     found, plain = reranker.search(queries, 50), first.search(queries, 50)
@@ -195,7 +195,7 @@ def test_only_the_first_documents_of_query_likelihood_change_places(indexed, nam
 def test_scores_are_the_networks(indexed, name):
     learner = LEARNERS[name]
     recipe = learner.preset("small").with_fields(QUICK)
-    finished(learner.training(indexed, recipe))
+    run_to_end(learner.training(indexed, recipe))
     reranker, tokens = learner.trained(indexed, recipe), indexed.tokens
     query = COLLECTION.queries[0]
     documents, scores = reranker.search([query], 7).of(0)
@@ -203,7 +203,10 @@ def test_scores_are_the_networks(indexed, name):
         reranker.network.vectors(
             *map(torch.from_numpy, reranker._windows.of(texts)[:2]), len(texts)
         )
-        for texts in (tokens.encode([query]), taken(tokens.documents, documents.astype(np.int64)))
+        for texts in (
+            tokens.encode([query]),
+            take_texts(tokens.documents, documents.astype(np.int64)),
+        )
     ]
     expected = reranker.network(vectors[0].expand(len(documents), -1), vectors[1])
     assert_close(torch.tensor(scores), expected.detach(), rtol=1e-4, atol=1e-5)
@@ -213,7 +216,7 @@ def test_scores_are_the_networks(indexed, name):
 def test_queries_of_no_word_find_nothing_and_unread_ones_stay_as_found(indexed, name):
     learner = LEARNERS[name]
     recipe = learner.preset("small").with_fields(QUICK)
-    finished(learner.training(indexed, recipe))
+    run_to_end(learner.training(indexed, recipe))
     reranker, tokens = learner.trained(indexed, recipe), indexed.tokens
     found = reranker.search(["", "nosuchword", COLLECTION.queries[0]], 5)
     assert np.diff(found.offsets).tolist() == [0, 0, 5]
@@ -222,7 +225,7 @@ def test_queries_of_no_word_find_nothing_and_unread_ones_stay_as_found(indexed, 
             if df == rarest]  # fmt: skip
     text = next(one for one in rare if tokens.encode([one]).lengths[0] == 1)
     unread = recipe.with_fields({"minimum_frequency": rarest + 1})
-    finished(learner.training(indexed, unread))
+    run_to_end(learner.training(indexed, unread))
     kept, plain = learner.trained(indexed, unread).search([text], 9), likelihood(indexed)
     assert kept.documents.tolist() == plain.search([text], 9).documents.tolist()
     assert kept.scores.tolist() == plain.search([text], 9).scores.tolist()
@@ -249,9 +252,9 @@ def test_it_learns_the_order_of_its_labeller(indexed, name):
 def test_what_is_not_trained_is_refused_with_the_command(indexed, name):
     remedy = re.escape(f"shuffleproof train {name} --data {COLLECTION.name} --preset small")
     with pytest.raises(DataError, match=remedy):
-        named(f"{name}@small").made(indexed)
+        retriever_entry(f"{name}@small").made(indexed)
     with pytest.raises(UnknownNameError):
-        named(f"{name}@released")
+        retriever_entry(f"{name}@released")
     with pytest.raises(UnknownNameError):
         LEARNERS[name].preset("small").with_fields({"dimensions": 3})
     with pytest.raises(ParameterError):

@@ -20,12 +20,16 @@ from shuffleproof.core.models.snrm import (
     pairwise_hinge,
     pointwise_hinge,
 )
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import Indexed, Inverted, named
+from shuffleproof.core.retrieval.registry import (
+    IndexedCollection,
+    InvertedRetriever,
+    retriever_entry,
+)
 from shuffleproof.core.retrieval.snrm import (
     FILE,
     PRESETS,
@@ -33,16 +37,16 @@ from shuffleproof.core.retrieval.snrm import (
     LatentFeedback,
     SNRMRecipe,
     Trainer,
-    encoded,
+    encode_texts,
     key_of_training,
     load,
     preset,
-    pruned,
+    prune,
     trained,
     training,
 )
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.retrieval.text import Encoded
+from shuffleproof.core.retrieval.text import EncodedTexts
 from shuffleproof.core.retrieval.windows import Windows
 from shuffleproof.core.retrieval.words import FeedbackRecipe
 from shuffleproof.core.seeds import generator
@@ -66,7 +70,7 @@ def indexed(tmp_path):
         tuple(map(str, range(len(QUERIES)))), QUERIES, np.zeros(len(QUERIES) + 1, np.int64),
         TextColumn.of([]), np.zeros(0, np.int32), np.zeros(0, np.int32), (), "latent",
     )  # fmt: skip
-    return Indexed(
+    return IndexedCollection(
         replace(collection, analysis=Analysis("blanks", "none", "none")), Store(tmp_path / "store")
     )
 
@@ -74,7 +78,7 @@ def indexed(tmp_path):
 def texts_of(*lists):
     lengths = [len(one) for one in lists]
     tokens = np.array([word for one in lists for word in one], np.int32)
-    return Encoded(tokens, np.cumsum([0, *lengths]), np.zeros(len(lists), np.int32))
+    return EncodedTexts(tokens, np.cumsum([0, *lengths]), np.zeros(len(lists), np.int32))
 
 
 def test_the_papers_loss_is_its_formula(indexed):
@@ -174,10 +178,10 @@ def test_rare_words_are_not_read():
 def test_pruning_keeps_the_largest_of_rows_and_columns():
     draw = generator(1, "pruning")
     table = draw.random((30, 12)) * (draw.random((30, 12)) < 0.6)
-    found = pruned(csr_array(table), 3).toarray()
+    found = prune(csr_array(table), 3).toarray()
     for row, whole in zip(found, table, strict=True):
         assert sorted(row[row > 0]) == sorted(value for value in np.sort(whole)[-3:] if value > 0)
-    assert (pruned(csr_array(table), 0, 0.2).toarray() > 0).sum(0).max() == 6
+    assert (prune(csr_array(table), 0, 0.2).toarray() > 0).sum(0).max() == 6
 
 
 @pytest.mark.parametrize("name", ["small", "paper", "released"])
@@ -185,7 +189,7 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(index
     narrow = {"dimensions": 64, "steps": 12, "queries": 100, "batch_queries": 8}
     narrow |= {} if name == "small" else {"embedding": 8, "layers": "8", "document_length": 20}
     recipe = preset(name).with_fields(narrow | {"minimum_frequency": 1})
-    whole = finished(training(indexed, recipe, every=5)).path / FILE
+    whole = run_to_end(training(indexed, recipe, every=5)).path / FILE
     elsewhere = replace(indexed, store=Store(tmp_path / "other"))
     killed = training(elsewhere, recipe, every=5)
     for progress in killed:
@@ -200,7 +204,7 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(index
 
 @pytest.mark.parametrize("failed", [[], ["a query reads 3.0 postings a document"]])
 def test_the_library_says_of_what_it_is_and_what_its_gates_say(indexed, failed):
-    artefact = finished(training(indexed, QUICK))
+    artefact = run_to_end(training(indexed, QUICK))
     gates = {key: one for key, one in artefact.facts["gates"].items() if key != "dense_in_disguise"}
     assert artefact.facts["failed"] == list(Gates(**gates).failed)
     told = replace(artefact, facts={**artefact.facts, "failed": failed})
@@ -229,7 +233,7 @@ def test_the_controller_steers_nonzeros_to_the_target(indexed):
 
 
 def test_it_finds_documents_of_the_topic_and_none_for_no_words(indexed):
-    finished(training(indexed, QUICK))
+    run_to_end(training(indexed, QUICK))
     latent = trained(indexed, QUICK)
     found = latent.search(QUERIES, 10)
     for query, topic in ((0, 0), (1, 3)):
@@ -247,7 +251,7 @@ def test_it_finds_documents_of_the_topic_and_none_for_no_words(indexed):
 
 
 def test_feedback_of_weight_one_on_the_query_changes_no_order(indexed):
-    finished(training(indexed, QUICK))
+    run_to_end(training(indexed, QUICK))
     latent = trained(indexed, QUICK)
     plain = latent.search(QUERIES, 10)
     same = LatentFeedback(latent, FeedbackRecipe(original=1.0)).search(QUERIES, 10)
@@ -255,10 +259,10 @@ def test_feedback_of_weight_one_on_the_query_changes_no_order(indexed):
 
 
 def test_feedback_reads_the_querys_postings_and_then_those_of_the_mixed_vector(indexed):
-    finished(training(indexed, QUICK))
+    run_to_end(training(indexed, QUICK))
     latent = trained(indexed, QUICK)
     feedback = LatentFeedback(latent)
-    assert isinstance(feedback, Inverted)
+    assert isinstance(feedback, InvertedRetriever)
     assert np.array_equal(feedback.frequencies, latent.frequencies)
     assert np.array_equal(feedback.document_terms, latent.document_terms)
     vectors, known = latent.vectors(QUERIES), latent.index.vectors
@@ -273,7 +277,7 @@ def test_feedback_reads_the_querys_postings_and_then_those_of_the_mixed_vector(i
 
 
 def test_the_worst_first_order_is_the_reverse(indexed):
-    artefact = finished(training(indexed, QUICK))
+    artefact = run_to_end(training(indexed, QUICK))
     turned = load(indexed, artefact, QUICK.with_fields({"order": "worst-first"}))
     documents, scores = turned.search(QUERIES[:1], 60).of(0)
     assert (np.diff(scores) >= 0).all()
@@ -282,7 +286,7 @@ def test_the_worst_first_order_is_the_reverse(indexed):
 
 def test_encoding_does_not_depend_on_the_company(indexed):
     trainer = Trainer(indexed, QUICK)
-    whole = finished(encoded(trainer.network, trainer.windows, indexed.tokens.documents, 10))
+    whole = run_to_end(encode_texts(trainer.network, trainer.windows, indexed.tokens.documents, 10))
     index = SparseIndex.of(SparseVectors.of(whole))
     latent = Latent(indexed.tokens, trainer.network, QUICK.with_fields({"keep_query": 0}), index)
     single = latent.vectors([indexed.collection.document(3)]).matrix.toarray()
@@ -292,7 +296,7 @@ def test_encoding_does_not_depend_on_the_company(indexed):
 
 def test_what_is_not_trained_is_refused_with_the_command(indexed):
     with pytest.raises(DataError, match="shuffleproof train snrm --data generated"):
-        named("snrm").made(indexed)
+        retriever_entry("snrm").made(indexed)
     with pytest.raises(UnknownNameError):
         preset("tunde")
     with pytest.raises(UnknownNameError):

@@ -10,7 +10,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.weak import WeakRecipe, ppmi_embeddings, weak_supervision
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -26,7 +26,7 @@ def indexed_of(folder, texts, titles=None):
         TextColumn.of(texts), ("1",), ("w1 w2",), np.array([0, 0]), TextColumn.of([]),
         np.zeros(0, np.int32), np.zeros(0, np.int32), (), "weak" + str(len(texts)),
     )  # fmt: skip
-    return Indexed(replace(collection, analysis=PLAIN), Store(folder))
+    return IndexedCollection(replace(collection, analysis=PLAIN), Store(folder))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,12 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.retrieval import lsi
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.recipe import Analysis
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted, Retriever
+from shuffleproof.core.retrieval.registry import (
+    RETRIEVERS,
+    IndexedCollection,
+    InvertedRetriever,
+    Retriever,
+)
 from shuffleproof.core.retrieval.words import Bm25Recipe, likelihood
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -39,7 +44,9 @@ def indexed(tmp_path_factory):
         np.array([0, *[len(judged)] * len(QUERIES)]), TextColumn.of(map(str, judged)),
         np.array(judged, np.int32), np.ones(len(judged), np.int32), (), "generated",
     )  # fmt: skip
-    return Indexed(replace(collection, analysis=PLAIN), Store(tmp_path_factory.mktemp("words")))
+    return IndexedCollection(
+        replace(collection, analysis=PLAIN), Store(tmp_path_factory.mktemp("words"))
+    )
 
 
 def texts_of(indexed):
@@ -150,7 +157,7 @@ def test_scores_are_those_of_the_formula(indexed, name):
 def test_postings_are_counted_as_often_as_they_are_read(indexed, name):
     """SDM reads those of neighbours again for two windows, RM3 first those of the query alone."""
     retriever = RETRIEVERS[name].made(indexed)
-    assert isinstance(retriever, Inverted)
+    assert isinstance(retriever, InvertedRetriever)
     mean = indexed.tokens.documents.lengths.mean()
     read = [[indexed.tokens.terms[term] for term in own] for own in retriever.dimensions(QUERIES)]
     for text, own in zip(QUERIES, read, strict=True):
@@ -195,7 +202,7 @@ def test_every_retriever_keeps_the_best_and_finds_nothing_where_nothing_matches(
 def test_smoothing_is_fitted_on_training_queries_alone(indexed):
     mean = np.mean([len(text) for text in texts_of(indexed)])
     assert likelihood(indexed).mu == pytest.approx(mean)
-    fitted = Indexed(indexed.collection, indexed.store, training=(0,))
+    fitted = IndexedCollection(indexed.collection, indexed.store, training=(0,))
     wanted = max((0.25, 0.5, 1, 2, 4, 8), key=lambda one: precision(indexed, one * mean))
     assert likelihood(fitted).mu == pytest.approx(wanted * mean)
 

@@ -124,7 +124,7 @@ def test_records_names_and_presets_are_those_of_all_machines(homes):
     assert (meta, arrays["scores"].tolist()) == ({"value": 1}, [0.0, 1.0, 2.0])
     assert other.records.get("f" * 16) is None
     named_presets.save(NamedPreset("dlcm", "mine", "tuned", {"seed": 3}), mine)
-    (preset,) = named_presets.stored(other)
+    (preset,) = named_presets.stored_presets(other)
     assert (str(preset), preset.fields) == ("dlcm@mine", {"seed": 3})
     assert named_presets.find(homes("third"), "dlcm", "mine") == preset
 
@@ -145,7 +145,7 @@ def test_an_object_is_claimed_by_one_and_taken_over_when_nobody_touches_it(homes
     place = second.at
     with first.working("unit"):
         before = place.seen("unit")
-        with pytest.raises(claims.Taken), second.working("unit"):
+        with pytest.raises(claims.ClaimTakenError), second.working("unit"):
             pass
         until(lambda: place.seen("unit") != before)  # it was touched
     assert place.seen("unit") is None

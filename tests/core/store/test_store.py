@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shuffleproof.core.errors import ArtefactError, ParameterError
 from shuffleproof.core.store import locks, manifest
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.store.damaged import damaged, remove
+from shuffleproof.core.store.damaged_entries import damaged_entries, remove
 from shuffleproof.core.store.keys import ArtefactKey, canonical_json, key_of
 from tests import places
 
@@ -310,7 +310,7 @@ def test_of_what_is_damaged_a_link_goes_and_what_it_leads_to_stays(tmp_path):
     link.symlink_to(tmp_path / "mine")
     folder.mkdir()
     (folder / "file").touch()
-    for one in damaged(store):
+    for one in damaged_entries(store):
         remove(store, one)
     assert list((store.root / "names").iterdir()) == []
     assert (tmp_path / "mine" / "work").read_text() == "1234"
@@ -323,7 +323,10 @@ def test_names_need_an_artefact_and_survive_damage_with_a_message(store):
     (store.root / "names" / "x").write_text("{")
     (store.root / "names" / "folder").mkdir()
     assert store.names() == {}
-    assert [(one.what, one.name) for one in damaged(store)] == [("name", "folder"), ("name", "x")]
+    assert [(one.what, one.name) for one in damaged_entries(store)] == [
+        ("name", "folder"),
+        ("name", "x"),
+    ]
 
 
 def test_bundled_is_found_never_written(tmp_path):
@@ -469,7 +472,7 @@ def test_lock_excludes_threads(tmp_path):
 
     def work():
         for _ in range(50):
-            with locks.held(tmp_path / "a.lock"):
+            with locks.hold_lock(tmp_path / "a.lock"):
                 inside.append(1)
                 most.append(len(inside))
                 time.sleep(0.0002)

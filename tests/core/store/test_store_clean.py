@@ -9,7 +9,7 @@ import pytest
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest
-from shuffleproof.core.data.examination import examined
+from shuffleproof.core.data.examination import examine
 from shuffleproof.core.library import cleaning
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store import locks, manifest
@@ -24,7 +24,7 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests.core.library.test_library import LETOR
 
 PAIRS = [("transpositions", 5.0)]
@@ -37,8 +37,8 @@ def store(tmp_path):
 
 def bench_of(store, folder):
     (folder / "set.txt").write_text(LETOR)
-    finished(ingest(folder / "set.txt", "mine", store))
-    return finished(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+    run_to_end(ingest(folder / "set.txt", "mine", store))
+    return run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
 
 
 def aged(root, seconds=2 * 86_400):
@@ -53,12 +53,12 @@ def records(store):
 
 def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     workbench = bench_of(store, tmp_path)
-    few = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
+    few = run_to_end(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
     kept = records(store)
-    more = finished(
+    more = run_to_end(
         RankingDegradation(("ideal", "feature:2"), tuple(PAIRS), draws=3).run(workbench)
     )
-    finished(Invariance(("feature:2",), 2, 0).run(workbench))
+    run_to_end(Invariance(("feature:2",), 2, 0).run(workbench))
     every = records(store)
     aged(store.root)
     assert [one for one in cleaning.waste(store) if one.what.startswith("trials")] == []
@@ -73,7 +73,7 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
     left = records(store)
     assert kept < left < every
     assert (
-        finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench)).key
+        run_to_end(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench)).key
         == few.key
     )
     store.remove(few.key)
@@ -85,10 +85,10 @@ def test_trials_go_with_the_last_study_that_needs_them(store, tmp_path, capsys):
 def test_every_kind_of_study_can_name_its_trials(store, tmp_path):
     workbench = bench_of(store, tmp_path)
     names, pairs = ["feature:2"], (("transpositions", 5.0),)
-    finished(Perturbations(tuple(names), pairs, draws=1).run(workbench))
-    finished(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(workbench))
-    finished(Card(tuple(names), draws=1).run(workbench))
-    finished(benchmark.run([workbench], Benchmark(tuple(names), 1, ("NDCG@10",)), "mine"))
+    run_to_end(Perturbations(tuple(names), pairs, draws=1).run(workbench))
+    run_to_end(WorstCase(tuple(names), budgets=(1,), queries=2, draws=1).run(workbench))
+    run_to_end(Card(tuple(names), draws=1).run(workbench))
+    run_to_end(benchmark.run([workbench], Benchmark(tuple(names), 1, ("NDCG@10",)), "mine"))
     kinds = {one.recipe["kind"] for one in store.artefacts("study")}
     assert kinds == {"perturbations", "worst-case", "card", "benchmark"}
     assert cleaning._needed_records(store) >= records(store)
@@ -110,7 +110,7 @@ def test_a_study_under_way_keeps_its_trials(store, tmp_path):
 
 def test_where_a_study_cannot_name_its_trials_all_stay(store, tmp_path):
     workbench = bench_of(store, tmp_path)
-    study = finished(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
+    study = run_to_end(RankingDegradation(("ideal",), tuple(PAIRS), draws=2).run(workbench))
     store.records.put("0" * 64, {}, {"values": np.zeros(3)})
     aged(store.root)
     assert {one.path.stem for one in cleaning.waste(store)} == {"0" * 64}
@@ -149,8 +149,8 @@ def test_what_was_left_behind_goes_and_what_is_young_stays(store, capsys):
 
 def test_an_examination_stays_as_long_as_its_data(store, tmp_path):
     (tmp_path / "set.txt").write_text(LETOR)
-    (data,) = finished(ingest(tmp_path / "set.txt", "mine", store))
-    finished(examined(data, store))
+    (data,) = run_to_end(ingest(tmp_path / "set.txt", "mine", store))
+    run_to_end(examine(data, store))
     aged(store.root)
     assert cleaning.waste(store) == []
     store.remove(data.key)
@@ -172,7 +172,7 @@ def test_what_another_process_is_unpacking_stays(store):
     folder = store.root / "incoming" / "archive.0"
     folder.mkdir(parents=True)
     (folder / "train.txt").touch()
-    with locks.held(folder.with_name(f"{folder.name}.lock")):
+    with locks.hold_lock(folder.with_name(f"{folder.name}.lock")):
         assert cleaning.waste(store) == []
     assert [one.path for one in cleaning.waste(store)] == [folder]
 

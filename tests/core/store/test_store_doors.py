@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from shuffleproof.core.answers.trained import studied_on, trained_on
+from shuffleproof.core.answers.trained_rankers import studied_on, trained_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError
@@ -21,9 +21,9 @@ from shuffleproof.core.library import imports
 from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.store import archive, manifest, plain_json
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged import damaged
+from shuffleproof.core.store.damaged_entries import damaged_entries
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 from tests import small_set
 
 
@@ -34,8 +34,8 @@ def made(tmp_path_factory):
     changes = {"trees": "3", "leaf_documents": "2"}
     store, _, study, workbench = small_set.made(folder, changes=changes.items(), level=5.0, draws=2)
     whole = folder / "all.zip"
-    entries = library.required(library.entries(store), [study.key])
-    finished(archive.write(store, [one.artefact for one in entries], whole))
+    entries = library.with_dependencies(library.entries(store), [study.key])
+    run_to_end(archive.write(store, [one.artefact for one in entries], whole))
     return store, workbench, whole
 
 
@@ -124,20 +124,20 @@ def test_a_store_poisoned_before_is_listed_and_cleared(made, poisonable, capsys,
         if manifest_is_right(path.parent):
             continue
         assert {entry.key for entry in library.entries(store)} == others, poison
-        assert [one.name for one in library.damaged(store)] == [str(victim.key)], poison
+        assert [one.name for one in library.damaged_entries(store)] == [str(victim.key)], poison
         prints = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
         trained_on(store, *prints)
         studied_on(store, workbench.fold.fingerprint)
         assert main(["library", "list", "--store", str(store.root)]) == 0, poison
         assert str(victim.key) in capsys.readouterr().out.partition("Damaged")[2], poison
     assert main(["library", "delete", str(victim.key), "--store", str(store.root)]) == 0
-    assert library.damaged(store) == []
+    assert library.damaged_entries(store) == []
     assert not path.parent.exists()
 
 
 def manifest_is_right(directory):
     try:
-        manifest.listed(directory)
+        manifest.listed_artefact(directory)
     except ArtefactError:
         return False
     return True
@@ -150,7 +150,7 @@ def test_recipes_and_facts_that_no_version_writes_are_shown_as_damaged(poisonabl
     recipe = {"ranker": {"name": "lightgbm"}, "lists": {"initial": [{}], "depth": -1}}
     path.write_text(poisoned(path.read_text(), {"recipe": recipe}))
     assert ranker.key not in {entry.key for entry in library.entries(poisonable)}
-    assert [one.name for one in library.damaged(poisonable)] == [str(ranker.key)]
+    assert [one.name for one in library.damaged_entries(poisonable)] == [str(ranker.key)]
 
 
 def page():
@@ -206,7 +206,7 @@ def test_reserved_names_are_refused_everywhere(made, tmp_path, capsys):
     place.write_text(json.dumps({"kind": "ranker", "digest": ranker.key.digest}))
     try:
         assert "sample" not in store.names()
-        assert [one.what for one in damaged(store)] == ["name"]
+        assert [one.what for one in damaged_entries(store)] == ["name"]
     finally:
         place.unlink()
 
@@ -227,7 +227,7 @@ def test_damaged_names_and_tags_stop_nothing(poisonable, capsys):
     for command in (["library", "list"], ["library", "show", "mine"], ["list", "stored"]):
         assert main([*command, "--store", str(poisonable.root)]) == 0
     told = capsys.readouterr().out
-    assert len(damaged(poisonable)) == 7
+    assert len(damaged_entries(poisonable)) == 7
     assert "Damaged, 7 in all" in told
 
 
@@ -245,7 +245,9 @@ def test_what_came_in_says_from_where_in_list_show_and_page(made, tmp_path, caps
     assert capsys.readouterr().out.count("imported from all.zip on ") == 3
     assert main(["library", "show", "mine", "--store", str(place), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["imported"]["from"] == "all.zip"
-    finished(imports.read(made[2], Store(place)))  # again: it still says when it came first
+    run_to_end(
+        imports.read_archive(made[2], Store(place))
+    )  # again: it still says when it came first
 
 
 FORGED = {
@@ -285,9 +287,9 @@ def test_documents_that_are_not_those_of_the_fingerprint_are_refused(made, tmp_p
     text = json.loads(files[manifest.MANIFEST])
     (data.path / manifest.MANIFEST).unlink()
     manifest.write(data.path, data.key, text["recipe"], text["facts"])
-    finished(archive.write(own, [own.find(data.key)], tmp_path / "data.zip"))
+    run_to_end(archive.write(own, [own.find(data.key)], tmp_path / "data.zip"))
     with pytest.raises(DataError, match="another fingerprint"):
-        finished(imports.read(tmp_path / "data.zip", Store(tmp_path / "other")))
+        run_to_end(imports.read_archive(tmp_path / "data.zip", Store(tmp_path / "other")))
 
 
 FORGED_TREES = {
@@ -312,8 +314,8 @@ def test_trees_that_would_end_a_process_are_refused_at_import(made, tmp_path, ca
     (ranker.path / trees.MODEL).write_text(forged)
     (ranker.path / manifest.MANIFEST).unlink()
     manifest.write(ranker.path, ranker.key, ranker.recipe, ranker.facts)
-    needed = library.required(library.entries(own), [ranker.key])
-    finished(archive.write(own, [one.artefact for one in needed], tmp_path / "trees.zip"))
+    needed = library.with_dependencies(library.entries(own), [ranker.key])
+    run_to_end(archive.write(own, [one.artefact for one in needed], tmp_path / "trees.zip"))
     place = tmp_path / "other"
     said = refused(capsys, "library", "import", tmp_path / "trees.zip", "--store", place)
     assert f"{ranker.key}: it cannot be opened as a ranker: " in said
@@ -349,7 +351,7 @@ def test_names_in_an_archive_are_bounded_in_bytes_and_in_folders(tmp_path, name,
     with zipfile.ZipFile(path, "w") as new:
         new.writestr(name, "")
     refusal = nullcontext() if taken else pytest.raises(DataError, match="an entry")
-    with refusal, archive.opened(path) as found:
+    with refusal, archive.open_archive(path) as found:
         assert found.namelist() == [name]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from shuffleproof.core.cli.studies import answer_of, text_of
 from shuffleproof.core.errors import UnfinishedError, UsageError
-from shuffleproof.core.progress import Progress, finished, within
+from shuffleproof.core.progress import Progress, limit_seconds, run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.records import Records
@@ -44,7 +44,7 @@ def store(tmp_path):
 @pytest.mark.parametrize("kind", STUDIES)
 def test_a_recipe_is_read_and_written_as_it_stands(kind):
     recipe = RECIPES[kind]["recipe"]
-    made = engine.planned(recipe)
+    made = engine.plan_of(recipe)
     assert isinstance(made, Plan)
     assert made.recipe() == recipe
     assert key_of("study", made.recipe()).digest == RECIPES[kind]["key"]
@@ -53,11 +53,11 @@ def test_a_recipe_is_read_and_written_as_it_stands(kind):
     for name in left:
         whole = {other: value for other, value in recipe.items() if other != name}
         try:
-            engine.planned(whole)
+            engine.plan_of(whole)
         except LookupError:
             continue
         default = next(one.default for one in fields(made) if one.name == name)
-        assert getattr(engine.planned(whole), name) == default
+        assert getattr(engine.plan_of(whole), name) == default
 
 
 def test_there_is_one_shell_and_no_module_is_named_by_a_string():
@@ -88,12 +88,12 @@ def test_a_study_is_announced_worked_stored_and_found(store):
         extra = {"beside.safetensors": {"orders": np.arange(3)}}
         return replace(STUDY.assembled(found, IDS, known | {"more": 1}), files=extra)
 
-    first = finished(engine.run(store, STUDY, IDS, facts, work))
+    first = run_to_end(engine.run(store, STUDY, IDS, facts, work))
     assert asked == ["facts", [{"data": "mine"}]]
     assert first.facts == {"data": "mine", "more": 1}
     assert (first.path / "beside.safetensors").is_file()
     assert not list(engine.running_studies(store, "card"))
-    assert finished(engine.run(store, STUDY, IDS, facts, work)).key == first.key
+    assert run_to_end(engine.run(store, STUDY, IDS, facts, work)).key == first.key
     assert len(asked) == 2, "what is stored is found, nothing is asked for or worked"
 
 
@@ -102,7 +102,7 @@ def test_a_study_that_finds_nothing_is_refused(store):
         yield from ()
 
     with pytest.raises(UsageError, match="nothing to measure"):
-        finished(engine.run(store, STUDY, IDS, dict, work))
+        run_to_end(engine.run(store, STUDY, IDS, dict, work))
     assert store.find(key_of("study", STUDY.recipe())) is None
 
 
@@ -151,9 +151,9 @@ def test_a_study_of_the_first_queries_stopped_anywhere_answers_and_goes_on(
     question, scope = asked.limited(Scope(store, facts["data"], first, facts["preset"]))
     stops = 0
     for reports in range(99):
-        work = within(reports, question.study(scope), clock=count().__next__)
+        work = limit_seconds(reports, question.study(scope), clock=count().__next__)
         try:
-            artefact = finished(work)
+            artefact = run_to_end(work)
         except UnfinishedError:
             continue
         stopped, answer = artefact.facts.get("stopped"), answer_of(artefact)
@@ -182,9 +182,9 @@ def test_a_study_without_time_for_anything_says_so(store):
 
     running = engine.run(store, STUDY, IDS, dict, work)
     with pytest.raises(UnfinishedError, match=r"1 of 9 epochs of dlcm under way"):
-        finished(within(60, running, clock=iter([0, 61]).__next__))
+        run_to_end(limit_seconds(60, running, clock=iter([0, 61]).__next__))
     last = engine.run(store, STUDY, IDS, dict, lambda _: whole_at_its_last_report())
-    assert finished(within(60, last, clock=iter([0, 61]).__next__)).key.kind == "study"
+    assert run_to_end(limit_seconds(60, last, clock=iter([0, 61]).__next__)).key.kind == "study"
 
 
 def whole_at_its_last_report():

@@ -14,7 +14,7 @@ from shuffleproof.core.studies.headline import (
     headline,
     losses,
 )
-from shuffleproof.core.studies.kinds.perturbations.study import only
+from shuffleproof.core.studies.kinds.perturbations.study import trials_where
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
@@ -81,5 +81,5 @@ def test_a_study_that_was_stopped_answers_from_what_is_there(kind):
     result = StudyResult.open(of_kind[0].path)
     count = len(result.trials)
     for whole in sorted({1, 2, count // 3, count // 2, count - 1}):
-        begun = only(result, [at < whole for at in range(count)])
+        begun = trials_where(result, [at < whole for at in range(count)])
         assert STUDIES[kind].telling().headline(begun, View()).text

@@ -16,11 +16,11 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests.every_study import tiny
 
 FAMILY = "transpositions"
@@ -54,7 +54,7 @@ def follower(features, ranks):
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("asked"))
-    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
         WorstCase((scores,), budgets=(2,)).run(workbench),
     ):
         with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
-            finished(work)
+            run_to_end(work)
 
 
 @pytest.mark.parametrize("kind", OF_RANKERS)
@@ -87,10 +87,10 @@ def test_a_kind_refuses_scores_in_a_file_or_is_known_to_do_without_asking(kind, 
     lists = {"initial": ["feature:3"], "depth": 12}
     work = question.study(Scope(workbench.store, "sample", lists, "small"))
     if kind in ANSWERED:
-        finished(work)
+        run_to_end(work)
         return
     with contextlib.suppress(NotAskedAgainError, UsageError, ParameterError):
-        finished(work)
+        run_to_end(work)
         pytest.fail(f"{kind} asks scores in a file again: refuse them, or say why not in ANSWERED")
 
 
@@ -103,7 +103,7 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores
         WorstCase((name,), budgets=(2,)).run(workbench),
     ):
         with pytest.raises(NotAskedAgainError) as refused:
-            finished(work)
+            run_to_end(work)
         assert str(refused.value).startswith(f"{name}, {scores}: scores of a file cannot be asked")
 
 
@@ -117,7 +117,7 @@ def test_no_draw_is_refused_before_anything_is_trained():
 
 
 def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, scores):
-    result = StudyResult.open(finished(Card((scores, "feature:1"), draws=1).run(workbench)).path)
+    result = StudyResult.open(run_to_end(Card((scores, "feature:1"), draws=1).run(workbench)).path)
     frame = card_table.pareto(card_table.cards(result, FAMILY, "NDCG@10")).set_index("ranker")
     own = frame.loc[scores]
     assert own["worst"] == NOT_ASKED
@@ -131,19 +131,21 @@ def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, 
 def test_what_a_random_ranker_changes_is_within_its_own_noise(workbench, functions):
     names = ["chances:noisy", "chances:follower", "feature:1"]
     levels = [(FAMILY, 0.0), (FAMILY, 80.0)]
-    study = finished(RankingDegradation(tuple(names), tuple(levels), draws=2).run(workbench))
+    study = run_to_end(RankingDegradation(tuple(names), tuple(levels), draws=2).run(workbench))
     result = StudyResult.open(study.path)
-    noisy = within(result, names[0], FAMILY, 80.0)
+    noisy = within_noise(result, names[0], FAMILY, 80.0)
     assert noisy.startswith("not told apart from its own noise (the same order changes it by 0.")
-    assert within(result, names[1], FAMILY, 80.0) == "", "it follows the ranking, noise or not"
-    assert within(result, names[2], FAMILY, 80.0) == "", "it has no noise"
+    assert within_noise(result, names[1], FAMILY, 80.0) == "", (
+        "it follows the ranking, noise or not"
+    )
+    assert within_noise(result, names[2], FAMILY, 80.0) == "", "it has no noise"
     found = sections.finding(result, FAMILY, "NDCG@10")
     assert found.count("not told apart from its own noise") == 1
 
 
 def test_a_card_tells_noise_too(workbench, functions):
     names = ["chances:noisy", "feature:1"]
-    result = StudyResult.open(finished(Card(tuple(names), draws=1).run(workbench)).path)
+    result = StudyResult.open(run_to_end(Card(tuple(names), draws=1).run(workbench)).path)
     frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
     assert frame.loc[names[0], "noise"].startswith("not told apart from its own noise")
     assert frame.loc[names[1], "noise"] == ""

@@ -150,7 +150,7 @@ def test_every_kind_has_sample_test_and_words(kind):
 @pytest.mark.parametrize("kind", sorted(set(EVERY) - UNCHANGING))
 def test_every_kind_tells_methods_what_it_does(kind):
     study = shipped(kind)
-    told = methods.changed(study.recipe, study.facts)
+    told = methods.methods_text(study.recipe, study.facts)
     assert told, f"sections.py of {kind} has no `changed`, and its recipe no perturbations"
 
 

@@ -10,14 +10,14 @@ from shuffleproof.core.cli import open as opening
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.cost import Cost
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.rehearsal import Dry, Ledger, RehearsedScope, Step, rehearsed
+from shuffleproof.core.studies.rehearsal import Dry, Ledger, RehearsedScope, Step, rehearse
 from tests import app_tables as tables
 from tests import places
 
@@ -40,12 +40,12 @@ def test_a_stored_study_is_known_and_nothing_is_written(kind, every_study):
     stored, before = studies[kind], files(store)
     question = STUDIES[kind].of(stored.recipe, stored.facts)
     facts = stored.facts
-    dry = rehearsed(question, Scope(store, facts["data"], facts["lists"], facts["preset"]))
+    dry = rehearse(question, Scope(store, facts["data"], facts["lists"], facts["preset"]))
     assert dry.study == str(stored.key)
     assert dry.span == (0.0, 0.0)
     first = {**facts["lists"], "queries": 2}
     asked, scope = question.limited(Scope(store, facts["data"], first, facts["preset"]))
-    other = rehearsed(asked, scope)
+    other = rehearse(asked, scope)
     assert other.study is None
     (trials,) = other.trials
     assert 0 < trials.low <= trials.high
@@ -59,12 +59,12 @@ def test_what_is_said_to_be_trained_is_what_is_trained(kind, tmp_path):
     scope = Scope(store, tables.DATA, {"folds": PARTS}, "small")
     before = files(store)
     dry = RehearsedScope.of(scope)
-    finished(question.study(dry))
+    run_to_end(question.study(dry))
     told, (of_lists,) = Dry.of(dry.ledger), dry.ledger.lists.values()
     assert files(store) == before
     assert of_lists[1].steps == 3, "the initial ranker, and one for each part"
     assert told.notes() == [f"lists: {of_lists[0]}, are made first because the study reads them"]
-    artefact = finished(question.study(scope))
+    artefact = run_to_end(question.study(scope))
     made = {
         one.key.digest
         for one in store.artefacts("ranker")
@@ -73,10 +73,10 @@ def test_what_is_said_to_be_trained_is_what_is_trained(kind, tmp_path):
     named = dry.ledger.initial | set(dry.ledger.rankers)
     assert made > named
     assert len(made) == len(named) + PARTS + len(dry.ledger.again)
-    assert rehearsed(question, scope).study == str(artefact.key)
+    assert rehearse(question, scope).study == str(artefact.key)
     for one in [*store.artefacts("ranker"), *store.artefacts("scores")]:
         store.remove(one.key)
-    again = opening.studied(question, scope, Namespace(executor=None, max_seconds=None))
+    again = opening.answer_question(question, scope, Namespace(executor=None, max_seconds=None))
     assert again.key == artefact.key, "found without what it was made from"
     assert not [*store.artefacts("ranker"), *store.artefacts("scores")]
 
@@ -98,7 +98,7 @@ def test_long_work_is_announced_and_stored_work_is_not(every_study, capsys, monk
                "--rankers", "feature:1", "--families", "shuffle", "--draws"]  # fmt: skip
     assert main([*command, "2", "--seed", "6"]) == 0
     assert capsys.readouterr().err == ""
-    assert opening.done("x", _reported(), lambda: long) == "made"
+    assert opening.run_shown("x", _reported(), lambda: long) == "made"
     told = capsys.readouterr().err
     assert "50 min to 2 h 30 min on this machine (dlcm@paper" in told
     assert "--preset small or tuned, --queries N" in told

@@ -48,7 +48,7 @@ def test_slices_are_tested_together_as_scipy_tests_each():
     change = draw.normal(-0.02, 0.1, 60)
     change[7] = np.nan
     of = pd.Series(draw.integers(1, 200, 60), queries, name="documents")
-    frame = slices.sliced([*queries, "unknown"], np.append(change, 9.0), of)
+    frame = slices.slice_table([*queries, "unknown"], np.append(change, 9.0), of)
     assert len(frame) == slices.PARTS
     assert frame["n"].sum() == 59
     bounds = [tuple(map(int, name.split()[0:3:2])) for name in frame["slice"]]
@@ -64,12 +64,12 @@ def test_slices_are_tested_together_as_scipy_tests_each():
 
 def test_many_tags_are_the_common_ones_and_others():
     of = pd.Series([*"aaabbbccddeeffgghhijk"], [str(n) for n in range(21)], name="tag")
-    frame = slices.sliced(list(of.index), np.zeros(21), of)
+    frame = slices.slice_table(list(of.index), np.zeros(21), of)
     assert len(frame) == slices.TAGS + 1
     assert frame.set_index("slice")["n"]["others"] == 3
     assert slices.in_words(frame, "AP") == ""
 
 
 def test_nothing_to_slice():
-    assert slices.sliced([], np.zeros(0), pd.Series(dtype=float, name="documents")).empty
+    assert slices.slice_table([], np.zeros(0), pd.Series(dtype=float, name="documents")).empty
     assert slices.in_words(pd.DataFrame(columns=["mean"]), "AP") == ""

@@ -24,7 +24,7 @@ from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.result import StudyResult, stored_summary
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 LEVELS = (0.0, 1.0, 5.0, 20.0)
 
@@ -101,7 +101,7 @@ def figure3(rankers, draws=3, measures=("NDCG@10",)):
 def ran(study, judged, rankers, records):
     step = run.measured_by([Measure.parse(text) for text in study.measures])
     by_label = {ranker.name: ranker for ranker in rankers}
-    return finished(run_study(study, judged, by_label, records, step))
+    return run_to_end(run_study(study, judged, by_label, records, step))
 
 
 def test_plan_is_pure_and_level_zero_is_drawn_once():
@@ -276,11 +276,11 @@ def test_result_saves_and_opens(judged, tmp_path):
 
 
 def test_certificates_tell_invariant_from_order_reading(judged):
-    still = finished(invariance.certified(FeatureRanker(), judged, 10, 0))
+    still = run_to_end(invariance.certify(FeatureRanker(), judged, 10, 0))
     assert still.invariant
     assert (still.positions_moved, still.max_score_deviation) == (0, 0.0)
     assert still.permutations == 10 * len(judged.lists)
-    moved = finished(invariance.certified(PositionRanker(), judged, 10, 0))
+    moved = run_to_end(invariance.certify(PositionRanker(), judged, 10, 0))
     assert not moved.invariant
     assert moved.positions_moved > 0
     assert moved.queries_moved == 5  # all lists of two documents or more
@@ -299,7 +299,7 @@ def test_rounding_is_not_called_a_move(judged):
             place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
             return (exact + place * 1e-9).astype(np.float32)
 
-    card = finished(invariance.certified(Rounding(), judged, 5, 0))
+    card = run_to_end(invariance.certify(Rounding(), judged, 5, 0))
     assert (card.positions_moved, card.queries_moved) == (0, 0)
 
 
@@ -322,9 +322,9 @@ class Rounder(FeatureRanker):
 
 def test_a_near_tie_that_rounding_turns_round_has_not_moved(judged):
     scores = Rounder().score(judged.dataset, judged.lists)
-    floor, _ = score_floor.measured(Rounder(), judged, scores)
+    floor, _ = score_floor.measure_floor(Rounder(), judged, scores)
     assert 1.9e-6 < floor.doubt.min() <= floor.doubt.max() < 4e-6  # twice what float32 is off
-    card = finished(invariance.certified(Rounder(), judged, 10, 0))
+    card = run_to_end(invariance.certify(Rounder(), judged, 10, 0))
     assert (card.verdict, card.positions_moved) == (UNTOLD, 0)
 
     class Unmeasured(Rounder):
@@ -335,7 +335,7 @@ def test_a_near_tie_that_rounding_turns_round_has_not_moved(judged):
             place = np.arange(len(lists.rows)) - np.repeat(lists.offsets[:-1], lists.lengths)
             return (pairs + np.where(place % 2, 1e-6, -1e-6)).astype(np.float32)
 
-    unmeasured = finished(invariance.certified(Unmeasured(), judged, 10, 0))
+    unmeasured = run_to_end(invariance.certify(Unmeasured(), judged, 10, 0))
     assert unmeasured.verdict == UNTOLD, "rounding or an effect: nothing says which"
 
 
@@ -348,7 +348,7 @@ def test_poor_arithmetic_hides_nothing_behind_its_floor(judged):
             return (dataset.features[lists.rows, 0] * (1 + first)).astype(np.float32)
 
     scores = Leaky().score(judged.dataset, judged.lists)
-    floor, company = score_floor.measured(Leaky(), judged, scores)
+    floor, company = score_floor.measure_floor(Leaky(), judged, scores)
     assert company.any()
     assert (floor.doubt <= score_floor.of_scores(judged.lists.offsets, scores).doubt).all()
 
@@ -359,8 +359,8 @@ def test_per_query_damage_sorts_the_worst_first(judged):
         "invariance", ((ranker.name, "d"),), "", (), (("shuffle-shown", 1.0),),
         invariance.MEASURES, 4, 0, invariance.STORED,
     )  # fmt: skip
-    work = run_study(study, judged, {ranker.name: ranker}, Memory(), invariance.measured)
-    found = finished(work)
+    work = run_study(study, judged, {ranker.name: ranker}, Memory(), invariance.measure_variants)
+    found = run_to_end(work)
     frame = per_query(found, ranker.name)
     assert list(frame.moved) == sorted(frame.moved, reverse=True)
     assert frame.moved.iloc[-1] == 0

@@ -7,7 +7,7 @@ import pytest
 from shuffleproof.core import sharing
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.jobs import KINDS, jobs_of, submit
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.rankers.name import RankerName
@@ -18,7 +18,7 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.tuning import Tuning, space_of, table, tuned
+from shuffleproof.core.studies.tuning import Tuning, space_of, table, tune
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
@@ -35,7 +35,7 @@ def without_times(history):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     root = tmp_path_factory.mktemp("tuned")
-    preset, cached = finished(tuned(ASKED, scope(root)))
+    preset, cached = run_to_end(tune(ASKED, scope(root)))
     assert not cached
     return root, preset
 
@@ -67,22 +67,22 @@ def test_a_search_that_was_stopped_goes_on_and_takes_the_same_steps(whole, tmp_p
     look = tuning._looked
     monkeypatch.setattr(RankSVMSpec, "fit", counted)
     monkeypatch.setattr(tuning, "_looked", lambda *given: looks.append(1) or look(*given))
-    work = tuned(ASKED, scope(tmp_path))
+    work = tune(ASKED, scope(tmp_path))
     for progress in work:
         if progress.done == 4 and not progress.values:
             work.close()  # as a kill: four trials are stored, the fifth had begun
     before = len(fits)
     assert (before, looks) == (5, [])
-    again, _ = finished(tuned(ASKED, scope(tmp_path)))
+    again, _ = run_to_end(tune(ASKED, scope(tmp_path)))
     assert len(fits) == before + 2  # the fifth again, and the sixth
     assert without_times(again.history) == without_times(preset.history)
     assert (again.looks, len(looks)) == (1, len(preset.test))
     assert [row["ranker"] for row in again.test] == [
         "ranksvm@paper", "ranksvm@tuned", "ranksvm@small", "ranksvm@tuned_sample",
     ]  # fmt: skip
-    same, cached = finished(tuned(ASKED, scope(tmp_path)))
+    same, cached = run_to_end(tune(ASKED, scope(tmp_path)))
     assert (cached, same.looks, len(looks)) == (True, 1, len(preset.test))
-    more, _ = finished(tuned(replace(ASKED, trials=7), scope(tmp_path)))
+    more, _ = run_to_end(tune(replace(ASKED, trials=7), scope(tmp_path)))
     assert (more.looks, len(fits)) == (2, before + 3)
     assert without_times(more.history[:6]) == without_times(preset.history)
 
@@ -92,7 +92,7 @@ def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_tr
     asked = Benchmark((str(preset), "feature:3"), 1, ("NDCG@10",))
     with pytest.raises(ArtefactError):
         Store(root).resolve("study-")
-    found = StudyResult.open(finished(asked.answered(scope(root))).path)
+    found = StudyResult.open(run_to_end(asked.answered(scope(root))).path)
     assert found.facts["trials"] == {"ranksvm@tuned_sample": 6}
     printed = sections.table(found, View(measures=("NDCG@10",), baselines=()))
     assert "ranksvm@tuned_sample (tuned with 6 trials)" in list(printed.frame["ranker"])
@@ -108,19 +108,19 @@ ROUNDS = Tuning("mart", ("leaves", "learning_rate"), trials=8, at_once=3)
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory):
     """Presets, a round of three, and two of the next, by nobody but this process."""
-    preset, _ = finished(tuned(ROUNDS, scope(tmp_path_factory.mktemp("rounds"))))
+    preset, _ = run_to_end(tune(ROUNDS, scope(tmp_path_factory.mktemp("rounds"))))
     return without_times(preset.history)
 
 
 def test_a_search_is_the_same_whoever_works_it_and_whoever_dies(rounds, tmp_path, monkeypatch):
     """Each of two workers makes some of its trials, one is cut off in the middle of one."""
     store, asked = Store(tmp_path), {**asdict(ROUNDS), "data": "sample", "lists": LISTS}
-    work, begun = sharing.shared(store, "tune", asked, "processes:2"), tmp_path / "claims"
-    assert finished(work) == ()
+    work, begun = sharing.share_work(store, "tune", asked, "processes:2"), tmp_path / "claims"
+    assert run_to_end(work) == ()
     assert not [*begun.iterdir()]
     assert len([*(tmp_path / "tunings").glob("*/*.safetensors")]) == 8
     monkeypatch.setattr(tuning.Search, "_worked", None)  # whoever asked makes none anew
-    shared, _ = finished(tuned(ROUNDS, scope(tmp_path)))
+    shared, _ = run_to_end(tune(ROUNDS, scope(tmp_path)))
     assert without_times(shared.history) == rounds
 
 
@@ -133,7 +133,7 @@ def test_workers_of_one_search_pass_over_what_others_are_at(tmp_path, rounds):
     assert 1 <= made <= 4
     other = sharing.work(item)
     assert (other["failure"], other["assignments"]) == ("", 1)
-    again, _ = finished(tuned(ROUNDS, scope(tmp_path)))
+    again, _ = run_to_end(tune(ROUNDS, scope(tmp_path)))
     assert without_times(again.history) == rounds
 
 
@@ -149,28 +149,28 @@ def test_time_that_is_up_begins_no_trial_but_takes_what_is_there(tmp_path, monke
 
     monkeypatch.setattr(tuning.Search, "_worked", slow)
     asked = replace(ASKED, trials=None, budget=45.0)
-    some, _ = finished(tuned(asked, scope(tmp_path)))  # three presets, 30 s, then two more
+    some, _ = run_to_end(tune(asked, scope(tmp_path)))  # three presets, 30 s, then two more
     assert some.trials == 5
-    same, cached = finished(tuned(replace(asked, budget=0.0), scope(tmp_path)))
+    same, cached = run_to_end(tune(replace(asked, budget=0.0), scope(tmp_path)))
     assert (cached, same.trials) == (True, 5)
-    more, _ = finished(tuned(replace(asked, budget=5.0), scope(tmp_path)))
+    more, _ = run_to_end(tune(replace(asked, budget=5.0), scope(tmp_path)))
     assert more.trials == 6
 
 
 def test_rounds_are_part_of_what_is_searched(whole):
     root, _ = whole
     with pytest.raises(UsageError, match=r"something else \(at_once\)"):
-        finished(tuned(replace(ASKED, at_once=2), scope(root)))
+        run_to_end(tune(replace(ASKED, at_once=2), scope(root)))
 
 
 def test_a_name_is_one_searchs_own(whole):
     root, _ = whole
     with pytest.raises(UsageError, match="choose another --name"):
-        finished(tuned(replace(ASKED, seed=1), scope(root)))
+        run_to_end(tune(replace(ASKED, seed=1), scope(root)))
     with pytest.raises(ParameterError, match="none of paper"):
         Tuning("ranksvm", name="tuned")
     with pytest.raises(UsageError, match="built-in preset"):
-        finished(tuned(replace(ASKED, ranker="ranksvm@tuned_sample"), scope(root)))
+        run_to_end(tune(replace(ASKED, ranker="ranksvm@tuned_sample"), scope(root)))
 
 
 def test_a_damaged_preset_is_told_and_hinders_nobody(tmp_path):
@@ -209,12 +209,14 @@ def test_a_training_is_stopped_at_the_epoch_where_it_is_told_to(tmp_path):
     for at, result, last in ((3, None, 3), (99, "a ranker", 6)):
         ended, trial = [], Stops(at)
         curve = tuning.Curve(tmp_path / "begun" / "one.json")
-        assert finished(tuning._watched(training(6, ended), curve, trial)) == result
+        assert run_to_end(tuning._watched(training(6, ended), curve, trial)) == result
         assert ended == [last]
         points = [(epoch, epoch / 100) for epoch in range(1, last + 1)]
         assert trial.told == points
         assert curve.ended() == points
-    assert finished(tuning._watched(training(2, []), tuning.Curve(curve.path), None)) == "a ranker"
+    assert (
+        run_to_end(tuning._watched(training(2, []), tuning.Curve(curve.path), None)) == "a ranker"
+    )
     assert not curve.path.exists()
 
 
@@ -227,7 +229,7 @@ def test_a_training_that_was_killed_and_resumed_has_its_whole_curve(tmp_path):
             work.close()  # epochs 1 to 4 were measured
     resumed = (one for one in training(6, []) if one.done + one.part > 3)  # of a checkpoint of 3
     curve, trial = tuning.Curve(path), Stops(99)
-    finished(tuning._watched(resumed, curve, trial))
+    run_to_end(tuning._watched(resumed, curve, trial))
     assert trial.told == [(epoch, epoch / 100) for epoch in range(1, 7)]
     assert curve.ended() == trial.told
     path.write_text("[[1, 0.1], [2")
@@ -243,7 +245,7 @@ def test_trials_that_diverge_are_kept_as_failed_and_the_search_goes_on(tmp_path,
         return real(self, *given)
 
     monkeypatch.setattr(RankSVMSpec, "fit", diverging)
-    preset, _ = finished(tuned(ASKED, scope(tmp_path)))
+    preset, _ = run_to_end(tune(ASKED, scope(tmp_path)))
     states = {row["state"] for row in preset.history}
     assert states == {"done", "failed"}
     assert preset.best["of"] in {"paper", "tuned"}
@@ -287,7 +289,7 @@ def test_a_search_is_a_job_that_reports_every_trial(whole, tmp_path):
     _, preset = whole
     given = {"ranker": "ranksvm", "data": "sample", "trials": 6, "lists": LISTS}
     reports = []
-    result = finished(KINDS["tune"](Store(tmp_path), **given), reports.append)
+    result = run_to_end(KINDS["tune"](Store(tmp_path), **given), reports.append)
     assert result["preset"] == "ranksvm@tuned_sample"
     assert result["trials"] == 6
     assert result["valid"] == {"NDCG@10": preset.best["value"]}
@@ -329,5 +331,5 @@ def test_a_job_over_folds_opens_the_folds_that_its_name_meant(tmp_path, monkeypa
     monkeypatch.setattr(Scope, "opened", first)
     both = Scope(Store(tmp_path), "two", LISTS, "small", "data-1,data-2")
     with pytest.raises(UsageError, match="both were opened"):
-        finished(tuned(ASKED, both))
+        run_to_end(tune(ASKED, both))
     assert opened == [("two-fold1", "data-1"), ("two-fold2", "data-2")]

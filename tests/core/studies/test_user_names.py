@@ -13,7 +13,7 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.outside.user_rankers import named
+from shuffleproof.core.rankers.outside.user_rankers import name_of
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.by_name import by_name
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.user_names import of
-from shuffleproof.core.studies.workbench import Workbench, ask, finished
+from shuffleproof.core.studies.workbench import Workbench, ask, run_to_end
 from tests import small_set
 
 
@@ -81,7 +81,7 @@ def asked(question, store):
 
 
 def questions(means):
-    mine, levels = named(by_rank), (("turn", 0.0), ("turn", 2.0))
+    mine, levels = name_of(by_rank), (("turn", 0.0), ("turn", 2.0))
     return {
         "degradation": RankingDegradation((mine, means), levels, measures=("top", "RR"), draws=2),
         "perturbations": Perturbations((mine, means), (*levels, ("train-seed", 1.0)),
@@ -100,14 +100,14 @@ def test_every_kind_of_study_takes_user_code_and_finds_what_it_stored(kind, stor
     again = asked(questions(register())[kind], store)
     assert found.directory == again.directory
     assert set(found.trials["ranker"]) >= {"python:means"}
-    assert engine.planned(found.recipe).recipe() == found.recipe
+    assert engine.plan_of(found.recipe).recipe() == found.recipe
     for measure in found.measures:
         assert not found.summary([measure])["mean"].isna().all()
 
 
 def test_values_are_those_of_the_functions(store):
     result = asked(questions(register())["degradation"], store)
-    workbench = finished(
+    workbench = run_to_end(
         Workbench.opened("mine", ListRecipe(small_set.LISTS.initial), store, "small")
     )
     test, (family, _) = workbench.prepared.test, result.recipe["perturbations"][0]
@@ -156,9 +156,9 @@ def test_trials_of_what_cannot_be_told_are_not_stored(store):
 
     before = records()
     for question in (
-        RankingDegradation((named(score),), (("cut", 0.0),)),
-        Benchmark((named(score),), measures=("RR",)),
-        SetSize((named(score),), sizes=(2,), measures=("RR",)),
+        RankingDegradation((name_of(score),), (("cut", 0.0),)),
+        Benchmark((name_of(score),), measures=("RR",)),
+        SetSize((name_of(score),), sizes=(2,), measures=("RR",)),
     ):
         asked(question, store)
     assert records() == before

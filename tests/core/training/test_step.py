@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
@@ -18,7 +18,7 @@ from shuffleproof.core.training import step as steps_module
 from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.loop import RunState
 from shuffleproof.core.training.network import built, held_scores
-from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, planned
+from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, plan_step
 
 FEATURES = 6
 
@@ -35,7 +35,7 @@ def lists_of(lengths, device="cpu", rankings=4):
     ).reranked(draws.integers(0, 6, (total, rankings)).astype(np.float32))  # fmt: skip
     features = draws.normal(size=(total, FEATURES)).astype(np.float32)
     labels = draws.integers(0, 3, total).astype(np.float32)
-    return held(lists, features, labels, device)
+    return on_device(lists, features, labels, device)
 
 
 RAGGED = [5, 1, 7, 7, 3, 9, 2, 8, 6, 4, 9, 5]
@@ -254,7 +254,7 @@ def test_a_step_in_parts_has_the_gradient_of_the_whole():
     for most in (None, 9):
         steps = steps_of("setrank-imsab-init", lists, most, batch_lists=12)
         chosen = np.arange(len(RAGGED))
-        (step,) = planned(
+        (step,) = plan_step(
             lists, [chosen], steps.recipe, steps.network.config, np.random.default_rng(0)
         )
         loss = steps._gradient(step, 12 if most is None else 1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from shuffleproof.core.data.batches import held
+from shuffleproof.core.data.batches import on_device
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
@@ -21,7 +21,7 @@ from shuffleproof.core.errors import (
 )
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import fit_or_load
 from shuffleproof.core.rankers.neural import ranker as neural
@@ -155,10 +155,10 @@ def test_lists_drawn_with_replacement_are_equally_likely():
 
 
 def test_the_time_of_a_training_is_that_of_whole_epochs(tmp_path):
-    found = finished(fit_or_load(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
+    found = run_to_end(fit_or_load(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path)))
     assert (found.artefact.facts["epochs"], found.artefact.facts["timed"]) == (4, 4)
     assert not found.cached
-    assert finished(fit_or_load(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path))).cached
+    assert run_to_end(fit_or_load(small("dlcm"), TRAIN, VALID, "these", Store(tmp_path))).cached
 
 
 def test_small_sets_repeat_their_pass_until_an_epoch_has_its_least_steps():
@@ -205,7 +205,7 @@ def test_the_gradient_is_clipped():
     )
     spec = small("dlcm")
     features = TRAIN.dataset.features[TRAIN.lists.rows]
-    lists = held(TRAIN.lists, features, TRAIN.dataset.labels[TRAIN.lists.rows])
+    lists = on_device(TRAIN.lists, features, TRAIN.dataset.labels[TRAIN.lists.rows])
     net = network.built(spec.model, features.shape[1], 0)
     before = network.weights_of(net)
     list(train(net, TrainingData("dlcm", lists, lists, TRAIN), recipe))

@@ -7,7 +7,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import quality
-from shuffleproof.core.studies.workbench import finished
+from shuffleproof.core.studies.workbench import run_to_end
 
 NETS = (
     "ranknet", "lambdarank", "frank", "listnet", "mlp", "gsf",
@@ -46,7 +46,7 @@ def trained(name, fold, workspace=None, **changes):
     spec = registry.spec(name, "small", **changes)
     every, shown = parts(fold, best_features(fold.train)[:4])
     train, valid = every if spec.fits_documents else shown
-    return finished(spec.fit(train, valid, workspace)), valid
+    return run_to_end(spec.fit(train, valid, workspace)), valid
 
 
 def gain(name, fold, **changes):
@@ -86,6 +86,6 @@ def test_a_killed_run_goes_on_to_the_same_weights(name, changes, tmp_path):
     while next(run).done < 2:
         pass
     run.close()
-    resumed = finished(spec.fit(train, valid, tmp_path))
+    resumed = run_to_end(spec.fit(train, valid, tmp_path))
     again = resumed.score(valid.dataset, valid.lists)
     assert np.array_equal(again, whole.score(valid.dataset, valid.lists))

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import ALPHA, adjusted
+from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.claims import ADJUSTED, PAPER_FAMILY
 from shuffleproof.core.studies.headline import BENDS, UNTOLD
@@ -97,7 +97,9 @@ def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Querie
 def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
     """How far each row lies from the first: mean, interval and adjusted p."""
     differences = values - values[0]
-    p, low, high = adjusted(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
+    p, low, high = adjusted_tests(
+        np.where(np.arange(len(values))[:, None] > 0, differences, np.nan)
+    )
     low[:1] = high[:1] = 0.0
     change = name if name == "change" else f"{name}_change"
     means = [known_mean(row) for row in differences]

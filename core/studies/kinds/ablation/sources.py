@@ -239,10 +239,10 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
     return steps
 
 
-def claimed(base: NeuralSpec) -> list[Difference]:
+def claimed_differences(base: NeuralSpec) -> list[Difference]:
     """The single differences that the ranker's paper compares and no preset has.
 
-    >>> [one.label for one in claimed(NeuralSpec.preset("dlcm", "small"))][:2]
+    >>> [one.label for one in claimed_differences(NeuralSpec.preset("dlcm", "small"))][:2]
     ['direction highest-first', 'two directions on']
     """
     changes = CLAIMS.get(type(base.model), ())
@@ -278,7 +278,7 @@ def check(ranker: str, towards: Sequence[str]) -> None:
     >>> check("dlcm", ["released", "claims"])
     """
     base = NeuralSpec.preset(ranker)
-    if PAPER in towards and not claimed(base):
+    if PAPER in towards and not claimed_differences(base):
         rankers = ", ".join(rankers_with_claims())
         raise UsageError(
             f"{ranker}'s paper compares nothing beside its own recipe: name released or tuned, "

@@ -15,7 +15,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.models import size
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.fit_cache import CachedRanker, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
@@ -28,7 +28,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     PAPER,
     SIZES,
     check,
-    claimed,
+    claimed_differences,
     differences,
 )
 from shuffleproof.core.studies.result import StudyResult
@@ -72,7 +72,11 @@ def variants(asked: Ablation) -> list[Variant]:
     }
     distinct = [Variant(name, spec, "", sizes=sizes) for name, spec in specs.items()]
     for name in towards:
-        steps = claimed(specs[BASE]) if name == PAPER else differences(specs[BASE], specs[name])
+        steps = (
+            claimed_differences(specs[BASE])
+            if name == PAPER
+            else differences(specs[BASE], specs[name])
+        )
         for difference in steps:
             spec = specs[BASE].changed(difference.values)
             label, source = f"{BASE} + {difference.label}", difference.source
@@ -138,7 +142,7 @@ def _train(workbench: Workbench, variant: Variant) -> Generator[Progress, None, 
     have = workbench.prepared.test.lists.rankings
     if variant.spec.rankings > have:
         raise MissingRankingError(variant.label, variant.spec.rankings, have)
-    return (yield from saying(workbench.fitted(variant.spec), f"of {variant.label}"))
+    return (yield from with_words(workbench.fitted(variant.spec), f"of {variant.label}"))
 
 
 def _facts(workbench: Workbench, compared: Sequence[Variant]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from shuffleproof.core.studies.kinds.attention.study import (
     NO_CHANGE,
     ListEdit,
     Look,
-    looked,
+    attention_after,
 )
 from shuffleproof.core.studies.reproduce import changed_lists, command_of, opening_lines
 from shuffleproof.core.studies.table_text import finite
@@ -76,7 +76,7 @@ def heads(item: Mapping[str, Any]) -> dict[str, Any]:
     rows = zip(look.numbers.rows, look.numbers.values.tolist(), strict=True)
     return {
         "numbers": [[*row, *finite(values)] for row, values in rows],
-        "small": [packed(picture) for picture in look.small],
+        "small": [pack_array(picture) for picture in look.small],
     }
 
 
@@ -88,7 +88,7 @@ def chosen_map(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     place = item["kind"], item["block"], item["head"]
     sides = zip(("before", "after"), _looks(item), strict=True)
-    return {side: packed(look.record.map_of(*place)) for side, look in sides}
+    return {side: pack_array(look.record.map_of(*place)) for side, look in sides}
 
 
 def pair(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,16 +122,16 @@ def pair(item: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def packed(array: Float32[np.ndarray, "*shape"]) -> dict[str, Any]:
+def pack_array(array: Float32[np.ndarray, "*shape"]) -> dict[str, Any]:
     """An array as JSON can carry it at little cost."""
     plain = np.ascontiguousarray(array, dtype="<f4")
     return {"shape": list(plain.shape), "data": base64.b64encode(plain.tobytes()).decode()}
 
 
-def unpacked(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
-    """The array that `packed` packed.
+def unpack_array(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
+    """The array that `pack_array` packed.
 
-    >>> unpacked(packed(np.float32([[1.5, 2.0]]))).tolist()
+    >>> unpack_array(pack_array(np.float32([[1.5, 2.0]]))).tolist()
     [[1.5, 2.0]]
     """
     return np.frombuffer(base64.b64decode(item["data"]), "<f4").reshape(item["shape"])
@@ -152,7 +152,7 @@ def _look(item: Mapping[str, Any], change: str) -> Look:
 def _cached_look(question: str, digest: str, change: str) -> Look:
     del digest  # part of the memory's key alone
     item = json.loads(question)
-    return looked(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))
+    return attention_after(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))
 
 
 Facts = Mapping[str, Any]

@@ -8,7 +8,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.answers.one_list import amount
-from shuffleproof.core.metrics.significance import ALPHA, adjusted
+from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests
 from shuffleproof.core.rankers.attention.kinds import KINDS
 from shuffleproof.core.rankers.attention.summary import MEASURES, POINT
 from shuffleproof.core.rankers.name import RankerName
@@ -76,7 +76,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {"table": records(frame), "findings": findings}
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     return (
         f"The attention weights (for DLCM the gates) from which the scores of {recipe['queries']} "
@@ -177,7 +177,7 @@ def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
     }
     if ranker not in apart:
         return " No query has a relevant document, so nothing can be said of those."
-    p, low, high = adjusted(np.stack(list(apart.values())))
+    p, low, high = adjusted_tests(np.stack(list(apart.values())))
     at, mean = list(apart).index(ranker), float(np.nanmean(apart[ranker]))
     told = "not told apart from what"
     if p[at] <= ALPHA:

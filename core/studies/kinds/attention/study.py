@@ -22,12 +22,12 @@ from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.metrics.significance import t_interval
 from shuffleproof.core.numerals import number, whole
 from shuffleproof.core.perturb.base import Change as Touched
-from shuffleproof.core.perturb.base import disturbed, origins, sources
+from shuffleproof.core.perturb.base import disturb, origins, sources
 from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.attention import measures
 from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
-from shuffleproof.core.rankers.attention.order import binned, bounds, largest_change
+from shuffleproof.core.rankers.attention.order import bin_means, bounds, largest_change
 from shuffleproof.core.rankers.attention.summary import (
     MEASURES,
     POINT,
@@ -46,7 +46,7 @@ from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of
+from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of
 
 NO_CHANGE = "initial"
 ORDERS = ("initial", "shuffled", "label", "id")
@@ -146,17 +146,17 @@ class ListEdit:
         query = dataset.query_ids[int(lists.queries[0])]
         if self.order is None:
             randomness = generator(self.seed, "attention", query, self.family)
-            return disturbed(perturbation(self.family, self.level), judged, randomness)
+            return disturb(perturbation(self.family, self.level), judged, randomness)
         names = tuple(document_names(dataset.doc_ids, lists.rows))
         labels = tuple(map(float, dataset.labels[lists.rows]))
         order = self.order.arranged(Documents(query, names, labels, (), {}))
         return replace(judged, lists=lists.shown_as(np.array(order, dtype=np.int64)))
 
 
-def offered() -> tuple[str, ...]:
+def offered_families() -> tuple[str, ...]:
     """Every single family that can be looked at, each at a level from the middle of its own.
 
-    >>> [text for text in offered() if "noise" in text]
+    >>> [text for text in offered_families() if "noise" in text]
     ['score-noise:0.5:0', 'feature-noise:0.25:0']
     """
     changes = []
@@ -257,7 +257,7 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
     identified = yield from workbench.identified_all(asked.rankers)
-    rankers = Opened(identified)
+    rankers = OpenRankers(identified)
     base = workbench.test_lists(asked.queries)
     plan = Plan(
         rankers=digests_of(identified),
@@ -276,7 +276,7 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
     )
 
     def save(result: StudyResult, directory: Path) -> None:
-        result.save(directory, summarised(result))
+        result.save(directory, summary_frame(result))
 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, rankers) | {"set_size": base.lists.mean_length}
@@ -284,7 +284,7 @@ def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Art
     return (yield from workbench.run(plan, ids, facts, work, save=save))
 
 
-def summarised(result: StudyResult) -> pd.DataFrame:
+def summary_frame(result: StudyResult) -> pd.DataFrame:
     """The tidy frame: one row a head or point and measure, mean over queries with a 95 % interval.
 
     The interval is Student's; columns are those of every study, then map, block and head.
@@ -304,12 +304,12 @@ def summarised(result: StudyResult) -> pd.DataFrame:
 def _compute(
     plan: Plan, cell: Cell, ranker: Ranker, base: JudgedLists
 ) -> Generator[Progress, None, Found]:
-    from shuffleproof.core.rankers.attention.maps import recorded  # noqa: PLC0415 (torch, for who looks)
+    from shuffleproof.core.rankers.attention.maps import record_maps  # noqa: PLC0415 (torch, for who looks)
 
     summaries = []
     for at in range(*plan.lists_of(cell.part)):
         lists = base.lists.select(np.array([at]))
-        record = recorded(ranker, JudgedLists(base.dataset, lists))
+        record = record_maps(ranker, JudgedLists(base.dataset, lists))
         summaries.append(summary(record, base.dataset.labels[lists.rows], plan.dead_below))
     values = np.stack([list_summary.values for list_summary in summaries], axis=-1).astype(
         np.float32
@@ -391,13 +391,13 @@ class Look:
         ]
 
 
-def looked(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
+def attention_after(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
     """Look at one list after a change.
 
     Raises:
         UsageError: the ranker has no weights to show.
     """
-    from shuffleproof.core.rankers.attention.maps import by_document, recorded  # noqa: PLC0415 (torch)
+    from shuffleproof.core.rankers.attention.maps import by_document, record_maps  # noqa: PLC0415 (torch)
 
     changed = change.of(judged)
     places = sources(judged.lists, changed.lists.offsets, origins(judged, changed))
@@ -405,7 +405,7 @@ def looked(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
     ranks = np.full(docs, -1, dtype=np.int64)
     ranks[remaining] = changed.lists.ranks[places >= 0, 0]
     return Look(
-        by_document(recorded(ranker, changed), places, docs),
+        by_document(record_maps(ranker, changed), places, docs),
         ranks,
         judged.dataset.labels[judged.lists.rows],
         np.concatenate([remaining, np.flatnonzero(ranks < 0)]),
@@ -421,4 +421,4 @@ def _thumbnails(
         bounds(size, size if axis == of_points else THUMBNAIL)
         for axis, size in zip((-2, -1), weights.shape[1:], strict=True)
     ]
-    return np.stack([binned(head, *edges) for head in weights]).astype(np.float32)
+    return np.stack([bin_means(head, *edges) for head in weights]).astype(np.float32)

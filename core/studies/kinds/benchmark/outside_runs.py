@@ -24,12 +24,12 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import merged_in_words, tied_in_words, tied_share
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.kinds.benchmark.retrieved import FILE, arrays_of, lists_of
+from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import FILE, arrays_of, lists_of
 from shuffleproof.core.studies.kinds.benchmark.study import GROUPS, KIND, REFERENCES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted
@@ -38,7 +38,7 @@ MEASURES = ("NDCG@10", "AP", "P@10", "RR")
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRuns:
     """Judgments and runs over the same topics.
 
     Attributes:
@@ -52,7 +52,7 @@ class Judged:
     scores: Mapping[str, Any]
 
 
-def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> Judged:
+def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> JudgedRuns:
     """Lay runs over judgments: every judged topic counts, retrieved or not.
 
     Negative grades are no relevance; unjudged documents have grade 0.
@@ -94,19 +94,21 @@ def judged(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> J
         scores[label] = np.array(
             [score for of_topic in retrieved.values() for score in of_topic.values()], float
         )
-    return Judged(dataset, lists, scores)
+    return JudgedRuns(dataset, lists, scores)
 
 
 def _offsets(topics: Iterable[Collection[str]]) -> Int64[np.ndarray, " bounds"]:
     return ragged.offsets_of(np.array([len(names) for names in topics], dtype=np.int64))
 
 
-def compared(qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES) -> StudyResult:
-    """Read judgments and runs and measure every topic of every run; arguments as `comparing`'s."""
-    return finished(comparing(qrels, runs, measures))
+def compare_runs(
+    qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES
+) -> StudyResult:
+    """Read judgments and runs, measure every topic of every run; arguments as `measure_runs`."""
+    return run_to_end(measure_runs(qrels, runs, measures))
 
 
-def comparing(
+def measure_runs(
     qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES
 ) -> Generator[Progress, None, StudyResult]:
     """Read judgments and runs, then measure every topic of every run; yields a report a file.
@@ -126,7 +128,7 @@ def comparing(
         yield Progress(len(parsed) + 1, steps, "files")
     labels = _labels(parsed)
     by_label = {label: run for label, (_, run) in zip(labels, parsed, strict=True)}
-    result = _study_result(judged(grades, by_label), by_label, texts, qrels.name)
+    result = _study_result(judge_runs(grades, by_label), by_label, texts, qrels.name)
     facts = dict(result.facts) | {
         "files": {label: path.name for label, (path, _) in zip(labels, parsed, strict=True)},
         "unjudged": {
@@ -139,7 +141,7 @@ def comparing(
 
 
 def _study_result(
-    whole: Judged, runs: Mapping[str, Run], texts: Sequence[str], data: str
+    whole: JudgedRuns, runs: Mapping[str, Run], texts: Sequence[str], data: str
 ) -> StudyResult:
     stored = conventions.stored_measures(texts)
     parsed = [Measure.parse(text) for text in stored]
@@ -180,20 +182,20 @@ def _study_result(
 
 def warnings(facts: Mapping[str, Any]) -> list[str]:
     """What to know of runs before believing the numbers; older comparisons lack `tied`."""
-    return uncovered(facts) + tied_in_words(facts.get("tied", {}))
+    return uncovered_topics(facts) + tied_in_words(facts.get("tied", {}))
 
 
-def uncovered(facts: Mapping[str, Any]) -> list[str]:
+def uncovered_topics(facts: Mapping[str, Any]) -> list[str]:
     """Sentences on topics that only the judgments or only a run has, and on ties made by reading.
 
     The facts of older comparisons lack `unjudged` and `merged`.
 
     >>> facts = {"queries": 100, "missing": {"a": 99, "b": 0}, "unjudged": {"a": 2, "b": 0}}
-    >>> for sentence in uncovered(facts):
+    >>> for sentence in uncovered_topics(facts):
     ...     print(sentence)
     a answers 1 of the 100 judged topics: the other 99 count as nothing retrieved.
     2 topics of a are not judged: they are left out.
-    >>> uncovered({"queries": 100, "missing": {"b": 0}})
+    >>> uncovered_topics({"queries": 100, "missing": {"b": 0}})
     []
     """
     judged_topics = counted(facts["queries"], "judged topic")
@@ -220,7 +222,7 @@ def keep(result: StudyResult, store: Store) -> Artefact:
     return store.add(key, result.recipe, result.save, result.facts)
 
 
-def _precision(whole: Judged) -> dict[str, str]:
+def _precision(whole: JudgedRuns) -> dict[str, str]:
     """What a comparison's key says where single precision would have ranked otherwise."""
     with np.errstate(over="ignore"):
         alike = all(

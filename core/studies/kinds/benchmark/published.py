@@ -16,7 +16,7 @@ from shuffleproof.core.data.published import (
     DEPTH,
     RANKED_BY,
     SOURCE,
-    Published,
+    PublishedRows,
     table_for,
 )
 from shuffleproof.core.metrics.measure import Measure
@@ -37,13 +37,13 @@ COLUMNS = (
 )
 
 
-def printed_for(facts: Mapping[str, Any]) -> Published | None:
+def printed_for(facts: Mapping[str, Any]) -> PublishedRows | None:
     """The printed table of a benchmark's collection, where the paper has one."""
     sizes = facts.get("sizes")  # runs from outside are of no data set
     return table_for(**sizes[0]) if sizes else None
 
 
-def in_words(printed: Published) -> str:
+def in_words(printed: PublishedRows) -> str:
     """Whose rows these are, under which convention, and what to know before comparing.
 
     >>> in_words(table_for(31_531, 3_771_125, 136, 4)).partition(" · ")[0]
@@ -52,10 +52,10 @@ def in_words(printed: Published) -> str:
     return f"{SOURCE}, {printed.collection} · {CONVENTION}. {printed.remark}"
 
 
-def warning(facts: Mapping[str, Any], measures: Sequence[str]) -> str:
+def comparison_warning(facts: Mapping[str, Any], measures: Sequence[str]) -> str:
     """Why columns may not be compared with the printed rows; empty where nothing is known.
 
-    >>> warning({}, ["NDCG@10", "NDCG(gain=linear,empty=one)@10", "RR"])
+    >>> comparison_warning({}, ["NDCG@10", "NDCG(gain=linear,empty=one)@10", "RR"])
     'Not under the convention of the printed rows: NDCG(gain=linear,empty=one)@10.'
     """
     deviating = [text for text in measures if not _as_printed(Measure.parse(text))]
@@ -79,7 +79,7 @@ def _as_printed(measure: Measure) -> bool:
     )
 
 
-def beside(result: StudyResult, printed: Published) -> pd.DataFrame:
+def published_table(result: StudyResult, printed: PublishedRows) -> pd.DataFrame:
     """The printed numbers and ours, under the convention of the paper.
 
     Returns:

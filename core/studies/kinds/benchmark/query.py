@@ -18,7 +18,7 @@ from safetensors import safe_open
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.studies.conventions import derived
+from shuffleproof.core.studies.conventions import derive_values
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.result import StudyResult
@@ -46,7 +46,7 @@ def place_of(result: StudyResult, query: str, fold: str) -> Place:
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryRequest:
     """What of a query is to be shown."""
 
     place: Place
@@ -55,7 +55,7 @@ class Asked:
     features: Sequence[int] = ()
 
 
-def answers(study: Path, part: RankingDataset, asked: Asked) -> pd.DataFrame:
+def answers(study: Path, part: RankingDataset, asked: QueryRequest) -> pd.DataFrame:
     """The documents of a query, in the order of the initial ranking, and where rankers put them.
 
     Args:
@@ -136,7 +136,7 @@ def per_query(result: StudyResult, measure: str) -> _Means:
 def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
     remembered = _REMEMBERED.setdefault(result, {})
     if measure not in remembered:
-        values = derived(measure, result.stored, result.values)
+        values = derive_values(measure, result.stored, result.values)
         rows = result.trials.groupby("ranker", sort=False).indices
         seeds = {
             label: values[_distinct_trials(result, np.asarray(rows[label]))]

@@ -76,7 +76,7 @@ class Benchmark(Question):
             replace(scope, data=name, preset=scope.usual, pinned=key)
             for name, key in zip(names, keys, strict=True)
         ]
-        workbenches = yield from claims.each(fold.opened() for fold in folds)
+        workbenches = yield from claims.values_of(fold.opened() for fold in folds)
         path, stored_names = Path(scope.data), scope.store.names()
         data_name = path.name if scope.data not in stored_names and path.is_dir() else scope.data
         return (yield from self.beside("study").run(workbenches, self, data_name))

@@ -12,8 +12,8 @@ from typing import Any
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import is_precomputed
 from shuffleproof.core.experiment.ranker_sets import REFERENCES as REFERENCES  # noqa: PLC0414 (asked for here)
-from shuffleproof.core.experiment.ranker_sets import expanded
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.experiment.ranker_sets import expand
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import CachedRanker
@@ -84,7 +84,7 @@ def rows_of(names: Sequence[str], preset: str, seeds: int) -> tuple[Row, ...]:
     >>> [row.seeds for row in rows_of(["mart", "ranksvm", "rrf:mart+dlcm"], "paper", 3)[3:]]
     [1, 1, 3]
     """
-    rows = tuple(_row(label, preset, seeds) for label in expanded([*REFERENCES, *names]))
+    rows = tuple(_row(label, preset, seeds) for label in expand([*REFERENCES, *names]))
     if all(row.label in REFERENCES for row in rows):
         raise UsageError(
             "no ranker is named: the ideal, the initial ranking and chance stand in every table; "
@@ -145,7 +145,7 @@ def group_of(spec: RankerSpec) -> str:
     return GROUPS[3] if spec.rankings or feed == "shown" else GROUPS[2]
 
 
-def pinned(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
+def pin_content(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
     """The rows, those of rankers from outside with what they are known by: their content.
 
     Raises:
@@ -172,7 +172,7 @@ def _known_by(workbench: Workbench, label: str) -> str:
         DataError: no such file or function.
     """
     try:
-        return finished(workbench.identified(label)).digest
+        return run_to_end(workbench.identified(label)).digest
     except DataError:
         if RankerName.parse(label).kind is not Kind.FUNCTION:
             raise

@@ -21,7 +21,7 @@ from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, TRIALS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import (
     PAIRED_T,
-    compared,
+    against_baseline,
     comparison,
     differences_from,
     intervals,
@@ -79,7 +79,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     measures, baselines = tuple(view.measures) or result.measures, baselines_of(result, view)
     measure = USUAL if USUAL in measures else measures[-1]
     baseline = next(iter(baselines), rankers_of(result)[0])
-    frame = compared(result, measure, baseline, view.test)
+    frame = against_baseline(result, measure, baseline, view.test)
     pictured = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (pictured, baseline, measure))
     yield Finding(finding(result, measure))
@@ -95,8 +95,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     if printed is not None:
         yield Heading("As the paper printed it, not measured here")
         yield Sentence(published.in_words(printed))
-        yield Sentence(published.warning(result.facts, measures))
-        yield Table(published.beside(result, printed), published.COLUMNS, "")
+        yield Sentence(published.comparison_warning(result.facts, measures))
+        yield Table(published.published_table(result, printed), published.COLUMNS, "")
 
 
 def baselines_of(result: StudyResult, view: View) -> list[str]:
@@ -112,8 +112,8 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
     notes = table_notes(result, view) + means_over_folds(result, view)
     printed = published.printed_for(result.facts)
     if printed is not None:
-        notes += filter(None, [published.warning(result.facts, measures)])
-        printed_rows = records(published.beside(result, printed))
+        notes += filter(None, [published.comparison_warning(result.facts, measures)])
+        printed_rows = records(published.published_table(result, printed))
     return {
         "failed": dict(result.facts.get("failed", {})),
         "table": records(marked_means(result, view)),
@@ -123,7 +123,7 @@ def answer(result: StudyResult, view: View) -> dict[str, Any]:
             row | {"against": baseline, "measure": measure}
             for baseline in baselines
             for measure in measures
-            for row in records(compared(result, measure, baseline, view.test))
+            for row in records(against_baseline(result, measure, baseline, view.test))
         ],
         "said": notes,
         "published": printed_rows,

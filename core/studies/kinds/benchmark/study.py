@@ -22,11 +22,11 @@ from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.tied import tied_share
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.rankers.preset_digests import marked
+from shuffleproof.core.rankers.preset_digests import with_digest
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import cells, conventions
@@ -39,7 +39,7 @@ from shuffleproof.core.studies.kinds.benchmark.rows import (
     TRIALS,
     Row,
     group_of,
-    pinned,
+    pin_content,
     rows_of,
     trained_at,
 )
@@ -53,7 +53,7 @@ from shuffleproof.core.words import counted
 
 __all__ = [
     "GROUPS", "KIND", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
-    "planned", "rows_of", "run",
+    "plan_benchmark", "rows_of", "run",
 ]  # fmt: skip
 
 KIND = Benchmark.kind
@@ -99,7 +99,7 @@ class Plan(cells.CellPlan):
         return key_of("trial", facts).digest
 
 
-def planned(workbenches: Sequence[Workbench], asked: Benchmark) -> Plan:
+def plan_benchmark(workbenches: Sequence[Workbench], asked: Benchmark) -> Plan:
     """The plan of a benchmark on these folds, one workbench each, their lists made alike.
 
     Raises:
@@ -107,15 +107,17 @@ def planned(workbenches: Sequence[Workbench], asked: Benchmark) -> Plan:
     """
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     folds = tuple((workbench.name, workbench.lists_digest) for workbench in workbenches)
-    rows = pinned(rows_of(asked.rankers, workbenches[0].preset, asked.seeds), workbenches)
-    return Plan(fitted(rows, workbenches), folds, texts, conventions.stored_measures(texts))
+    rows = pin_content(rows_of(asked.rankers, workbenches[0].preset, asked.seeds), workbenches)
+    return Plan(
+        with_initial_rankings(rows, workbenches), folds, texts, conventions.stored_measures(texts)
+    )
 
 
 def run(
     workbenches: Sequence[Workbench], asked: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, first = planned(workbenches, asked), workbenches[0]
+    plan, first = plan_benchmark(workbenches, asked), workbenches[0]
     records = first.records_of(row.label for row in plan.rows)
     ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]
 
@@ -131,10 +133,10 @@ def run(
                 raise next(iter(failed.values()))
             facts |= {FAILED: {label: str(error) for label, error in failed.items()}}
         facts |= {"tied": _tied_shares(workbenches, order, computed)}
-        result = cells.assembled(plan.recipe(), order, computed, ids, facts)
+        result = cells.assemble(plan.recipe(), order, computed, ids, facts)
         return result and replace(result, files={RUNS: _runs(workbenches, order, computed)})
 
-    missing = cells.missing(plan, records)
+    missing = cells.missing_cells(plan, records)
     trains = (_compute(workbenches, plan, cell) for cell in missing)
     facts = {"data": data} | _facts(workbenches, plan)
     return (yield from first.run(plan, ids, lambda: facts, work, records=records, trains=trains))
@@ -145,7 +147,7 @@ def _compute(
 ) -> Generator[Progress, None, Found]:
     workbench, label = workbenches[cell.part], cell.row.ranker
     row = next(row for row in plan.rows if row.label == label)
-    wide = yield from widened(workbench, row)
+    wide = yield from workbench_of_row(workbench, row)
     test: JudgedLists = workbench.prepared.test
     facts: dict[str, Any] = {"queries": len(test.lists), "artefact": ""}
     facts["set_size"] = test.lists.mean_length
@@ -156,7 +158,9 @@ def _compute(
         scores = identified.ranker.score(test.dataset, test.lists)
     else:
         training = trained_at(workbench, label, cell.row.draw, wide)
-        trained = yield from saying(training, f"of {label}, seed {cell.row.draw}, {workbench.name}")
+        trained = yield from with_words(
+            training, f"of {label}, seed {cell.row.draw}, {workbench.name}"
+        )
         facts["artefact"] = str(trained.artefact.key)
         facts["training_seconds"] = float(trained.artefact.facts["seconds"])
         scores = trained.ranker.score(test.dataset, wide.prepared.test.lists)
@@ -246,7 +250,7 @@ WIDER = "initial"
 """In a row's recipe: the initial rankings of its lists, where they are more than the others'."""
 
 
-def fitted(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
+def with_initial_rankings(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[Row, ...]:
     """The rows, each with the initial rankings that its lists must have beyond the others'.
 
     Raises:
@@ -267,13 +271,13 @@ def wider(row: Row, initial: Sequence[str], preset: str) -> Row:
     needed, _ = limits(row.ranker)
     if needed <= len(initial):
         return row
-    return replace(row, ranker={**row.ranker, WIDER: list(extended(initial, needed, preset))})
+    return replace(row, ranker={**row.ranker, WIDER: list(extend_initial(initial, needed, preset))})
 
 
-def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...]:
+def extend_initial(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...]:
     """So many initial rankings: those there are, then the paper's four that are not among them.
 
-    >>> extended(["lambdamart@tuned"], 4, "small")
+    >>> extend_initial(["lambdamart@tuned"], 4, "small")
     ('lambdamart@tuned', 'mart@small', 'ranksvm@small', 'rankboost@small')
 
     Raises:
@@ -281,7 +285,7 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
     """
     present = {RankerName.parse(name).base for name in initial}
     additional = [
-        marked(f"{name}@{preset}") for name in MultiRanking.initial if name not in present
+        with_digest(f"{name}@{preset}") for name in MultiRanking.initial if name not in present
     ]
     rankings = (*initial, *additional)[:needed]
     if len(rankings) < needed:
@@ -289,13 +293,13 @@ def extended(initial: Sequence[str], needed: int, preset: str) -> tuple[str, ...
     return rankings
 
 
-def widened(workbench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
+def workbench_of_row(workbench: Workbench, row: Row) -> Generator[Progress, None, Workbench]:
     """The workbench whose lists a row is trained and scored on; the store keeps its scores."""
     initial = row.ranker.get(WIDER)
     if not initial:
         return workbench
     recipe = replace(workbench.recipe, initial=tuple(initial))
-    return (yield from saying(workbench.relisted(recipe), f"for {row.label}"))
+    return (yield from with_words(workbench.relisted(recipe), f"for {row.label}"))
 
 
 def limits(recipe: Mapping[str, Any]) -> tuple[int, int | None]:

@@ -19,12 +19,12 @@ from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.randomisation import randomisation_p
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.metrics.robustness import win_tie_loss
 from shuffleproof.core.metrics.significance import (
     ALPHA,
-    adjusted,
+    adjusted_tests,
     bootstrap_intervals,
     effect_size,
     holm,
@@ -36,7 +36,11 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import derivable
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.query import per_query, rankers_of, values_of
-from shuffleproof.core.studies.kinds.benchmark.retrieved import judged_by, lists_of, made_on
+from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import (
+    judged_by,
+    lists_of,
+    made_on,
+)
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
@@ -46,8 +50,19 @@ from shuffleproof.core.studies.result import StudyResult, by_query
 from shuffleproof.core.studies.sections import View
 
 __all__ = [
-    "LETTERS", "MEANS", "SYMBOLS", "check_baselines", "compared", "comparison", "deltas",
-    "differences_from", "intervals", "marked_means", "marks", "means", "rankers_of",
+    "LETTERS",
+    "MEANS",
+    "SYMBOLS",
+    "against_baseline",
+    "check_baselines",
+    "comparison",
+    "deltas",
+    "differences_from",
+    "intervals",
+    "marked_means",
+    "marks",
+    "means",
+    "rankers_of",
 ]  # fmt: skip
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -72,7 +87,7 @@ SAME = "95 % interval; beside paired t tests Student's, adjusted by Holm as p is
 
 
 def comparison(baseline: str) -> tuple[tables.Column, ...]:
-    """The columns of `compared`."""
+    """The columns of `against_baseline`."""
     return (
         tables.Column("group", "Group"),
         tables.RANKER,
@@ -131,7 +146,7 @@ def _mean_row(
     }
 
 
-def compared(
+def against_baseline(
     result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
     """Every ranker against one: `comparison`, the baseline left out.
@@ -149,7 +164,7 @@ def compared(
 def differences_from(
     result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
 ) -> pd.DataFrame:
-    """What `compared` says, without the intervals, which take most of its time."""
+    """What `against_baseline` says, without the intervals, which take most of its time."""
     values = _checked_values(result, measure, baseline, test)
     labels = [label for label in values if label != baseline]
     columns = [name for name in tables.keys(comparison("")) if name not in {"low", "high"}]
@@ -180,7 +195,7 @@ def intervals(
     all_labels = [label for label in values if label != baseline]
     differences = _differences(measure, values, all_labels, baseline)
     if test == PAIRED_T:
-        _, low, high = adjusted(differences)
+        _, low, high = adjusted_tests(differences)
     else:
         low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
     rows = [all_labels.index(label) for label in labels]
@@ -292,7 +307,7 @@ def _p_values(
 ) -> Float64[np.ndarray, " tests"]:
     """The tests of many differences, not adjusted."""
     if test != PAIRED_T:
-        return randomised(differences, generator(0, "benchmark"))
+        return randomisation_p(differences, generator(0, "benchmark"))
     return np.array(
         [paired_t(difference, np.zeros_like(difference)).p_value for difference in differences]
     )
@@ -358,14 +373,14 @@ def numbers(result: StudyResult, view: View) -> pd.DataFrame:
     """Means, spread, runs, N, marks, and the comparison with the first baseline, where one is.
 
     A row a ranker and measure: the columns of `marked_means`, against (the first baseline), and
-    those of `compared`; NaN in the baseline's own row.
+    those of `against_baseline`; NaN in the baseline's own row.
     """
     table = marked_means(result, view)
     if not view.baselines:
         return table
     baseline, *_ = view.baselines
     tests = [
-        compared(result, measure, baseline, view.test).assign(measure=measure)
+        against_baseline(result, measure, baseline, view.test).assign(measure=measure)
         for measure in view.measures
     ]
     against = pd.concat(tests, ignore_index=True).drop(columns=["group", "n"])

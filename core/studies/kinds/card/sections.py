@@ -27,7 +27,7 @@ from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, MOVED, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import readers_of_order
-from shuffleproof.core.studies.noise import within
+from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.result import CONFIDENCE, RESAMPLES, StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
@@ -77,7 +77,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         for label in view.compared(points.curves):
             point = (label, f"by {family} at {level:g}")
             values[point] = (points.values[label][0], points.values[label][-1])
-            noisy += [point] if within(result, label, family, level) else []
+            noisy += [point] if within_noise(result, label, family, level) else []
     return of_losses(losses(values, noisy))
 
 
@@ -89,7 +89,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
         yield Finding(finding(frame, family, measure))
         yield Sentence(of_order(frame))
-        yield told(frame, family)
+        yield shown_cards(frame, family)
     yield Convention(convention(result, measure))
 
 
@@ -109,7 +109,7 @@ def _last_levels(result: StudyResult) -> dict[str, float]:
     return {str(family): float(level) for family, level in result.recipe["perturbations"]}
 
 
-def resampled(
+def resampled_shares(
     values: Mapping[str, Float64[np.ndarray, "levels queries"]],
     distance: Float64[np.ndarray, " levels"],
     draws: np.random.Generator,
@@ -129,7 +129,7 @@ def resampled(
         the curve of that mean: a column a ranker, a row a resample, which is of one set of queries.
 
     >>> values = {"a": np.array([[1.0, 0.5], [0.5, 0.25]])}
-    >>> kept, area = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
+    >>> kept, area = resampled_shares(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
     >>> percentiles(kept["a"]), percentiles(area["a"]), keep_more(kept, "a")
     ((0.5, 0.5), (0.75, 0.75), [])
     """
@@ -216,7 +216,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
     )  # fmt: skip
 
 
-def told(frame: pd.DataFrame, family: str) -> tables.Table:
+def shown_cards(frame: pd.DataFrame, family: str) -> tables.Table:
     """The cards as they are shown, with who is not beaten: `pareto`."""
     unit = entry_of(family).unit
     title = f"Robustness cards under {family} ({unit})"
@@ -460,7 +460,7 @@ class _Points:
     @cached_property
     def shares(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """What every ranker keeps, and its area, over resampled queries."""
-        return resampled(self.values, self.distance, generator(0, "card"))
+        return resampled_shares(self.values, self.distance, generator(0, "card"))
 
     def mean(self, values: Float64[np.ndarray, " queries"]) -> float:
         """Under the measure's convention."""
@@ -510,7 +510,7 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
         "worst_change": 0.0 if worst is None else float(change[worst]),
         **{name: known_mean(points.at(label, last, name)) for name in (*FLIPS, *MOVED)},
         "milliseconds_a_list": times.get(label, float("nan")),
-        "noise": within(result, label, points.family, last),
+        "noise": within_noise(result, label, points.family, last),
     }
 
 

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import Measured, measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study, TrialRecords
-from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of, with_initial
+from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
 FLIPS = {"flip-top-1": 1, "flip-top-10": 10}
 """Share of the first so many documents that are others."""
@@ -86,7 +86,7 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = workbench.prepared.test
-    records, rankers = workbench.records(identified), Opened(entered)
+    records, rankers = workbench.records(identified), OpenRankers(entered)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""

@@ -62,7 +62,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     frame = table(result)
     yield Picture("group shuffles", (frame,))
     yield from map(Finding, _findings(result).values())
-    yield Convention(reading(reference(result)))
+    yield Convention(error_text(reference(result)))
     yield Table(frame, COLUMNS, TITLE)
 
 
@@ -70,12 +70,12 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {
         "table": records(table(result)),
-        "said": reading(reference(result)),
+        "said": error_text(reference(result)),
         "findings": _findings(result),
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     _, _, fixed = str(recipe["measures"][1]).partition("under ")
     reference = f"{fixed or max(recipe['shuffles'])} shuffles"
@@ -94,7 +94,7 @@ def _findings(result: StudyResult) -> dict[str, str]:
     return {name: finding(result, name) for name in names}
 
 
-def reading(reference: int) -> str:
+def error_text(reference: int) -> str:
     """What the error is, in words."""
     return (
         "The weights of a trained net are asked with groups from S shuffles of each list. Error: "
@@ -178,10 +178,12 @@ def slope(result: StudyResult, ranker: str) -> Slope:
     """The fitted exponent of a ranker's error, with its interval; −1/2 is due."""
     frame = table(result)
     sampled = frame[(frame["ranker"] == ranker) & (frame["grouping"] == SAMPLED)]
-    return fitted(sampled["shuffles"].to_numpy(np.float64), sampled["error"].to_numpy(np.float64))
+    return fit_slope(
+        sampled["shuffles"].to_numpy(np.float64), sampled["error"].to_numpy(np.float64)
+    )
 
 
-def fitted(
+def fit_slope(
     shuffles: Float64[np.ndarray, " counts"], errors: Float64[np.ndarray, " counts"]
 ) -> Slope:
     """The exponent of the errors' fall and its interval.
@@ -189,7 +191,7 @@ def fitted(
     The interval comes from how far the points lie from the line, so it holds what is shared by all
     lists too: a shuffle of places is the same for lists of one length.
 
-    >>> found = fitted(np.array([1.0, 4.0, 16.0]), np.array([0.4, 0.2, 0.1]))
+    >>> found = fit_slope(np.array([1.0, 4.0, 16.0]), np.array([0.4, 0.2, 0.1]))
     >>> round(found.value, 6), round(found.low, 6), round(found.high, 6)
     (-0.5, -0.5, -0.5)
     """

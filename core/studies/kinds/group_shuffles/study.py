@@ -31,7 +31,7 @@ from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffle
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Identified, Opened, Workbench
+from shuffleproof.core.studies.workbench import IdentifiedRanker, OpenRankers, Workbench
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker
@@ -104,14 +104,14 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
         UsageError: a ranker that is no GSF, or none at all.
         ParameterError: a GSF of groups of one document.
     """
-    trained, ways = dict[str, Identified](), {}
+    trained, ways = dict[str, IdentifiedRanker](), {}
     for name in asked.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
         cached = yield from workbench.trained(name)
-        trained[name] = Identified(cached, cached.artefact.key.digest)
+        trained[name] = IdentifiedRanker(cached, cached.artefact.key.digest)
         ways[name] = _groups(NeuralSpec.of_recipe(cached.artefact.recipe["ranker"]).model, name)
-    rankers = Opened(trained)
+    rankers = OpenRankers(trained)
     plan = Plan(
         rankers=tuple((name, trained[name].digest) for name in asked.rankers),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
@@ -163,7 +163,7 @@ def _spreads(
     names = list(dict.fromkeys(cell.row.ranker for cell in missing))
     for name in names:
         deque(changes(rankers[name], base, 1, 1), maxlen=0)
-    return {name: spread(rankers[name], base, REFERENCE) for name in names}
+    return {name: score_deviation(rankers[name], base, REFERENCE) for name in names}
 
 
 def _compute(
@@ -198,12 +198,14 @@ def _groups(model: object, ranker: str) -> GroupConfig:
     return model
 
 
-def spread(ranker: Ranker, base: JudgedLists, shuffles: int) -> Float32[np.ndarray, " lists"]:
+def score_deviation(
+    ranker: Ranker, base: JudgedLists, shuffles: int
+) -> Float32[np.ndarray, " lists"]:
     """The deviation of every list's scores under so many shuffles, in its own order.
 
     What changes are divided by: it depends on the weights and the lists alone.
     """
-    scores = regrouped(ranker, shuffles).score(base.dataset, base.lists)
+    scores = with_groups(ranker, shuffles).score(base.dataset, base.lists)
     return _deviations(base.lists, scores.astype(np.float64)).astype(np.float32)
 
 
@@ -227,7 +229,7 @@ def changes(
     Raises:
         ParameterError: not a GSF that reads its neighbours, or all pairs of other groups.
     """
-    model, lists = regrouped(ranker, shuffles), base.lists
+    model, lists = with_groups(ranker, shuffles), base.lists
     before = model.score(base.dataset, lists).astype(np.float64)
     squares, taus = np.zeros(len(lists)), np.zeros(len(lists))
     for at in range(orders):
@@ -241,7 +243,7 @@ def changes(
     return np.stack([np.sqrt(squares / orders), taus / orders]).astype(np.float32)
 
 
-def regrouped(ranker: Ranker, shuffles: int) -> "NeuralRanker":
+def with_groups(ranker: Ranker, shuffles: int) -> "NeuralRanker":
     """The same weights with groups from S shuffles, or (0) all pairs.
 
     Raises:

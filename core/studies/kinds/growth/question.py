@@ -54,14 +54,14 @@ class Growth(CollectionQuestion):
         """Refuse also shares that are none, and what only reorders."""
         super().check(scope, from_outside=from_outside)
         from shuffleproof.core.retrieval.growth import refuse_rerankers  # noqa: PLC0415 (only who asks pays for it)
-        from shuffleproof.core.retrieval.registry import named  # noqa: PLC0415 (likewise)
+        from shuffleproof.core.retrieval.registry import retriever_entry  # noqa: PLC0415 (likewise)
 
         if not any(self.withheld):
             raise UsageError("--withheld has none above 0: name at least one")
         if len(set(self.withheld)) < len(self.withheld):
             raise ParameterError("withheld", self.withheld, "each share once")
         for name in self.retrievers:
-            refuse_rerankers(named(name))
+            refuse_rerankers(retriever_entry(name))
 
     def printed(self) -> str:
         """The sentences."""

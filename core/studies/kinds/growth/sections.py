@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import adjusted
-from shuffleproof.core.retrieval.registry import named
+from shuffleproof.core.metrics.significance import adjusted_tests
+from shuffleproof.core.retrieval.registry import retriever_entry
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
 from shuffleproof.core.studies.kinds.growth.study import BEFORE, NEW_WORDS, SEEN, UNSEEN, WITH
 from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
+from shuffleproof.core.studies.retriever_names import RETRIEVER, label, names, with_display_names
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -59,7 +59,7 @@ GATES = (RETRIEVER, SHARE, *retrieval.GATES[1:])
 
 def headline(result: StudyResult, _view: View) -> Headline:
     """Whose documents lose most, seen or unseen ones, unless an index is dense in disguise."""
-    dense = disguised(result)
+    dense = dense_retrievers(result)
     if dense:
         verb = "is" if len(dense) == 1 else "are"
         return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
@@ -75,15 +75,15 @@ def headline(result: StudyResult, _view: View) -> Headline:
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    frame = labelled(changes(result))
+    frame = with_display_names(changes(result))
     yield from map(Finding, findings(result))
     yield Picture("growth", (frame[frame["measure"] == _recall(result)], _recall(result)))
     for measure in result.measures:
         yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
     yield Table(frame, CHANGES, "What being unseen costs")
     yield Table(words(result), WORDS, "Words that no earlier document has")
-    yield Table(labelled(gates(result)), GATES, "What the grown index reads and matches")
-    yield Table(labelled(summary(result)), SUMMARY, "Every number", folded=True)
+    yield Table(with_display_names(gates(result)), GATES, "What the grown index reads and matches")
+    yield Table(with_display_names(summary(result)), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -97,9 +97,11 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    retrievers = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    retrievers = [
+        f"{label(name)} ({retriever_entry(name).source})" for name in recipe["retrievers"]
+    ]
     shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
     return (
         f"Retrievers are {'; '.join(retrievers)}. Of the documents {shares}, drawn anew in "
@@ -154,7 +156,7 @@ def changes(result: StudyResult) -> pd.DataFrame:
                          "n": int((~np.isnan(change)).sum())}
                     )  # fmt: skip
                     differences.append(change)
-        p, low, high = adjusted(np.stack(differences))
+        p, low, high = adjusted_tests(np.stack(differences))
         rows += [
             row | {"low": low[at], "high": high[at], "p": p[at]} for at, row in enumerate(measured)
         ]
@@ -197,7 +199,7 @@ def gates(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 
-def disguised(result: StudyResult) -> list[str]:
+def dense_retrievers(result: StudyResult) -> list[str]:
     """The learnt sparse retrievers whose grown index does not pass a gate."""
     frame = gates(result)
     dense = frame[frame["dense_in_disguise"].astype(bool)]["retriever"]
@@ -213,7 +215,7 @@ def _recall_at_largest_share(result: StudyResult) -> pd.DataFrame:
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; what is dense in disguise first."""
-    sentences = [f"{label(name)} is dense in disguise." for name in disguised(result)]
+    sentences = [f"{label(name)} is dense in disguise." for name in dense_retrievers(result)]
     frame = changes(result)
     for name in names(result):
         retriever_rows = frame[

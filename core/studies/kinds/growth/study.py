@@ -16,13 +16,13 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.growth import Growth as Grown
 from shuffleproof.core.retrieval.growth import Places, later_documents
-from shuffleproof.core.retrieval.registry import Indexed, Retriever, named
+from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import Judged, worked
+from shuffleproof.core.studies.judged_queries import JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.growth.question import Growth
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS, valued
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.study import Found, Trial
 
 WITH, BEFORE = "with them", "before"
@@ -92,7 +92,9 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(indexed: Indexed, asked: Growth, data: str) -> Generator[Progress, None, Artefact]:
+def run(
+    indexed: IndexedCollection, asked: Growth, data: str
+) -> Generator[Progress, None, Artefact]:
     """Learn of the documents that were there and of all, and search all, at every share and seed.
 
     Args:
@@ -104,9 +106,9 @@ def run(indexed: Indexed, asked: Growth, data: str) -> Generator[Progress, None,
         DataError: fewer than two queries are judged.
     """
     collection, store = indexed.collection, indexed.store
-    judged = Judged.of(indexed, data, asked.queries)
+    judged = JudgedQueries.of(indexed, data, asked.queries)
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    networks = tuple(named(name).network(indexed) for name in asked.retrievers)
+    networks = tuple(retriever_entry(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
         collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.withheld,
         asked.depth, asked.seeds, asked.queries, texts, (*texts, *COSTS, *SPLIT),
@@ -116,7 +118,7 @@ def run(indexed: Indexed, asked: Growth, data: str) -> Generator[Progress, None,
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         row = cell.row
-        entry, seeded = named(row.ranker), replace(indexed, seed=row.draw)
+        entry, seeded = retriever_entry(row.ranker), replace(indexed, seed=row.draw)
         late, unknown = later_documents(len(collection), row.level, row.draw), 0.0
         if row.family == WITH:
             yield from entry.learning(seeded)
@@ -130,18 +132,18 @@ def run(indexed: Indexed, asked: Growth, data: str) -> Generator[Progress, None,
             retriever, unknown = last[point].retriever(entry), last[point].unknown
         values = np.concatenate(
             [
-                valued(indexed, retriever, judged.places, measures),
-                recalled(collection, retriever, judged.places, late, asked.depth),
+                measure_folds(indexed, retriever, judged.places, measures),
+                recall_by_group(collection, retriever, judged.places, late, asked.depth),
                 np.full((1, len(judged.ids)), unknown, np.float32),
             ]
         )
         size = float(len(collection))
         return {"queries": len(judged.ids), "set_size": size}, {"values": values}
 
-    return (yield from worked(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, store, compute))
 
 
-def recalled(
+def recall_by_group(
     collection: Collection, retriever: Retriever, queries: Sequence[int], late: Places, depth: int
 ) -> Float32[np.ndarray, "2 queries"]:
     """Of every query the recall of relevant documents that were there, and of the later ones.

@@ -15,9 +15,9 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
     UNTOLD,
-    Judged,
     Verdict,
-    most,
+    Verdicts,
+    largest_fact,
     systematic_of,
 )
 from shuffleproof.core.studies.result import StudyResult
@@ -238,20 +238,20 @@ def _certificate(
         "max_score_deviation": float(block[:, 0].max(initial=0.0)),
         "positions_moved": int(block[:, 1].sum()),
         "permutations": block.shape[0] * block.shape[2],
-        "numeric_floor": most(facts, "numeric_floor"),
+        "numeric_floor": largest_fact(facts, "numeric_floor"),
         "queries": block.shape[2],
     }
     if tuple(result.stored) != MEASURES:
         return _earlier_certificate(block, common)
-    theorem, systematic = invariance_verdict.proved(theorem, facts), systematic_of(facts)
-    judged = Judged.of(block, systematic)
+    theorem, systematic = invariance_verdict.checked_theorem(theorem, facts), systematic_of(facts)
+    judged = Verdicts.of(block, systematic)
     verdict, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
     new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
     changed = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
     orders, failing = int(new.sum()), int((changed & new).sum())
     sampled = slice(result.facts.get("sampled"))
     tau = block[:, 2]
-    counts: dict[str, Any] = {name: int(most(facts, name)) for name in COUNTS}
+    counts: dict[str, Any] = {name: int(largest_fact(facts, name)) for name in COUNTS}
     return Certificate(
         **common,
         verdict=verdict,
@@ -268,9 +268,9 @@ def _certificate(
             int(judged.moved[sampled].sum()), int((~judged.silent[sampled]).sum())
         ),
         queries_silent=int(judged.silent.sum()),
-        middle_length=most(facts, "middle_length"),
-        deterministic=not (most(facts, "unstable") or most(facts, "company")),
-        noise_p=most(facts, "noise_p", float("nan")),
+        middle_length=largest_fact(facts, "middle_length"),
+        deterministic=not (largest_fact(facts, "unstable") or largest_fact(facts, "company")),
+        noise_p=largest_fact(facts, "noise_p", float("nan")),
         unseen=tuple(_not_examined(facts, reads)),
         **counts,
     )
@@ -283,7 +283,7 @@ COUNTS = (
 
 
 def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
-    yield f"lists of more than {counted(int(most(facts, 'longest')), 'document')}"
+    yield f"lists of more than {counted(int(largest_fact(facts, 'longest')), 'document')}"
     if ids := [words for name, words in NAMING.items() if name in reads and name != "texts"]:
         yield f"the same documents under other {' or '.join(ids)}"
     if systematic_of(facts) is None:
@@ -291,7 +291,7 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
         return
     if facts["padding"].isna().all():
         yield "padded lists: it takes none, or is a function of one list, which has no padding"
-    if most(facts, "fresh_processes"):
+    if largest_fact(facts, "fresh_processes"):
         folders = (
             " outside its own temporary and home folders" if facts["own_folders"].all() else ""
         )
@@ -366,7 +366,7 @@ def _verdicts(result: StudyResult, ranker: str, block: np.ndarray) -> np.ndarray
     if tuple(result.stored) != MEASURES:
         return np.where(block[:, 1].max(axis=0) > 0, NOT, UNTOLD)
     facts = result.trials[result.trials.ranker == ranker]
-    judged = Judged.of(block, systematic_of(facts))
+    judged = Verdicts.of(block, systematic_of(facts))
     names = np.select(
         [judged.moved, judged.near | judged.doubtful, judged.silent],
         [NOT, UNTOLD, "says nothing"],

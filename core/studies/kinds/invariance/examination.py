@@ -25,10 +25,10 @@ from shuffleproof.core.metrics.passing import documents_passed, pairs_within, sm
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.studies.kinds.invariance.scoring import (
-    Asked,
-    Asking,
+    ScoredOrder,
+    ScoringRequest,
     as_in,
-    summarised,
+    order_facts,
     systematic,
 )
 
@@ -64,7 +64,7 @@ EXACT = 1e-8
 
 
 @dataclass(frozen=True)
-class Examined:
+class Examination:
     """What an examination saw.
 
     Attributes:
@@ -81,7 +81,7 @@ def examine(
     base: JudgedLists,
     variants: Sequence[CandidateLists],
     arranged: Callable[[np.ndarray], CandidateLists] | None = None,
-) -> Examined:
+) -> Examination:
     """Score the lists as they are and under other orders, and compare list by list.
 
     Args:
@@ -108,11 +108,11 @@ def examine(
     Raises:
         DataError: a score is NaN.
     """
-    lists, asking = base.lists, Asking(ranker, base)
+    lists, asking = base.lists, ScoringRequest(ranker, base)
     as_is, *repeats = (asking.here(lists) for _ in range(1 + REPEATS // 2))
     permuted = asking.all_here(variants)
     repeats += [asking.here(lists) for _ in range(REPEATS - len(repeats))]
-    floor, company = score_floor.measured(ranker, base, as_is.scores)
+    floor, company = score_floor.measure_floor(ranker, base, as_is.scores)
     repeat_changes = [difference(as_is.scores, repeat.scores) for repeat in repeats]
     unstable, state = _lists_beyond(lists, repeat_changes, floor), np.zeros(len(lists), dtype=bool)
     company |= _changed_alone(asking, permuted, floor)
@@ -147,7 +147,7 @@ def examine(
         kinds_of(base, ranker.reads),
         np.maximum(random_orders.own, systematic_orders.own),
     )
-    systematic_facts = summarised(
+    systematic_facts = order_facts(
         lists,
         list(zip(orders, systematic_lists, strict=True)),
         systematic_orders.values(),
@@ -173,11 +173,11 @@ def examine(
         "own_folders": asking.processes > 0 and asking.folders,
     }
     covered = _coverage(lists, kinds, before.scores)
-    return Examined(random_orders.values(), facts | noise | covered)
+    return Examination(random_orders.values(), facts | noise | covered)
 
 
 def _changed_alone(
-    asking: Asking, permuted: Sequence[Asked], floor: Floor
+    asking: ScoringRequest, permuted: Sequence[ScoredOrder], floor: Floor
 ) -> Bool[np.ndarray, " lists"]:
     """The lists that score otherwise in another order when they are scored alone; of a few."""
     lists = asking.base.lists
@@ -194,7 +194,9 @@ def _changed_alone(
     return differing
 
 
-def _padding(asking: Asking, as_is: Asked, floor: Floor) -> Bool[np.ndarray, " lists"] | None:
+def _padding(
+    asking: ScoringRequest, as_is: ScoredOrder, floor: Floor
+) -> Bool[np.ndarray, " lists"] | None:
     """The lists whose scores change with their padding; None where the ranker sees none."""
     padded = getattr(asking.ranker, "padded", None)
     if padded is None:  # ours, which other company pads otherwise
@@ -214,10 +216,10 @@ def _padding(asking: Asking, as_is: Asked, floor: Floor) -> Bool[np.ndarray, " l
 class _Comparison:
     """The scores of the lists as they are beside those of other orders, by document."""
 
-    asking: Asking
+    asking: ScoringRequest
     base: JudgedLists
     before: np.ndarray
-    asked: Sequence[Asked]
+    asked: Sequence[ScoredOrder]
     floor: Floor
 
     @property

@@ -17,7 +17,7 @@ from jaxtyping import Float64, Int64, Real
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.experiment.score_floor import checked
+from shuffleproof.core.experiment.score_floor import numeric_scores
 from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of
 from shuffleproof.core.metrics import segments
 from shuffleproof.core.rankers.base import Ranker
@@ -32,7 +32,7 @@ class Fresh(Protocol):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScoredOrder:
     """An order and the scores of its documents, as the lists have them.
 
     Attributes:
@@ -48,7 +48,7 @@ class Asked:
     threads: int | None = None
 
 
-class Asking:
+class ScoringRequest:
     """One ranker and how it is asked.
 
     Args:
@@ -81,22 +81,25 @@ class Asking:
         """Whether it can be had without what it may remember."""
         return self._maker_of_fresh is not None
 
-    def here(self, shown: CandidateLists) -> Asked:
+    def here(self, shown: CandidateLists) -> ScoredOrder:
         """The scores of one order."""
         return self._score(self.ranker, shown)
 
-    def all_here(self, shown: Sequence[CandidateLists]) -> list[Asked]:
+    def all_here(self, shown: Sequence[CandidateLists]) -> list[ScoredOrder]:
         """The scores of several orders, in one batch where the ranker knows how."""
         if not shown:
             return []
         all_scores = scores_of_all(self.ranker, self.base, shown)
         self.scored += len(shown) * len(self.base.lists)
         return [
-            Asked(variant, as_in(self.base.lists, variant, checked(self.ranker, variant, scores)))
+            ScoredOrder(
+                variant,
+                as_in(self.base.lists, variant, numeric_scores(self.ranker, variant, scores)),
+            )
             for variant, scores in zip(shown, all_scores, strict=True)
         ]
 
-    def fresh(self, shown: CandidateLists, threads: int | None = None) -> Asked:
+    def fresh(self, shown: CandidateLists, threads: int | None = None) -> ScoredOrder:
         """The scores of one order by a process or copy that has seen nothing."""
         ranker = self.another(threads)
         result = replace(self._score(ranker, shown), afresh=True, threads=threads)
@@ -104,7 +107,7 @@ class Asking:
         self.folders &= getattr(ranker, "has_own_folders", False)
         return result
 
-    def again(self, asked: Asked) -> Asked:
+    def again(self, asked: ScoredOrder) -> ScoredOrder:
         """The same question once more."""
         return self.fresh(asked.shown, asked.threads) if asked.afresh else self.here(asked.shown)
 
@@ -112,10 +115,10 @@ class Asking:
         """The ranker without what it may remember, where it can be had."""
         return self.ranker if self._maker_of_fresh is None else self._maker_of_fresh(threads)
 
-    def _score(self, ranker: Ranker, shown: CandidateLists) -> Asked:
-        scores = checked(ranker, shown, ranker.score(self.base.dataset, shown))
+    def _score(self, ranker: Ranker, shown: CandidateLists) -> ScoredOrder:
+        scores = numeric_scores(ranker, shown, ranker.score(self.base.dataset, shown))
         self.scored += len(shown)
-        return Asked(shown, as_in(self.base.lists, shown, scores))
+        return ScoredOrder(shown, as_in(self.base.lists, shown, scores))
 
 
 def as_in(lists: CandidateLists, variant: CandidateLists, scores: np.ndarray) -> np.ndarray:
@@ -153,7 +156,7 @@ def systematic(
 ) -> dict[str, Int64[np.ndarray, " candidates"]]:
     """The candidate at each place, for every order of NAMES that is not the list as it is.
 
-    >>> from shuffleproof.core.studies.kinds.benchmark.retrieved import lists_of
+    >>> from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import lists_of
     >>> lists = lists_of(np.array([7, 5, 6]), np.array([0, 3]))
     >>> found = systematic(lists, np.array([0.2, 0.9, 0.5]))
     >>> found["reversed"].tolist(), found["first two swapped"].tolist(), found["best last"].tolist()
@@ -174,7 +177,7 @@ def systematic(
     return {name: order for name, order in orders.items() if (order != starts + places).any()}
 
 
-def summarised(
+def order_facts(
     lists: CandidateLists,
     shown: Sequence[tuple[str, CandidateLists]],
     values: Sequence[Float64[np.ndarray, "measures lists"]],
@@ -215,7 +218,7 @@ def summarised(
     }
 
 
-def joined(found: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
+def join_facts(found: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
     """Several summaries, each with how many lists it is of, as one: all lists in a row."""
     orders: dict[str, dict[str, int]] = {}
     merged: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}

@@ -22,7 +22,7 @@ from shuffleproof.core.studies.tables import Table, keys
 
 def headline(result: StudyResult, view: View) -> Headline:
     """Who answers otherwise when the order shown changes, and who does not."""
-    cards = certified(result)
+    cards = certificates_of(result)
     compared = view.compared([card.ranker for card in cards])
     cards = [card for card in cards if card.ranker in compared]
     by_verdict = {
@@ -58,7 +58,7 @@ BECOMES_WHY = "by certificates: real permutations of real lists, each judged by 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    cards = certified(result)
+    cards = certificates_of(result)
     for card in cards:
         yield Finding(card.sentence())
     frame = pd.DataFrame([card.plain() for card in cards])[keys(SHOWN)]
@@ -69,10 +69,10 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
-    return {"certificates": [finite(card.plain()) for card in certified(result)]}
+    return {"certificates": [finite(card.plain()) for card in certificates_of(result)]}
 
 
-def certified(result: StudyResult) -> list[Certificate]:
+def certificates_of(result: StudyResult) -> list[Certificate]:
     """The certificates of a stored study."""
     reads = {label: frozenset(names) for label, names in result.facts["reads"].items()}
     return certificates(result, reads)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
-from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import OutOfTime, Progress
 from shuffleproof.core.rankers.base import Ranker
@@ -26,8 +26,8 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance import examination, scoring
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.invariance.sections import certified as certified_in
-from shuffleproof.core.studies.kinds.invariance.verdict import most, systematic_of
+from shuffleproof.core.studies.kinds.invariance.sections import certificates_of as certified_in
+from shuffleproof.core.studies.kinds.invariance.verdict import largest_fact, systematic_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study
@@ -53,9 +53,11 @@ def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Ar
     """
     refuse(asked.rankers)
     identified = yield from workbench.identified_all(asked.rankers)
-    study = planned(digests_of(identified), asked.permutations, asked.seed, workbench.lists_digest)
+    study = plan_certificate(
+        digests_of(identified), asked.permutations, asked.seed, workbench.lists_digest
+    )
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturbed(study, identified, measured, _theorems))
+    return (yield from workbench.disturbed(study, identified, measure_variants, _theorems))
 
 
 def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
     return {"theorems": {label: theorem.plain() for label, theorem in proofs.items() if theorem}}
 
 
-def measured(
+def measure_variants(
     ranker: Ranker, base: JudgedLists, variants: Sequence[JudgedLists]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The study's step: per query, what each permutation did to the scores and to their order."""
@@ -71,7 +73,7 @@ def measured(
     return [value.astype(np.float32) for value in examined.values], examined.facts
 
 
-def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
+def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
     ranker: Ranker,
     base: JudgedLists,
     permutations: int,
@@ -98,7 +100,7 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
     """
     label = label or ranker.name
     refuse([label, ranker.name])
-    study = planned(((label, ""),), permutations, seed)
+    study = plan_certificate(((label, ""),), permutations, seed)
     results, lengths = [], [np.zeros(0, dtype=np.int64)]
     unseen: tuple[str, ...] = ()
     examined = [
@@ -110,7 +112,9 @@ def certified(  # noqa: PLR0913 (who is examined, on what, and how often)
         for at, (ending, lists) in enumerate(examined):
             yield Progress(at, len(examined), "blocks of lists")
             block_study = replace(study, seed=seed + at)  # the same orders again would tell nothing
-            result = yield from run_study(block_study, lists, {label: ranker}, Memory(), measured)
+            result = yield from run_study(
+                block_study, lists, {label: ranker}, Memory(), measure_variants
+            )
             names = tuple(f"{name}{ending}" for name in result.query_ids)
             results.append(replace(result, query_ids=names))
             lengths.append(lists.lists.lengths)
@@ -141,7 +145,7 @@ def _blocks(lists: JudgedLists, number: int) -> list[JudgedLists]:
     ]
 
 
-def planned(
+def plan_certificate(
     rankers: tuple[tuple[str, str], ...], permutations: int, seed: int, lists: str = ""
 ) -> Study:
     """The plan of a certificate."""
@@ -161,11 +165,11 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
         "own_rounding", "lists_scored", "fresh_processes",
     )  # fmt: skip
     for name in summed:
-        trials[name] = sum(most(result.trials, name, np.nan) for result in results)
+        trials[name] = sum(largest_fact(result.trials, name, np.nan) for result in results)
     for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
-    systematic = scoring.joined(
+    systematic = scoring.join_facts(
         [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
     )
     trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
@@ -213,9 +217,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     base = workbench.test_lists(queries)
     arguments = (permutations, seed, ranker)
     blocks = BLOCKS if in_blocks else 1
-    return (
-        yield from certified(identified.ranker, base, *arguments, more=additional, blocks=blocks)
-    )
+    return (yield from certify(identified.ranker, base, *arguments, more=additional, blocks=blocks))
 
 
 def _additional_lists(
@@ -235,5 +237,5 @@ def _additional_lists(
         )
     if "duplicates" in lists:
         planted = perturbation("duplicates", DUPLICATES)
-        additional[" (with duplicates)"] = disturbed(planted, base, generator(seed))
+        additional[" (with duplicates)"] = disturb(planted, base, generator(seed))
     return additional

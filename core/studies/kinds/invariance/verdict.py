@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.studies.kinds.invariance.examination import EXACT, MEASURES, Examined
+from shuffleproof.core.studies.kinds.invariance.examination import EXACT, MEASURES, Examination
 from shuffleproof.core.words import counted
 
 Verdict = Literal["invariant", "not invariant", "cannot be told"]
@@ -28,7 +28,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True)
-class Judged:
+class Verdicts:
     """The verdicts on the lists of one ranker; arrays are [lists].
 
     Attributes:
@@ -46,7 +46,7 @@ class Judged:
     only: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None = None) -> "Judged":
+    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None = None) -> "Verdicts":
         """The verdicts of values [orders, MEASURES, lists] and of `scoring.summarised` orders."""
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
@@ -67,17 +67,17 @@ class Judged:
 
 
 def verdict_of(
-    seen: Examined, query_ids: tuple[str, ...], theorem: Mapping[str, Any] | None
+    seen: Examination, query_ids: tuple[str, ...], theorem: Mapping[str, Any] | None
 ) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict over all lists of an examination, and why it is no better."""
     block = np.stack(seen.values).astype(np.float32)
     facts = pd.DataFrame([seen.facts])
-    judged = Judged.of(block, systematic_of(facts))
-    return verdict(judged, facts, query_ids, proved(theorem, facts))
+    judged = Verdicts.of(block, systematic_of(facts))
+    return verdict(judged, facts, query_ids, checked_theorem(theorem, facts))
 
 
 def verdict(
-    judged: Judged,
+    judged: Verdicts,
     facts: pd.DataFrame,
     query_ids: tuple[str, ...],
     theorem: Mapping[str, Any] | None,
@@ -100,9 +100,9 @@ def verdict(
     return (INVARIANT, ()) if proven or not reasons else (UNTOLD, tuple(reasons))
 
 
-def _doubts(judged: Judged, facts: pd.DataFrame, query_ids: tuple[str, ...]) -> list[str]:
+def _doubts(judged: Verdicts, facts: pd.DataFrame, query_ids: tuple[str, ...]) -> list[str]:
     """Why lists cannot be told, in words."""
-    lists, own_rounding = len(judged.moved), int(most(facts, "own_rounding"))
+    lists, own_rounding = len(judged.moved), int(largest_fact(facts, "own_rounding"))
     reasons = [
         f"in {lists_in_words(mask)} {words} ({_queries_in_words(mask, query_ids)})"
         for mask, words in (
@@ -121,8 +121,8 @@ def _doubts(judged: Judged, facts: pd.DataFrame, query_ids: tuple[str, ...]) -> 
 
 def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict, tuple[str, ...]]:
     """The verdict on a ranker that answers the same order in several ways."""
-    p, larger = most(facts, "noise_p", float("nan")), bool(facts["noise_more"].any())
-    clear = int(most(facts, "noise_lists"))
+    p, larger = largest_fact(facts, "noise_p", float("nan")), bool(facts["noise_more"].any())
+    clear = int(largest_fact(facts, "noise_lists"))
     if clear:
         text = f"in {counted(clear, 'list')} another order changes ten times what that does"
         return NOT, (*state, text)
@@ -132,9 +132,11 @@ def _noise_verdict(facts: pd.DataFrame, state: tuple[str, ...]) -> tuple[Verdict
     return UNTOLD, (*state, f"what orders do is not told apart from its own noise{chance}")
 
 
-def proved(theorem: Mapping[str, Any] | None, facts: pd.DataFrame) -> Mapping[str, Any] | None:
+def checked_theorem(
+    theorem: Mapping[str, Any] | None, facts: pd.DataFrame
+) -> Mapping[str, Any] | None:
     """The theorem with what float64 scores say of it; None where they contradict it."""
-    change = most(facts, "exact_change", float("nan"))
+    change = largest_fact(facts, "exact_change", float("nan"))
     if theorem is None or np.isnan(change):
         return theorem
     text = f"in float64 another order changes a score by at most {change:.1e} of the largest"
@@ -150,17 +152,18 @@ def _instabilities(facts: pd.DataFrame) -> tuple[str, ...]:
         "state": "it remembers what it was shown: a fresh process gives other scores in",
     }
     return tuple(
-        f"{text} {counted(int(most(facts, name)), 'list')}"
+        f"{text} {counted(int(largest_fact(facts, name)), 'list')}"
         for name, text in words.items()
-        if most(facts, name)
+        if largest_fact(facts, name)
     )
 
 
-def most(facts: pd.DataFrame, name: str, unknown: float = 0.0) -> float:
+def largest_fact(facts: pd.DataFrame, name: str, unknown: float = 0.0) -> float:
     """The largest value of a fact over trials; trials of earlier versions lack some.
 
     >>> facts = pd.DataFrame({"company": [1, 3], "padding": [None, None]})
-    >>> most(facts, "company"), most(facts, "padding"), most(facts, "own_rounding")
+    >>> (largest_fact(facts, "company"), largest_fact(facts, "padding"), largest_fact(facts,
+    ...     "own_rounding"))
     (3.0, 0.0, 0.0)
     """
     value = pd.to_numeric(facts[name], errors="coerce").max() if name in facts else np.nan

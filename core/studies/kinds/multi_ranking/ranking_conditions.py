@@ -16,7 +16,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import order_within
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble import rankers as ensemble
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
@@ -67,7 +67,7 @@ def conditions(
     return [(TRAINED, all_columns), *left_out, *exchanged]
 
 
-def extended(
+def extended_lists(
     workbench: Workbench, initial: Sequence[str]
 ) -> Generator[Progress, None, JudgedLists]:
     """The test lists with a ranking for each name: those of training, then those that replace.
@@ -83,7 +83,7 @@ def extended(
         elif name == ANTI:
             scores = -oracle(dataset)
         else:
-            trained = yield from saying(workbench.trained(name), f"of {name}")
+            trained = yield from with_words(workbench.trained(name), f"of {name}")
             scores = trained.ranker.score(dataset, CandidateLists.everything(dataset))
         columns.append(scores[lists.rows, None])
     prior = np.concatenate(columns, axis=1)
@@ -97,7 +97,7 @@ def oracle(dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
     return (dataset.labels - NOISE * places / max(1, dataset.documents)).astype(np.float32)
 
 
-def answered(
+def scores_under(
     ranker: Ranker, columns: Sequence[int | None], test: JudgedLists
 ) -> Float32[np.ndarray, " candidates"]:
     """What a ranker answers when it reads other initial rankings than its own.
@@ -105,7 +105,7 @@ def answered(
     Args:
         ranker: trained.
         columns: as `conditions` has them.
-        test: as `extended` made them.
+        test: as `extended_lists` made them.
 
     Raises:
         UsageError: a ranker whose initial rankings cannot be exchanged.

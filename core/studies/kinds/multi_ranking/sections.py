@@ -8,11 +8,11 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import ALPHA, adjusted, bootstrap_intervals
+from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests, bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, Verdict, rising
+from shuffleproof.core.studies.claims import ADJUSTED, Verdict, test_rising
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
@@ -82,7 +82,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     swaps = recipe["initial"][len(facts.get("lists", {}).get("initial", ())) :]
     text = "At test time initial rankings are left out one by one and all together"
@@ -111,7 +111,7 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
     changes = values - values[as_trained]
     changes[frame["condition"] == TRAINED] = np.nan
     low, high = bootstrap_intervals(values, generator(0, "table"))
-    change_p, change_low, change_high = adjusted(changes)
+    change_p, change_low, change_high = adjusted_tests(changes)
     return frame.assign(
         mean=[known_mean(row) for row in values],
         low=low,
@@ -164,7 +164,7 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
         if label is None:
             return None
         ordered.append((label, _values(result, label, TRAINED, measure)))
-    return rising(ordered)
+    return test_rising(ordered)
 
 
 class Sentences(NamedTuple):

@@ -11,26 +11,26 @@ from typing import Any
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.initial import ListRecipe, initial_spec
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing_cells
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     TRAINED,
-    answered,
     conditions,
-    extended,
+    extended_lists,
+    scores_under,
 )
 from shuffleproof.core.studies.names import swap_named
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.resolved_rankers import resolved, trained
+from shuffleproof.core.studies.resolved_rankers import resolve, train_row
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -129,7 +129,7 @@ def open_cells(
     return replace(workbench, recipe=recipe.within(workbench.fold))
 
 
-def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
+def plan_conditions(workbench: Workbench, asked: MultiRanking) -> Plan:
     """The plan: each initial ranking for itself, then every ranker under every condition.
 
     Rankers that read no initial ranking and are not fed by one have one condition. In the first
@@ -148,8 +148,8 @@ def planned(workbench: Workbench, asked: MultiRanking) -> Plan:
         for index, name in enumerate(all_rankings)
     ]
     changed: list[Row] = []
-    for label in expanded(asked.rankers):
-        ranker = resolved(label, workbench)
+    for label in expand(asked.rankers):
+        ranker = resolve(label, workbench)
         if ranker.rankings > len(trained_on):
             raise UsageError(
                 f"{label} reads {ranker.rankings} initial rankings, the lists carry "
@@ -179,12 +179,12 @@ def run(workbench: Workbench, asked: MultiRanking) -> Generator[Progress, None, 
         workbench: as `open_cells` gives it, or with the lists of all its initial rankings.
         asked: what is to be measured.
     """
-    plan = planned(workbench, asked)
+    plan = plan_conditions(workbench, asked)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
     records = workbench.records_of(row.label for row in plan.rows)
     work = by_cells(plan, records, ids, lambda cell: _compute(plan, lists, cell))
 
-    trains = (_compute(plan, lists, cell) for cell in missing(plan, records))
+    trains = (_compute(plan, lists, cell) for cell in missing_cells(plan, records))
 
     def facts() -> dict[str, Any]:
         return workbench.facts(workbench.prepared.test) | {"initial": list(plan.initial)}
@@ -209,7 +209,7 @@ class _Lists:
         if all(column is None or column < current.lists.rankings for column in columns):
             return current
         if self.extended is None:
-            self.extended = yield from extended(self.workbench, self.initial)
+            self.extended = yield from extended_lists(self.workbench, self.initial)
         return self.extended
 
     def whole(self) -> Generator[Progress, None, Workbench]:
@@ -244,13 +244,13 @@ def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None,
         scores = test.lists.prior[:, row.columns[0] or 0].copy()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        ranker, training_facts = yield from saying(
-            trained(workbench, row.label, changes), f"of {row.label}"
+        ranker, training_facts = yield from with_words(
+            train_row(workbench, row.label, changes), f"of {row.label}"
         )
         facts |= training_facts
         if row.condition == TRAINED:
             scores = ranker.score(test.dataset, test.lists)
         else:
-            scores = answered(ranker, row.columns, test)
+            scores = scores_under(ranker, row.columns, test)
     measures = [Measure.parse(text) for text in plan.stored]
     return facts, {"values": evaluate(measures, test.dataset, test.lists, scores)}

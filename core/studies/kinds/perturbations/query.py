@@ -17,9 +17,9 @@ from shuffleproof.core.answers.scoring import (
     checked_lists,
     list_for,
     lists_for,
-    only,
     place_of,
     ranker_for,
+    single_list,
 )
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.dataset import RankingDataset
@@ -28,14 +28,14 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.score_reuse import shared_source
 from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.base import disturbed
-from shuffleproof.core.perturb.registry import attacked, entry_of
+from shuffleproof.core.perturb.base import disturb
+from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.kinds.perturbations.study import Armed
-from shuffleproof.core.studies.kinds.perturbations.system import answered
+from shuffleproof.core.studies.kinds.perturbations.study import AttackFactory
+from shuffleproof.core.studies.kinds.perturbations.system import scores_under
 from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
 from shuffleproof.core.studies.table_text import finite
@@ -44,7 +44,7 @@ MOST_CANDIDATES = 50_000
 """Lists of more documents are not all asked again for one of them: its batch is then its own."""
 
 
-def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
+def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
     """What one trial of a study of perturbations did to one query's list.
 
     Args:
@@ -54,7 +54,7 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
             own ranker) where rankers are trained again; `features` (ids of columns), if wanted.
 
     Returns:
-        As `compared`.
+        As `compare_lists`.
 
     Raises:
         DataError: the test part has no such query, or the name means another data set by now.
@@ -62,33 +62,39 @@ def replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     """
     base = checked_lists(item)
     at, ranker = place_of(item, base), ranker_for(item)
-    judged, features = only(base, at), tuple(item.get("features", ()))
+    judged, features = single_list(base, at), tuple(item.get("features", ()))
     family, level = item["family"], float(item["level"])
     entry, draws = entry_of(family), generator(item["seed"], family, level, item["draw"])
     if entry.of_input:
-        attacked_label = attacked(family)
+        attacked_label = attack_target(family)
         attackers = {attacked_label: ranker_for(item, item["attacked"])} if attacked_label else {}
-        after = disturbed(Armed(attackers, base)(family, level), base, draws)
-        return compared(ranker, judged, only(after, at), features)
+        after = disturb(AttackFactory(attackers, base)(family, level), base, draws)
+        return compare_lists(ranker, judged, single_list(after, at), features)
     if item["ranker"] == INITIAL or level == entry.unchanged:
-        return compared(ranker, judged, judged, features)
+        return compare_lists(ranker, judged, judged, features)
     if entry.retrains:
         if not item.get("trained"):
             raise UsageError(
                 f"the ranker that was trained for this trial of {family} was not noted: "
                 "run the study again"
             )
-        return compared(ranker, judged, judged, features, ranker_for(item, item["trained"]))
+        return compare_lists(ranker, judged, judged, features, ranker_for(item, item["trained"]))
     if len(base.lists.rows) > MOST_CANDIDATES:
         base, at = judged, 0
     inside = slice(base.lists.offsets[at], base.lists.offsets[at + 1])
     before = ranker.score(base.dataset, base.lists)
-    otherwise = answered(ranker, base, family, level, draws)
-    return compared(Known(before[inside]), judged, judged, features, Known(otherwise[inside]))
+    otherwise = scores_under(ranker, base, family, level, draws)
+    return compare_lists(
+        PrecomputedRanker(before[inside]),
+        judged,
+        judged,
+        features,
+        PrecomputedRanker(otherwise[inside]),
+    )
 
 
 @dataclass(frozen=True)
-class Known:
+class PrecomputedRanker:
     """Answers one list with scores that are there, in the order shown."""
 
     scores: Float32[np.ndarray, " docs"]
@@ -108,7 +114,7 @@ def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
             `features` (ids of columns), if wanted.
 
     Returns:
-        As `compared`.
+        As `compare_lists`.
 
     Raises:
         DataError: the test part has no such query.
@@ -124,7 +130,9 @@ def worst_replayed(item: Mapping[str, Any]) -> dict[str, Any]:
     orders = worst_orders(artefact, item["label"]).astype(np.int64)
     order = orders[[0, *recipe["budgets"]].index(item["budget"])]
     after = JudgedLists(base.dataset, attack.rearranged(order))
-    return compared(ranker, only(base, at), only(after, at), tuple(item.get("features", ())))
+    return compare_lists(
+        ranker, single_list(base, at), single_list(after, at), tuple(item.get("features", ()))
+    )
 
 
 def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,12 +159,12 @@ def swaps(item: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def compared(
-    ranker: "Ranker | Known",
+def compare_lists(
+    ranker: "Ranker | PrecomputedRanker",
     base: JudgedLists,
     after: JudgedLists,
     features: tuple[int, ...] = (),
-    other: "Ranker | Known | None" = None,
+    other: "Ranker | PrecomputedRanker | None" = None,
 ) -> dict[str, Any]:
     """One list before and after.
 

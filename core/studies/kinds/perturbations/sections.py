@@ -12,16 +12,16 @@ from jaxtyping import Bool
 from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
-from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of
+from shuffleproof.core.perturb.registry import ATTACK, attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import methods, tables
-from shuffleproof.core.studies.conventions import derivable, derived
+from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.perturbations import applicability
-from shuffleproof.core.studies.kinds.perturbations.study import as_is, only
+from shuffleproof.core.studies.kinds.perturbations.study import as_is, trials_where
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
-from shuffleproof.core.studies.paired import loss_in, paired
-from shuffleproof.core.studies.result import StudyResult, disturbed, most_damaged
+from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
+from shuffleproof.core.studies.result import StudyResult, change_by_query, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -49,7 +49,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     reach, for every ranker alike.
     """
     measure = view.measure(result)
-    last = condensed(losses(result, measure), LAST).dropna(subset=["loss"])
+    last = condense(losses(result, measure), LAST).dropna(subset=["loss"])
     last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
     same = _of_same_documents(last["family"])
     apart, last = not same.all(), last[same]
@@ -72,14 +72,14 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     measure = next(iter(view.measures), str(result.measures[0]))
     frame = losses(result, measure)
-    cells = condensed(frame, LAST)
-    facts = (cells, headed(cells["family"]), measure)
+    cells = condense(frame, LAST)
+    facts = (cells, families_by_heading(cells["family"]), measure)
     yield Picture("losses", facts, list(_by_level(result, view)))
     yield Finding(finding(frame, measure, list(frame["ranker"].unique()), LAST))
     wide = transfer(frame)
     if not wide.empty:
         yield transfer_table(frame, measure)
-        yield Sentence(transferred(wide, measure))
+        yield Sentence(transfer_text(wide, measure))
     for sentence in _notes(result.facts, set(cells["family"])):
         yield Sentence(sentence)
     yield Convention(_convention(result, measure))
@@ -105,10 +105,10 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it, and which rankers are left out of what."""
     families = dict.fromkeys(str(family) for family, _ in recipe["perturbations"])
-    return " ".join(filter(None, (methods.disturbed(recipe), left_out(facts, families))))
+    return " ".join(filter(None, (methods.disturbance_text(recipe), left_out(facts, families))))
 
 
 def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:
@@ -148,9 +148,9 @@ def transfer(frame: pd.DataFrame) -> pd.DataFrame:
         The loss; a row a network attacked, a column a ranker that was hit: all but the initial
         ranking, which reads no feature. Empty without attacks.
     """
-    attacks = frame[frame["family"].map(attacked).astype(bool) & (frame["ranker"] != INITIAL)]
+    attacks = frame[frame["family"].map(attack_target).astype(bool) & (frame["ranker"] != INITIAL)]
     last = attacks.groupby(["ranker", "family"], sort=False).tail(1)
-    named = last.assign(attacked=last["family"].map(attacked))
+    named = last.assign(attacked=last["family"].map(attack_target))
     wide = named.pivot_table("loss", "attacked", "ranker", sort=False, dropna=False)
     return wide.rename_axis(index=None, columns=None)
 
@@ -164,11 +164,11 @@ def transfer_table(losses: pd.DataFrame, measure: str) -> tables.Table:
     return tables.Table(named, [tables.Column("attacked", "Made on", tables.NAME), *columns], title)
 
 
-def transferred(wide: pd.DataFrame, measure: str) -> str:
+def transfer_text(wide: pd.DataFrame, measure: str) -> str:
     """How much of an attack reaches the rankers that it was not made for, in words.
 
     >>> frame = pd.DataFrame({"dlcm": [0.2, 0.05], "gsf": [0.1, 0.3]}, index=["dlcm", "gsf"])
-    >>> print(transferred(frame, "RR"))
+    >>> print(transfer_text(frame, "RR"))
     Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
     """
     known = [name for name in wide.index if name in wide.columns]
@@ -200,10 +200,10 @@ def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
     )
 
 
-def skipped(names: Sequence[str], families: Sequence[str]) -> str:
+def skipped_text(names: Sequence[str], families: Sequence[str]) -> str:
     """What a study would leave out, in words, as far as it is known before rankers are trained.
 
-    >>> skipped(["feature:2"], ["label-noise", "cut"])
+    >>> skipped_text(["feature:2"], ["label-noise", "cut"])
     'label-noise means nothing for initial ranking (given, not trained again); feature:2 \
 (learns from no label).'
     """
@@ -290,10 +290,10 @@ def group_of(family: str) -> str:
     return "several" if len(changed) > 1 else next(iter(changed), "order")
 
 
-def grouped(families: Iterable[str]) -> dict[str, list[str]]:
+def families_by_group(families: Iterable[str]) -> dict[str, list[str]]:
     """Families by what they change; names of GROUPS in their order, those that have any.
 
-    >>> grouped(["cut", "shuffle-shown", "sample"])
+    >>> families_by_group(["cut", "shuffle-shown", "sample"])
     {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
     """
     found: dict[str, list[str]] = {name: [] for name in GROUPS}
@@ -302,15 +302,15 @@ def grouped(families: Iterable[str]) -> dict[str, list[str]]:
     return {name: own for name, own in found.items() if own}
 
 
-def headed(families: Iterable[str]) -> dict[str, list[str]]:
-    """As `grouped`, under headings; attacks on one network each have their own.
+def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
+    """As `families_by_group`, under headings; attacks on one network each have their own.
 
-    >>> list(headed(["label-noise", "cut", "gradient-sign@dlcm"]))
+    >>> list(families_by_heading(["label-noise", "cut", "gradient-sign@dlcm"]))
     ['The set and its best value', 'The features, by an attack on', 'The training labels']
     """
     found: dict[str, list[str]] = {}
-    for name, own in grouped(families).items():
-        attacks = [*filter(attacked, own)]
+    for name, own in families_by_group(families).items():
+        attacks = [*filter(attack_target, own)]
         found[HEADINGS.get(name, GROUPS[name])] = [
             family for family in own if family not in attacks
         ]
@@ -321,7 +321,7 @@ def headed(families: Iterable[str]) -> dict[str, list[str]]:
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     """What every family at every level costs each ranker: COLUMNS, unchanged levels among them."""
     parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
-    cube = {name: derived(name, result.stored, result.values) for name in (measure, *own)}
+    cube = {name: derive_values(name, result.stored, result.values) for name in (measure, *own)}
     start: dict[str, float] = {}
     rows = []
     points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
@@ -338,7 +338,7 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
 
-def condensed(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
+def condense(frame: pd.DataFrame, strength: str) -> pd.DataFrame:
     """One row a ranker and family.
 
     Args:
@@ -369,8 +369,8 @@ def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.Da
         measure: that is lost.
 
     Returns:
-        The rows with p; the measure is called as `core.studies.paired.loss_in` calls it, its mean
-        is the loss that `losses` has from the lists as they are.
+        The rows with p; the measure is called as `paired_differences.loss_in` calls it, its
+        mean is the loss that `losses` has from the lists as they are.
     """
     frame = summary.reset_index(drop=True)
     start = {label: as_is(result, label, measure) for label in dict.fromkeys(frame["ranker"])}
@@ -380,13 +380,13 @@ def losses_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.Da
         for row, (label, family, level) in enumerate(points)
         if not is_as_is(family, level)
     }
-    return paired(frame, pairs).assign(measure=loss_in(measure))
+    return paired_rows(frame, pairs).assign(measure=loss_in(measure))
 
 
-def below(measure: str) -> str:
+def regret_axis(measure: str) -> str:
     """What the axis of `regrets_of` is called.
 
-    >>> below("NDCG@10")
+    >>> regret_axis("NDCG@10")
     '1 − NDCG(ideal=shown)@10'
     """
     return f"1 − {Measure.parse(measure).under(ideal='shown')}"
@@ -417,7 +417,7 @@ def regrets_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.D
     points = zip(frame["ranker"], frame["family"], frame["level"], strict=True)
     values = [result.per_query(*point, shown) for point in points]
     pairs = {row: (np.ones_like(own), own) for row, own in enumerate(values)}
-    return paired(frame, pairs).assign(measure=below(measure))
+    return paired_rows(frame, pairs).assign(measure=regret_axis(measure))
 
 
 def _within_reach(measure: str) -> str:
@@ -426,7 +426,7 @@ def _within_reach(measure: str) -> str:
 
 def of_family(result: StudyResult, family: str) -> StudyResult:
     """The same result with the trials of one family alone."""
-    return only(result, [name == family for name in result.trials["family"]])
+    return trials_where(result, [name == family for name in result.trials["family"]])
 
 
 def damage(
@@ -439,7 +439,7 @@ def damage(
         draw with the lowest value). Queries that the measure leaves out are left out.
     """
     before = as_is(result, ranker, measure)
-    return disturbed(result.query_ids, before, result.draws(ranker, family, level, measure))
+    return change_by_query(result.query_ids, before, result.draws(ranker, family, level, measure))
 
 
 def by_level(result: StudyResult, ranker: str, family: str, measure: str) -> pd.DataFrame:
@@ -469,7 +469,7 @@ def of_query(result: StudyResult, query: str, measure: str) -> pd.DataFrame:
     """
     at = list(map(str, result.query_ids)).index(query)
     names = ["ranker", "family", "level"]
-    values = derived(measure, result.stored, result.values)[:, at].astype(np.float64)
+    values = derive_values(measure, result.stored, result.values)[:, at].astype(np.float64)
     points = result.trials[names].assign(value=values).groupby(names, sort=False)["value"]
     frame = points.mean().reset_index()
     start = {name: float(as_is(result, name, measure)[at]) for name in frame["ranker"].unique()}
@@ -543,7 +543,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headl
 def most_changed(result: StudyResult) -> str:
     """The query in which some ranker loses most of the same documents; the first of several."""
     measure = str(result.measures[0])
-    values = derived(measure, result.stored, result.values).astype(np.float64)
+    values = derive_values(measure, result.stored, result.values).astype(np.float64)
     start = {name: as_is(result, name, measure) for name in result.trials["ranker"].unique()}
     lost = np.stack([start[name] for name in result.trials["ranker"]]) - values
     lost[(result.trials["ranker"] == INITIAL).to_numpy()] = np.nan
@@ -561,7 +561,7 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
     """What the losses amount to, in words: as the headline has it, then where the set changes."""
     own = [name for name in rankers if name != INITIAL] or list(rankers)
-    found = condensed(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
+    found = condense(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
     if found.empty:
         return ""
     same = _of_same_documents(found["family"])

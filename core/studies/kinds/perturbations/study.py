@@ -21,7 +21,7 @@ from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomp
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.base import Make, Perturbation
 from shuffleproof.core.perturb.features import SignAttack
-from shuffleproof.core.perturb.registry import ATTACK, attacked, entry_of, perturbation
+from shuffleproof.core.perturb.registry import ATTACK, attack_target, entry_of, perturbation
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import INITIAL
@@ -31,7 +31,7 @@ from shuffleproof.core.studies import cells, conventions
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import so_far
 from shuffleproof.core.studies.kinds.perturbations import applicability
-from shuffleproof.core.studies.kinds.perturbations.applicability import LeftOut, failed
+from shuffleproof.core.studies.kinds.perturbations.applicability import LeftOut, failure_reason
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.system import (
     OWN,
@@ -42,7 +42,7 @@ from shuffleproof.core.studies.kinds.perturbations.system import (
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
 from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan
-from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of, with_initial
+from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
 Pairs = Sequence[tuple[str, int | float]]
 PLAIN = ("transpositions", "shuffle-shown")
@@ -62,7 +62,7 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
     check(asked.rankers, dict(asked.perturbations))
     identified = yield from workbench.identified_all(asked.rankers)
     entered = with_initial(identified)
-    rankers = Opened(entered)
+    rankers = OpenRankers(entered)
     pairs = _attacks(asked.perturbations, rankers)
     families = dict(pairs)
     left_out = applicability.left_out(
@@ -119,7 +119,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     """
     labels, families = [INITIAL, *names], list(families)
     for family in families:
-        if (attacked_label := attacked(family)) and attacked_label not in labels:
+        if (attacked_label := attack_target(family)) and attacked_label not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
     left_out = applicability.left_out(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are
@@ -181,10 +181,10 @@ def _without_left_out(
         or (is_precomputed(ranker) and is_as_is(family, level))
         for family, level, ranker in zip(*facts, strict=True)
     ]
-    return only(result, mask)
+    return trials_where(result, mask)
 
 
-def only(result: StudyResult, chosen: Sequence[bool]) -> StudyResult:
+def trials_where(result: StudyResult, chosen: Sequence[bool]) -> StudyResult:
     """The same result with some of its trials alone."""
     rows = np.flatnonzero(chosen)
     trials = result.trials.iloc[rows].reset_index(drop=True)
@@ -233,7 +233,7 @@ def _facts(workbench: Workbench, study: Study, rankers: Mapping[str, Ranker]) ->
 
 
 @dataclass
-class Armed:
+class AttackFactory:
     """Makes the perturbations of a study; attacks get the directions of the network they name."""
 
     rankers: Mapping[str, Ranker]
@@ -276,7 +276,7 @@ class Trials:
         """Trials of other inputs, then those that ask or train otherwise."""
         step, armed = (
             measured_by(self._relevance()),
-            Armed(self.rankers, self.workbench.prepared.test),
+            AttackFactory(self.rankers, self.workbench.prepared.test),
         )
         parts = [(part, len(plan(part))) for part in self._parts()]
         finished, total = 0, sum(count for _, count in parts)
@@ -315,7 +315,7 @@ class Trials:
                     yield from self._part(replace(part, rankers=(ranker,)), step, armed, place)
                 return
             ((label, _),) = part.rankers
-            self.left_out[part.perturbations[0][0]][label] = failed(error, trains=False)
+            self.left_out[part.perturbations[0][0]][label] = failure_reason(error, trains=False)
 
     def _asked_otherwise(self) -> Generator[Progress, None, None]:
         work = [
@@ -336,7 +336,9 @@ class Trials:
             try:
                 return (yield from compute(cell))
             except ShuffleproofError as error:
-                reasons[cell.row.ranker] = failed(error, trains=entry_of(cell.row.family).retrains)
+                reasons[cell.row.ranker] = failure_reason(
+                    error, trains=entry_of(cell.row.family).retrains
+                )
                 return {}, {}
 
         yield from cells.run_cells(work, _Kept(self.records), guarded)

@@ -22,10 +22,10 @@ from shuffleproof.core.metrics.agreement import kendall_tau, overlap
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.segments import largest_deviations
-from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import entry_of, perturbation
 from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS, reordered
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
@@ -106,7 +106,7 @@ class Retraining:
         if trial.family == ORDER:
             return reordered(self.workbench.prepared.train, draws)
         change = perturbation(trial.family, trial.level)
-        return disturbed(change, self.workbench.prepared.train, draws)
+        return disturb(change, self.workbench.prepared.train, draws)
 
     def trained(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
         """The ranker of a trial, or what was found of it; its name says the recipe.
@@ -220,7 +220,7 @@ def _reason(family: str, label: str) -> str:
     return ""
 
 
-def answered(
+def scores_under(
     ranker: Ranker,
     base: JudgedLists,
     family: str,
@@ -306,7 +306,7 @@ class Otherwise:
         if not entry.retrains:
             draws = generator(self.training.seed, trial.family, float(trial.level), trial.draw)
             ranker = self.rankers[trial.ranker]
-            return answered(ranker, base, trial.family, trial.level, draws), ""
+            return scores_under(ranker, base, trial.family, trial.level, draws), ""
         words = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
-        trained = yield from saying(self.training.trained(trial), words)
+        trained = yield from with_words(self.training.trained(trial), words)
         return trained.ranker.score(base.dataset, base.lists), str(trained.artefact.key)

@@ -75,7 +75,7 @@ class PreferenceAggregation(ListlessQuestion):
         """Open the preferences, or train the function that has them; returns the stored result."""
         from shuffleproof.core.studies.kinds.preferences import study  # noqa: PLC0415 (only who works pays for it)
 
-        material = yield from study.opened(self, scope)
+        material = yield from study.open_preferences(self, scope)
         return (yield from study.run(material, self, scope.store))
 
     def refuse(self, scope: Scope) -> None:
@@ -89,9 +89,9 @@ class PreferenceAggregation(ListlessQuestion):
         from shuffleproof.core.studies import names  # noqa: PLC0415 (loads NumPy)
 
         for name in self.names_of("aggregators"):
-            registry.named(name)
+            registry.aggregator_named(name)
         for name in self.names_of("disturbances"):
-            disturbances.named(name)
+            disturbances.disturbance(name)
             for level in self.levels:
                 takes_counts = name == "runs"
                 if not (level >= 1 and level == int(level) if takes_counts else 0 <= level <= 1):

@@ -183,11 +183,11 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     if len(bins):
         facts = bins, str(result.facts["origin"])
         yield Picture("calibration", facts, [Table(bins, CALIBRATION, "Calibration")])
-    by_items = scaled(result)
+    by_items = with_display_names(result)
     if len(by_items):
         yield Picture("calls", (by_items,))
         yield Table(by_items, SCALES, "Calls and time on generated tournaments")
-    yield Convention(reading(result))
+    yield Convention(convention_text(result))
     yield Table(_with_titles(frame), SUMMARY, "Every number", folded=True)
 
 
@@ -203,7 +203,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     aggregators = listed(
         [f"{label(name)} ({AGGREGATORS[name].source})" for name in recipe["aggregators"]]
@@ -225,7 +225,7 @@ def changed(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     )
 
 
-def reading(result: StudyResult) -> str:
+def convention_text(result: StudyResult) -> str:
     """What the numbers are."""
     facts = result.facts["consistency"]
     return (
@@ -257,7 +257,7 @@ def by_level(result: StudyResult, family: str) -> Table:
     frame = people(summary(result), family)
     title = f"{WORDS[AGREEMENT].capitalize()} under {DISTURBANCES[family].title.lower()}"
     value = Column("mean", "", tables.VALUE)
-    return tables.wide(
+    return tables.wide_table(
         frame, [AGGREGATOR], "level", value, f"{title} ({DISTURBANCES[family].unit})"
     )
 
@@ -328,7 +328,7 @@ def calibration(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(CALIBRATION))
 
 
-def scaled(result: StudyResult) -> pd.DataFrame:
+def with_display_names(result: StudyResult) -> pd.DataFrame:
     """The same by the names that people call aggregators by."""
     frame = scale(result)
     return frame.assign(aggregator=frame["aggregator"].map(label))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, no_type_check
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
-from shuffleproof.core.aggregate import kernels, planted, scores, stored
+from shuffleproof.core.aggregate import kernels, planted, preference_store, scores
 from shuffleproof.core.aggregate.consistency import agreement_of, of_pairs
 from shuffleproof.core.aggregate.disturbances import (
     AS_IS,
@@ -40,7 +40,7 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.pairs.function import (
     CalibrationBin,
-    calibrated,
+    calibration,
     preferences_of,
 )
 from shuffleproof.core.seeds import generator
@@ -192,7 +192,7 @@ class Plan(CellPlan):
             Trial(name, SCALE, float(size), 0)
             for size in self.sizes
             for name in self.aggregators
-            if size <= largest(name)
+            if size <= largest_timed(name)
         ]
         return tuple(Cell(row, 0, self._digest(row)) for row in rows)
 
@@ -211,12 +211,14 @@ def _runs(name: str) -> bool:
     return name in {"multi-quicksort", "rrf"}
 
 
-def largest(name: str) -> int:
+def largest_timed(name: str) -> int:
     """Up to how many items an aggregator is timed."""
     return LARGE.get(name, 5000 if AGGREGATORS[name].adaptive else ALL_PAIRS)
 
 
-def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, None, Material]:
+def open_preferences(
+    asked: PreferenceAggregation, scope: "Scope"
+) -> Generator[Progress, None, Material]:
     """The preferences of a name, a key or a file; of a ranking data set those of a function.
 
     Raises:
@@ -225,9 +227,9 @@ def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, 
     """
     store, data = scope.store, scope.data
     if data == planted.NAME and data not in store.names():
-        return Material.of(data, planted.planted(), asked.queries)
+        return Material.of(data, planted.planted_preferences(), asked.queries)
     if not is_data_set(data, store):
-        return Material.of(data, stored.find(scope.pinned or data, store), asked.queries)
+        return Material.of(data, preference_store.find(scope.pinned or data, store), asked.queries)
     bench = yield from scope.opened(lists_of())
     function = yield from bench.identified(asked.function)
     base = bench.test_lists(asked.queries)
@@ -240,7 +242,7 @@ def opened(asked: PreferenceAggregation, scope: "Scope") -> Generator[Progress, 
         tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
         asked.function,
     )  # fmt: skip
-    return replace(material, calibration=calibrated(function.ranker, base))
+    return replace(material, calibration=calibration(function.ranker, base))
 
 
 def lists_of() -> ListRecipe:
@@ -304,7 +306,7 @@ class _Work:
         """Begin with nothing disturbed."""
         self.material, self.seed = material, seed
         self.at: tuple[str, float, int] | None = None
-        self.shown: list[list[Shown]] = []
+        self.shown: list[list[ShownPairs]] = []
 
     def values(
         self, row: Trial
@@ -350,11 +352,11 @@ class _Work:
         return dataset, CandidateLists.everything(dataset)
 
     @cached_property
-    def _undisturbed(self) -> list["Shown"]:
+    def _undisturbed(self) -> list["ShownPairs"]:
         """The preferences as they were given."""
-        return [Shown.of(Variant.of(pairs)) for pairs in self.material.pairs]
+        return [ShownPairs.of(Variant.of(pairs)) for pairs in self.material.pairs]
 
-    def _variants(self, query: int, row: Trial) -> "Iterator[Shown]":
+    def _variants(self, query: int, row: Trial) -> "Iterator[ShownPairs]":
         pairs, best = self.material.pairs[query], self.material.best[query]
         entry = DISTURBANCES.get(row.family)
         if entry is None or entry.make is None:
@@ -362,10 +364,10 @@ class _Work:
             return
         name = self.material.queries[query]
         draws = generator(self.seed, "preferences", row.family, row.level, row.draw, name)
-        yield from map(Shown.of, entry.make(pairs, row.level, draws, best.order))
+        yield from map(ShownPairs.of, entry.make(pairs, row.level, draws, best.order))
 
     def _order_and_values(
-        self, query: int, shown: "Shown", row: Trial
+        self, query: int, shown: "ShownPairs", row: Trial
     ) -> tuple[Order, Float64[np.ndarray, " stored"]]:
         """An order, and STORED of it; NDCG is left to all queries together."""
         pairs, best = self.material.pairs[query], self.material.best[query]
@@ -396,7 +398,7 @@ class _Work:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownPairs:
     """What an aggregator is shown, with what bounds are measured against.
 
     Attributes:
@@ -415,7 +417,7 @@ class Shown:
     best: Order | None = None
 
     @classmethod
-    def of(cls, variant: Variant) -> "Shown":
+    def of(cls, variant: Variant) -> "ShownPairs":
         """Preferences with the best that any order makes of them, where that is found quickly."""
         pairs, weights = variant.pairs, variant.pairs.weights
         total = float(np.nansum(weights))
@@ -456,7 +458,7 @@ class Shown:
         item_grades = grades[self.variant.items]
         better = item_grades[:, None] > item_grades[None, :]
         wrong = float(self.variant.pairs.values.T[better].sum())
-        return inverted(grades, order) / wrong if wrong > NEAR else np.nan
+        return inverted_pairs(grades, order) / wrong if wrong > NEAR else np.nan
 
 
 def nearness(order: Order, best: Order) -> float:
@@ -474,7 +476,7 @@ def nearness(order: Order, best: Order) -> float:
     return 1.0 - 4.0 * discordant / (items * (items - 1))
 
 
-def inverted(grades: np.ndarray, order: Order) -> int:
+def inverted_pairs(grades: np.ndarray, order: Order) -> int:
     """Pairs of unequal grade whose worse item stands first; items without a grade count not."""
     return int(_falling_and_rising(grades[order])[1])
 

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.retrieval.query_noise import KINDS
-from shuffleproof.core.retrieval.registry import named
+from shuffleproof.core.retrieval.registry import retriever_entry
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
 from shuffleproof.core.studies.kinds.query_noise.study import CLEAN
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
+from shuffleproof.core.studies.retriever_names import RETRIEVER, label, names, with_display_names
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -78,12 +78,12 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
     frame = changes(result)
     yield from map(Finding, findings(result))
-    yield Picture("query noise", (labelled(frame), result.measures[0]))
+    yield Picture("query noise", (with_display_names(frame), result.measures[0]))
     for measure in result.measures:
         yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
-    yield Table(labelled(frame), CHANGES, "Change under noise")
+    yield Table(with_display_names(frame), CHANGES, "Change under noise")
     yield Table(texts(result), TEXTS, "What noise did to the queries")
-    yield Table(labelled(summary(result)), SUMMARY, "Every number", folded=True)
+    yield Table(with_display_names(summary(result)), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -96,9 +96,11 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    retrievers = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    retrievers = [
+        f"{label(name)} ({retriever_entry(name).source})" for name in recipe["retrievers"]
+    ]
     shares = ", ".join(f"{percent(level)}" for level in recipe["levels"])
     kinds = listed([KINDS[kind][1] for kind in recipe["noise"]])
     return (
@@ -137,7 +139,7 @@ def changes(result: StudyResult) -> pd.DataFrame:
                     measured.append({"retriever": name, "noise": noise, "level": level})
         if not measured:
             continue
-        p, low, high = adjusted(np.stack(differences))
+        p, low, high = adjusted_tests(np.stack(differences))
         for at, (row, values) in enumerate(zip(measured, differences, strict=True)):
             defined = values[~np.isnan(values)]
             rows.append(

@@ -12,13 +12,13 @@ from jaxtyping import Float32
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.effectiveness import measured
+from shuffleproof.core.retrieval.effectiveness import measure_queries
 from shuffleproof.core.retrieval.query_noise import noisy
-from shuffleproof.core.retrieval.registry import Indexed, Retriever, named
+from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds, worked
+from shuffleproof.core.studies.judged_queries import DEPTH, JudgedQueries, folds, work_cells
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.study import Found, Trial
 
@@ -84,7 +84,9 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, None, Artefact]:
+def run(
+    indexed: IndexedCollection, asked: QueryNoise, data: str
+) -> Generator[Progress, None, Artefact]:
     """Search every query as it is and under every noise, by retrievers fitted to the other fold.
 
     Args:
@@ -96,9 +98,9 @@ def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, N
         DataError: fewer than two queries are judged.
     """
     collection, store = indexed.collection, indexed.store
-    judged = Judged.of(indexed, data, asked.queries)
+    judged = JudgedQueries.of(indexed, data, asked.queries)
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    networks = tuple(named(name).network(indexed) for name in asked.retrievers)
+    networks = tuple(retriever_entry(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
         collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.noise,
         asked.levels, asked.seeds, asked.queries, texts, (*texts, *TEXTS),
@@ -107,7 +109,7 @@ def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, N
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         row = cell.row
-        yield from named(row.ranker).learning(replace(indexed, seed=row.draw))
+        yield from retriever_entry(row.ranker).learning(replace(indexed, seed=row.draw))
 
         def asked_as(text: str) -> str:
             return text if row.family == CLEAN else noisy(text, row.family, row.level, row.draw)
@@ -115,13 +117,13 @@ def run(indexed: Indexed, asked: QueryNoise, data: str) -> Generator[Progress, N
         values = fitted.values(row, asked_as, [Measure.parse(text) for text in texts])
         return {"queries": len(judged.ids), "set_size": float(len(collection))}, {"values": values}
 
-    return (yield from worked(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, store, compute))
 
 
 class _Fitted:
     """The retriever of a seed, fitted to either fold; the last one stays for its next noise."""
 
-    def __init__(self, indexed: Indexed, judged: Judged) -> None:
+    def __init__(self, indexed: IndexedCollection, judged: JudgedQueries) -> None:
         self._indexed, self._judged = indexed, judged
         self._last: tuple[str, int] = ("", -1)
         self._pair: Sequence[Retriever] = ()
@@ -132,7 +134,7 @@ class _Fitted:
             training = [
                 tuple(np.array(self._judged.places)[half != fold].tolist()) for fold in (0, 1)
             ]
-            entry = named(name)
+            entry = retriever_entry(name)
             self._pair = [
                 entry.made(replace(self._indexed, training=places, seed=seed))
                 for places in training
@@ -153,7 +155,9 @@ class _Fitted:
             texts = [asked_as(text) for text in plain]
             ranked = retriever.search(texts, DEPTH)
             known_words = self._indexed.tokens.encode(texts).lengths
-            values[: len(measures), members] = measured(collection, queries, ranked, measures)
+            values[: len(measures), members] = measure_queries(
+                collection, queries, ranked, measures
+            )
             values[len(measures) :, members] = [
                 [new != old for new, old in zip(texts, plain, strict=True)],
                 known_words == 0,

@@ -16,7 +16,7 @@ from jaxtyping import Float64
 
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.randomisation import randomisation_p
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
@@ -25,12 +25,12 @@ from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import PAPER_FAMILY, rising
+from shuffleproof.core.studies.claims import PAPER_FAMILY, test_rising
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
-from shuffleproof.core.studies.noise import within
-from shuffleproof.core.studies.paired import loss_in, paired
-from shuffleproof.core.studies.result import SUMMARY, StudyResult, disturbed
+from shuffleproof.core.studies.noise import within_noise
+from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
+from shuffleproof.core.studies.result import SUMMARY, StudyResult, change_by_query
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
     Convention,
@@ -98,7 +98,7 @@ def finding(
     sentences = [f"{steady}."] if steady else []
     for curve in falling:
         label, level = curve["ranker"].iloc[0], curve["level"].iloc[-1]
-        sentences.append(_sentence(curve, family, within(result, label, family, level)))
+        sentences.append(_sentence(curve, family, within_noise(result, label, family, level)))
     if any(curve["difference"].notna().any() for curve in falling):
         sentences.append(
             f"Levels are compared with it by paired t after Holm's adjustment for {comparisons}."
@@ -176,7 +176,9 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         - result.per_query(label, family, levels[-1], measure)
         for label in (setrank, dlcm)
     ]
-    verdict = rising([(setrank, drops[0].astype(np.float64)), (dlcm, drops[1].astype(np.float64))])
+    verdict = test_rising(
+        [(setrank, drops[0].astype(np.float64)), (dlcm, drops[1].astype(np.float64))]
+    )
     (step,) = records(verdict.steps.drop(columns=["less", "more"]))
     by_the_paper = family == PAPER_FAMILY
     return {
@@ -190,7 +192,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     }
 
 
-def claimed(verdict: Mapping[str, Any]) -> str:
+def claim_text(verdict: Mapping[str, Any]) -> str:
     """What `claim` found, in words; nothing where it found nothing."""
     if not verdict:
         return ""
@@ -206,8 +208,8 @@ def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     """What every level of a family costs each ranker, paired by query, as `marks` tests it.
 
     Returns:
-        SUMMARY and p; the measure is called as `core.studies.paired.loss_in` calls it, its mean is
-        the loss from the unchanged lists: minus the change in `marks`, with the same p.
+        SUMMARY and p; the measure is called as `paired_differences.loss_in` calls it, its mean
+        is the loss from the unchanged lists: minus the change in `marks`, with the same p.
     """
     summary = result.summary([measure])
     frame = summary[summary["family"] == family].reset_index(drop=True)
@@ -219,7 +221,7 @@ def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
         for row, (label, level) in enumerate(points)
         if level != start
     }
-    return paired(frame, pairs).assign(measure=loss_in(measure))
+    return paired_rows(frame, pairs).assign(measure=loss_in(measure))
 
 
 def _loss_curves(
@@ -298,7 +300,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         )
         for label in labels
     }
-    noisy = [(label, how) for label in labels if within(result, label, family, levels[-1])]
+    noisy = [(label, how) for label in labels if within_noise(result, label, family, levels[-1])]
     return of_losses(losses(values, noisy))
 
 
@@ -315,7 +317,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         beginning = f"{measure}: " if several else ""
         yield Finding(f"{beginning}{finding(result, family, measure)}")
         yield Convention(Measure.parse(measure).convention())
-        yield Sentence(claimed(claim(result, family, measure)))
+        yield Sentence(claim_text(claim(result, family, measure)))
         yield Sentence(of_order(result, family, measure))
         frame = marks(result, family, measure)
         title = f"Is it more than chance? {measure} under {family}"
@@ -441,7 +443,7 @@ def _randomised_p_values(
     p = np.full(len(pairs), np.nan)
     differences = {row: pair[0] - pair[1] for row, pair in enumerate(pairs) if pair is not None}
     if differences:
-        p[[*differences]] = randomised(np.stack([*differences.values()]), generator(0, name))
+        p[[*differences]] = randomisation_p(np.stack([*differences.values()]), generator(0, name))
     return p
 
 
@@ -456,4 +458,4 @@ def damage(
     """
     unchanged = result.trials[result.trials.family == family].level.iloc[0]
     before = result.per_query(ranker, family, unchanged, measure)
-    return disturbed(result.query_ids, before, result.draws(ranker, family, level, measure))
+    return change_by_query(result.query_ids, before, result.draws(ranker, family, level, measure))

@@ -11,8 +11,8 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import holm, paired_t
 from shuffleproof.core.retrieval.gates import Gates
-from shuffleproof.core.retrieval.name import parsed
-from shuffleproof.core.retrieval.registry import RETRIEVERS, named
+from shuffleproof.core.retrieval.name import parse_name
+from shuffleproof.core.retrieval.registry import RETRIEVERS, retriever_entry
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.judged_queries import DEPTH
 from shuffleproof.core.studies.kinds.retrieval.study import (
@@ -22,7 +22,7 @@ from shuffleproof.core.studies.kinds.retrieval.study import (
     spread_of_terms,
 )
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.retriever_names import RETRIEVER, label, labelled, names
+from shuffleproof.core.studies.retriever_names import RETRIEVER, label, names, with_display_names
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -86,7 +86,7 @@ COMPARISONS = (
 
 def headline(result: StudyResult, view: View) -> Headline:
     """The best retriever by the first measure, unless a sparse one is dense in disguise."""
-    dense = disguised(result)
+    dense = dense_retrievers(result)
     if dense:
         verb = "is" if len(dense) == 1 else "are"
         return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
@@ -111,20 +111,24 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     found = summary(result)
     yield from map(Finding, findings(result))
     if len(read):
-        yield Table(labelled(read), GATES, "What an index reads and matches", notes_on(read))
-        yield Table(labelled(terms(result)), TERM_COLUMNS, "Terms of documents and of queries")
+        yield Table(
+            with_display_names(read), GATES, "What an index reads and matches", notes_on(read)
+        )
+        yield Table(
+            with_display_names(terms(result)), TERM_COLUMNS, "Terms of documents and of queries"
+        )
     yield effectiveness(result)
-    yield Picture("retrieval", (labelled(found), result.measures[0]))
+    yield Picture("retrieval", (with_display_names(found), result.measures[0]))
     for measure in result.measures:
         yield Convention.of(measure, int(result.facts["queries"]))
-    yield Table(labelled(costs(result)), COST_COLUMNS, "What a query costs")
+    yield Table(with_display_names(costs(result)), COST_COLUMNS, "What a query costs")
     spreads = frequencies(result)
     if len(spreads):
-        yield Picture("postings", (labelled(spreads),))
+        yield Picture("postings", (with_display_names(spreads),))
     tested = comparisons(result)
     if len(tested):
-        yield Table(labelled(tested), COMPARISONS, "Is it more than chance?", folded=True)
-    yield Table(labelled(found), SUMMARY, "Every number", folded=True)
+        yield Table(with_display_names(tested), COMPARISONS, "Is it more than chance?", folded=True)
+    yield Table(with_display_names(found), SUMMARY, "Every number", folded=True)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -140,9 +144,9 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    told = [f"{label(name)} ({named(name).source})" for name in recipe["retrievers"]]
+    told = [f"{label(name)} ({retriever_entry(name).source})" for name in recipe["retrievers"]]
     return (
         f"Compared are {'; '.join(told)}, each with its best {DEPTH:,} documents. Queries are "
         f"split into two folds, by {counted(recipe['seeds'], 'seed')}; what a retriever fits to "
@@ -246,7 +250,7 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
     return asdict(found) | kept
 
 
-def disguised(result: StudyResult) -> list[str]:
+def dense_retrievers(result: StudyResult) -> list[str]:
     """The learnt sparse retrievers that fail a gate."""
     found = gates(result)
     dense = found[found["dense_in_disguise"].astype(bool)]["retriever"]
@@ -255,7 +259,7 @@ def disguised(result: StudyResult) -> list[str]:
 
 def is_sparse(name: str) -> bool:
     """Whether a retriever searches learnt dimensions; none does that this program does not know."""
-    base, _ = parsed(name)
+    base, _ = parse_name(name)
     return base in RETRIEVERS and RETRIEVERS[base].sparse
 
 
@@ -303,7 +307,7 @@ def effectiveness(result: StudyResult) -> Table:
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; the gates of learnt indexes first."""
-    told, dense = gates(result), disguised(result)
+    told, dense = gates(result), dense_retrievers(result)
     failed = dict(zip(told["retriever"], told["failed"], strict=True))
     said = [f"{label(name)} is dense in disguise: {failed[name]}." for name in dense]
     said += [

@@ -15,12 +15,18 @@ from jaxtyping import Float32, Int32, Int64
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.effectiveness import measured
-from shuffleproof.core.retrieval.registry import Indexed, Inverted, Ranked, Retriever, named
+from shuffleproof.core.retrieval.effectiveness import measure_queries
+from shuffleproof.core.retrieval.registry import (
+    IndexedCollection,
+    InvertedRetriever,
+    RankedDocuments,
+    Retriever,
+    retriever_entry,
+)
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import DEPTH, Judged, folds, worked
+from shuffleproof.core.studies.judged_queries import DEPTH, JudgedQueries, folds, work_cells
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Found, Trial
@@ -34,7 +40,7 @@ the share of documents without any."""
 
 
 FREQUENCIES = "frequencies"
-"""Of an inverted index, beside its values: `spread` of its document frequencies."""
+"""Of an inverted index, beside its values: `frequency_curve` of its document frequencies."""
 POINTS = 48
 
 TERMS = "document_terms"
@@ -115,7 +121,9 @@ class Plan(CellPlan):
         )
 
 
-def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, None, Artefact]:
+def run(
+    indexed: IndexedCollection, asked: Retrieval, data: str
+) -> Generator[Progress, None, Artefact]:
     """Search every query by every retriever, fitted to the other fold.
 
     Args:
@@ -127,10 +135,10 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
         DataError: fewer than two queries are judged.
     """
     collection, store = indexed.collection, indexed.store
-    judged = Judged.of(indexed, data, asked.queries)
+    judged = JudgedQueries.of(indexed, data, asked.queries)
     places = judged.places
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    networks = tuple(named(name).network(indexed) for name in asked.retrievers)
+    networks = tuple(retriever_entry(name).network(indexed) for name in asked.retrievers)
     plan = Plan(
         collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.seeds,
         asked.queries, texts, (*texts, *COSTS),
@@ -138,7 +146,11 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         values = np.full((len(plan.stored), len(places)), np.nan, np.float32)
-        half, seed, entry = folds(len(places), cell.row.draw), cell.row.draw, named(cell.row.ranker)
+        half, seed, entry = (
+            folds(len(places), cell.row.draw),
+            cell.row.draw,
+            retriever_entry(cell.row.ranker),
+        )
         yield from entry.learning(replace(indexed, seed=seed))
         for fold in (0, 1):
             tested, fitted = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
@@ -147,22 +159,22 @@ def run(indexed: Indexed, asked: Retrieval, data: str) -> Generator[Progress, No
             retriever = entry.made(replace(indexed, training=training, seed=seed))
             queries = [places[at] for at in tested.tolist()]
             parsed = [Measure.parse(text) for text in texts]
-            values[:, tested] = valued(indexed, retriever, queries, parsed)
+            values[:, tested] = measure_folds(indexed, retriever, queries, parsed)
         arrays = {"values": values}
-        if isinstance(retriever, Inverted):
-            arrays[FREQUENCIES] = spread(retriever.frequencies)
+        if isinstance(retriever, InvertedRetriever):
+            arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)
             arrays[TERMS] = spread_of_terms(retriever.document_terms)
         return {"queries": len(places), "set_size": float(len(collection))}, arrays
 
-    return (yield from worked(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, store, compute))
 
 
-def spread(
+def frequency_curve(
     frequencies: Int32[np.ndarray, " dimensions"] | Int64[np.ndarray, " dimensions"],
 ) -> Float32[np.ndarray, "2 points"]:
     """Ranks of dimensions, from the commonest, at even steps of their logarithm, and frequencies.
 
-    >>> spread(np.array([1, 0, 5, 3])).tolist()
+    >>> frequency_curve(np.array([1, 0, 5, 3])).tolist()
     [[1.0, 2.0, 3.0], [5.0, 3.0, 1.0]]
     """
     falling = np.sort(frequencies[frequencies > 0])[::-1]
@@ -181,8 +193,11 @@ def spread_of_terms(terms: np.ndarray) -> Float32[np.ndarray, " numbers"]:
     return np.array([terms.mean(), deviation, *np.quantile(terms, QUANTILES)], np.float32)
 
 
-def valued(
-    indexed: Indexed, retriever: Retriever, queries: Sequence[int], measures: Sequence[Measure]
+def measure_folds(
+    indexed: IndexedCollection,
+    retriever: Retriever,
+    queries: Sequence[int],
+    measures: Sequence[Measure],
 ) -> Float32[np.ndarray, "stored queries"]:
     """Measures and COSTS of queries that the retriever was not fitted to."""
     collection = indexed.collection
@@ -195,7 +210,7 @@ def valued(
         costs[0, at] = 1000 * (time.perf_counter() - start)
         rankings.append(ranked.of(0))
         costs[1, at] = len(retriever.search([text], len(collection)).documents)
-    if isinstance(retriever, Inverted):
+    if isinstance(retriever, InvertedRetriever):
         frequencies: Any = retriever.frequencies
         query_dimensions = retriever.dimensions(texts)
         costs[2] = [
@@ -207,7 +222,7 @@ def valued(
         costs[6] = (retriever.document_terms == 0).mean()
     return np.concatenate(
         [
-            measured(collection, queries, Ranked.of_queries(rankings), measures),
+            measure_queries(collection, queries, RankedDocuments.of_queries(rankings), measures),
             costs.astype(np.float32),
         ]
     )

@@ -22,7 +22,7 @@ CHEAP = 100
 """A second size to be trained on is proposed up to so many candidates a list."""
 
 
-def proposed(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
+def proposed_sizes(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
     """The paper's sizes that some list reaches; below two of them, steps that double up to one.
 
     Steps end at 40, 80 or 160, whichever the longest list reaches; where it is shorter, at it.
@@ -30,9 +30,10 @@ def proposed(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
     Args:
         lengths: documents of every list, uncut.
 
-    >>> proposed(np.array([30, 1000])), proposed(np.array([90, 121])), proposed(np.array([12]))
+    >>> (proposed_sizes(np.array([30, 1000])), proposed_sizes(np.array([90, 121])),
+    ...     proposed_sizes(np.array([12])))
     ((40, 240, 500), (20, 40, 80), (3, 6, 12))
-    >>> proposed(np.array([], int))
+    >>> proposed_sizes(np.array([], int))
     (40,)
     """
     longest = int(lengths.max(initial=0))
@@ -45,8 +46,8 @@ def proposed(lengths: Integer[np.ndarray, " queries"]) -> tuple[int, ...]:
 
 
 def proposed_for(data: str, store: Store) -> tuple[int, ...]:
-    """`proposed` for the test lists of a data set, by its name, key or folder."""
-    return proposed(np.diff(resolve(data, store).test.offsets))
+    """`proposed_sizes` for the test lists of a data set, by its name, key or folder."""
+    return proposed_sizes(np.diff(resolve(data, store).test.offsets))
 
 
 def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -59,13 +60,13 @@ def train_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     return rising[:2] if len(rising) > 2 and rising[1] <= CHEAP else rising[:1]
 
 
-def checked(name: str, sizes: Sequence[int]) -> list[int]:
+def checked_sizes(name: str, sizes: Sequence[int]) -> list[int]:
     """Sizes as they were asked for, each once, rising.
 
     Raises:
         ParameterError: there are none, or one is below 1.
 
-    >>> checked("sizes", [40, 20, 40])
+    >>> checked_sizes("sizes", [40, 20, 40])
     [20, 40]
     """
     if not sizes or min(sizes) < 1:
@@ -73,10 +74,10 @@ def checked(name: str, sizes: Sequence[int]) -> list[int]:
     return sorted(set(sizes))
 
 
-def reaching(facts: Mapping[str, Any], size: int) -> int:
+def lists_reaching(facts: Mapping[str, Any], size: int) -> int:
     """How many test lists have at least so many documents; all where a study noted nothing.
 
-    >>> reaching({"queries": 3, "shorter": {"40": 1}}, 40)
+    >>> lists_reaching({"queries": 3, "shorter": {"40": 1}}, 40)
     2
     """
     return int(facts["queries"]) - int(facts.get("shorter", {}).get(str(size), 0))
@@ -107,14 +108,14 @@ def beyond(sizes: Sequence[int]) -> str:
     return f"No test list has {words} documents: there the lists are whole, and nothing is claimed."
 
 
-def compared(facts: Mapping[str, Any], short: int, long: int) -> str:
+def size_difference_text(facts: Mapping[str, Any], short: int, long: int) -> str:
     """In how many lists two sizes differ, as a sentence; empty where all reach the longer one.
 
     >>> facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 9}}
-    >>> print(compared(facts, 40, 500))
+    >>> print(size_difference_text(facts, 40, 500))
     Between 40 and 500 candidates 9 of 12 lists differ; 1 of 12 has 500 documents or more.
     """
-    reached, of_lists = reaching(facts, long), f"of {counted(facts['queries'], 'list')}"
+    reached, of_lists = lists_reaching(facts, long), f"of {counted(facts['queries'], 'list')}"
     if reached == facts["queries"]:
         return ""
     verb = "has" if reached == 1 else "have"

@@ -12,16 +12,16 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import rising
+from shuffleproof.core.studies.claims import test_rising
 from shuffleproof.core.studies.headline import Queries, losses
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
-from shuffleproof.core.studies.paired import loss_in, paired
+from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
     REGRET,
@@ -108,7 +108,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     sizes = sorted(map(int, set(frame["trained_on"]) - {ANY}))
     for home in sizes or (None,):
         for words, points in (
-            (below(measure), regrets(result, measure)),
+            (regret_axis(measure), regrets(result, measure)),
             (loss_in(measure), losses_of(result, measure)),
             (measure, frame),
         ):
@@ -125,7 +125,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         measured = frame[frame[column].notna()]
         if measured.empty:
             continue
-        table = tables.wide(measured, rows, "size", columns[column], words.format(measure))
+        table = tables.wide_table(measured, rows, "size", columns[column], words.format(measure))
         yield Picture("sizes", (trained, name, measure), [table]) if len(trained) else table
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield tables.Table(frame, CURVES, "Means by ranker, N0 and N1", folded=True)
@@ -144,7 +144,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     trained = sorted({row["size"] for row in recipe["rows"] if row["size"] is not None})
     training = f"Rankers of lists are trained on {listed(trained)} candidates; " if trained else ""
@@ -159,7 +159,7 @@ def curves(result: StudyResult, measure: str) -> pd.DataFrame:
     frame = result.summary((measure,)).rename(columns=names)
     points = list(zip(frame["ranker"], frame["trained_on"], frame["size"], strict=True))
     frame["size"] = frame["size"].astype(int)
-    frame["reaching"] = [feasibility.reaching(result.facts, size) for size in frame["size"]]
+    frame["reaching"] = [feasibility.lists_reaching(result.facts, size) for size in frame["size"]]
     at_home = frame[frame["trained_on"] == frame["size"].astype(str)]
     homes = at_home[["ranker", "size", "mean"]].rename(columns={"mean": "home"})
     frame = frame.merge(homes, how="left", on=["ranker", "size"])
@@ -184,10 +184,10 @@ def losses_of(result: StudyResult, measure: str) -> pd.DataFrame:
         if home != point[1:]:
             start = result.per_query(point[0], home[0], float(home[1]), measure)
             pairs[row] = start, result.per_query(*point, measure)
-    return paired(frame, pairs)
+    return paired_rows(frame, pairs)
 
 
-def below(measure: str) -> str:
+def regret_axis(measure: str) -> str:
     """What the axis of `regrets` is called."""
     return f"{measure} below the ceiling"
 
@@ -210,7 +210,7 @@ def regrets(result: StudyResult, measure: str) -> pd.DataFrame:
         row: (best[point[2]], result.per_query(*point, measure))
         for row, point in enumerate(_points(frame))
     }
-    return paired(frame, pairs)
+    return paired_rows(frame, pairs)
 
 
 def _points(frame: pd.DataFrame) -> Iterator[tuple[str, str, int]]:
@@ -228,13 +228,15 @@ def drops(result: StudyResult, measure: str) -> pd.DataFrame:
     if not ends:
         return pd.DataFrame(columns=tables.keys(DROPS))
     losses = np.stack([_loss(result, label, *sizes, measure) for label, sizes in ends.items()])
-    _, low, high = adjusted(losses)
+    _, low, high = adjusted_tests(losses)
     frame = pd.DataFrame([*ends.values()], columns=["trained_on", "tested_on"]).assign(
         ranker=[*ends],
         loss=np.nanmean(losses, axis=1),
         low=low,
         high=high,
-        compared=[feasibility.compared(result.facts, *sizes) for sizes in ends.values()],
+        compared=[
+            feasibility.size_difference_text(result.facts, *sizes) for sizes in ends.values()
+        ],
     )
     return frame[tables.keys(DROPS)].sort_values("loss", kind="stable", ignore_index=True)
 
@@ -252,7 +254,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
         if not alike:
             return {}
         by_words[words] = min(alike, key=lambda label: RankerName.of(label).base == name)
-    verdict = rising(
+    verdict = test_rising(
         [(label, _loss(result, label, *ends[label], measure)) for label in by_words.values()]
     )
     trained_on, tested_on = ends[next(iter(by_words.values()))]
@@ -378,7 +380,7 @@ def _ends(result: StudyResult) -> dict[str, tuple[int, int]]:
     for label, trials in trained.groupby("ranker", sort=False):
         home = min(map(int, trials.family))
         sizes = trials[trials.family == str(home)].level.astype(int)
-        reached = [size for size in sizes if feasibility.reaching(result.facts, size)]
+        reached = [size for size in sizes if feasibility.lists_reaching(result.facts, size)]
         if home in reached and max(reached) > home:
             ends[str(label)] = home, max(reached)
     return ends

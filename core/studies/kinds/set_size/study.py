@@ -17,23 +17,23 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError, UsageError
-from shuffleproof.core.experiment.ranker_sets import expanded
+from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.experiment.score_reuse import shared_scores
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.progress import Progress, saying
+from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing
+from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells, missing_cells
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolved, trained
+from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolve, train_row
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import Found, Trial
 from shuffleproof.core.studies.workbench import Workbench
@@ -121,13 +121,13 @@ def open_cells(
         ParameterError: no sizes, or one below 1.
     """
     workbenches = {}
-    for size in feasibility.checked("sizes", sizes):
+    for size in feasibility.checked_sizes("sizes", sizes):
         of_size = replace(scope, lists={**(scope.lists or {}), "depth": size})
         workbenches[size] = yield from of_size.opened()
     return workbenches
 
 
-def planned(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
+def plan_sizes(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
     """The plan: the initial ranking and the ceiling, then every ranker at every N0.
 
     Args:
@@ -145,8 +145,8 @@ def planned(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
     first = next(iter(workbenches.values()))
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
-    for label in expanded([CEILING, *asked.rankers]):
-        ranker = resolved(label, first)
+    for label in expand([CEILING, *asked.rankers]):
+        ranker = resolve(label, first)
         if ranker.rankings > len(first.recipe.initial):
             raise MissingRankingError(label, ranker.rankings, len(first.recipe.initial))
         rows += _rows(ranker, tuple(workbenches), trained_on, asked.seeds)
@@ -183,12 +183,12 @@ def run(
     workbenches: Mapping[int, Workbench], asked: SetSize
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, first = planned(workbenches, asked), next(iter(workbenches.values()))
+    plan, first = plan_sizes(workbenches, asked), next(iter(workbenches.values()))
     ids = query_ids_of(first.prepared.test)
     records = first.records_of(row.label for row in plan.rows)
     work = by_cells(plan, records, ids, lambda cell: _compute(workbenches, plan, cell))
     facts = partial(_facts, workbenches, plan)
-    trains = (_compute(workbenches, plan, cell) for cell in missing(plan, records))
+    trains = (_compute(workbenches, plan, cell) for cell in missing_cells(plan, records))
     return (yield from first.run(plan, ids, facts, work, records=records, trains=trains))
 
 
@@ -205,8 +205,8 @@ def _compute(
         ranker: Ranker = InitialRanking()
     else:
         changes = {"seed": str(cell.row.draw)} if row.seeds > 1 else {}
-        training = trained(workbench, row.label, changes)
-        ranker, training_facts = yield from saying(training, f"of {row.label} on {row.family}")
+        training = train_row(workbench, row.label, changes)
+        ranker, training_facts = yield from with_words(training, f"of {row.label} on {row.family}")
         facts |= training_facts
     test: JudgedLists = workbenches[size].prepared.test
     scores = ranker.score(test.dataset, test.lists)

@@ -65,7 +65,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     strengths = ", ".join(f"{one:g}" for one in recipe["strengths"])
     keep = ", ".join(map(str, recipe["keep"]))

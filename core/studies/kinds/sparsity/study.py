@@ -13,13 +13,13 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import snrm
 from shuffleproof.core.retrieval.index import SparseIndex
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import Judged, worked
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS, valued
+from shuffleproof.core.studies.judged_queries import JudgedQueries, work_cells
+from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.study import Found, Trial
 
@@ -95,7 +95,9 @@ def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe
     return snrm.preset(preset).with_fields({**penalty, **free})
 
 
-def run(indexed: Indexed, asked: Sparsity, data: str) -> Generator[Progress, None, Artefact]:
+def run(
+    indexed: IndexedCollection, asked: Sparsity, data: str
+) -> Generator[Progress, None, Artefact]:
     """Train every way at every seed, and search every judged query.
 
     Args:
@@ -106,7 +108,7 @@ def run(indexed: Indexed, asked: Sparsity, data: str) -> Generator[Progress, Non
     Raises:
         DataError: fewer than two queries are judged.
     """
-    store, judged = indexed.store, Judged.of(indexed, data, asked.queries)
+    store, judged = indexed.store, JudgedQueries.of(indexed, data, asked.queries)
     texts = tuple(str(Measure.parse(text)) for text in asked.measures)
     points = [(way, level) for way in asked.penalties for level in asked.strengths]
     points += [(PRUNING, float(level)) for level in asked.keep]
@@ -126,18 +128,20 @@ def run(indexed: Indexed, asked: Sparsity, data: str) -> Generator[Progress, Non
         artefact = yield from snrm.training(seeded, recipe)
         latent = snrm.load(seeded, artefact, recipe)
         if row.ranker == PRUNING:
-            latent = pruned(latent, int(row.level))
-        values = valued(indexed, latent, judged.places, [Measure.parse(text) for text in texts])
+            latent = prune_latent(latent, int(row.level))
+        values = measure_folds(
+            indexed, latent, judged.places, [Measure.parse(text) for text in texts]
+        )
         return {
             "queries": len(judged.ids), "set_size": float(len(indexed.collection)),
         }, {"values": np.asarray(values, np.float32)}  # fmt: skip
 
-    return (yield from worked(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, store, compute))
 
 
-def pruned(latent: snrm.Latent, keep: int) -> snrm.Latent:
+def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:
     """The same with the largest dimensions of documents, and a third as many of queries."""
-    table = snrm.pruned(latent.index.vectors.matrix, keep)
+    table = snrm.prune(latent.index.vectors.matrix, keep)
     recipe = latent.recipe.with_fields({"keep_query": max(1, keep // QUERY_SHARE)})
     index = SparseIndex.of(SparseVectors.of(table))
     return snrm.Latent(latent.tokens, latent.network, recipe, index)

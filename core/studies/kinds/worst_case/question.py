@@ -10,8 +10,8 @@ from shuffleproof.core.parameters import (
     fields_of,
     parameter,
     parameters,
-    replaced,
     text_of,
+    with_changes,
 )
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.studies.question import (
@@ -29,7 +29,7 @@ DIRECT = ("method", "unit")
 """What of a search has a flag of its own."""
 
 
-class Searched:
+class SearchField:
     """How it is searched: `--method`, `--unit`, and `--set` for the rest."""
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
@@ -50,7 +50,9 @@ class Searched:
         """
         del field, preset
         texts = {name: given[name] for name in DIRECT if name in given}
-        return changed(asdict(replaced(Search(), texts | fields_of(given.get("set", ())))))
+        return changed_fields(
+            asdict(with_changes(Search(), texts | fields_of(given.get("set", ()))))
+        )
 
     def words(self, field: Parameter, value: Mapping[str, Any] | None, preset: str) -> list[str]:
         """The flags of what differs."""
@@ -65,7 +67,7 @@ class Searched:
         return [*words, *(["--set", *remaining] if remaining else [])]
 
 
-def changed(search: Mapping[str, Any]) -> dict[str, Any] | None:
+def changed_fields(search: Mapping[str, Any]) -> dict[str, Any] | None:
     """What of a search differs from its defaults, the budget aside, which others say."""
     defaults = asdict(Search())
     changes = {name: value for name, value in search.items() if value != defaults.get(name)}
@@ -106,7 +108,7 @@ class WorstCase(Question):
         label="What is rearranged",
     )
     search: Mapping[str, Any] | None = parameter(
-        None, "fields of the search that differ from its default", flags=Searched()
+        None, "fields of the search that differ from its default", flags=SearchField()
     )
     budgets: tuple[int, ...] = parameter((1, 2, 5, 10), "steps a list, comma-separated", low=1)
     measures: tuple[str, ...] = parameter(
@@ -119,7 +121,7 @@ class WorstCase(Question):
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:
         """The question that a stored study has answered."""
-        search, measures = changed(recipe["search"]), [recipe["measure"]]
+        search, measures = changed_fields(recipe["search"]), [recipe["measure"]]
         return super().of({**recipe, "search": search, "measures": measures}, facts)
 
     def printed(self) -> str:

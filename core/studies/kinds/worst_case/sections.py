@@ -58,7 +58,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
         f"{unit} of the {recipe['target']}",
     )
     yield Convention(" · ".join(convention))
-    yield told(frame, unit)
+    yield shown_table(frame, unit)
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     }
 
 
-def changed(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
+def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
     search = recipe["search"]
     budgets = listed(recipe["budgets"])
@@ -101,7 +101,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
     )  # fmt: skip
 
 
-def told(frame: pd.DataFrame, unit: str) -> tables.Table:
+def shown_table(frame: pd.DataFrame, unit: str) -> tables.Table:
     """`table` as it is shown; the unit is what budgets count."""
     title = "Means as they are, over random orders and at the worst order found"
     return tables.Table(frame, columns(unit), title)

@@ -33,8 +33,8 @@ from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Described, Found, Trial
-from shuffleproof.core.studies.workbench import Opened, Workbench, digests_of, with_initial
+from shuffleproof.core.studies.study import DescribedPlan, Found, Trial
+from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
 RANDOM = "random"
 PART = 25
@@ -42,7 +42,7 @@ PART = 25
 
 
 @dataclass(frozen=True)
-class Plan(Described):
+class Plan(DescribedPlan):
     """A study's full description; equal descriptions give equal results.
 
     Attributes:
@@ -171,7 +171,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         seed=asked.seed,
         queries=asked.queries,
     )
-    rankers = Opened(entered)
+    rankers = OpenRankers(entered)
     base, records = workbench.test_lists(plan.queries), workbench.records(identified)
     ids = query_ids_of(base)
 
@@ -183,7 +183,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         }
         order = plan.cells(len(ids))
         results = yield from cells.run_cells(
-            order, records, lambda cell: computed(attacks[cell.row.ranker], plan, cell)
+            order, records, lambda cell: compute_part(attacks[cell.row.ranker], plan, cell)
         )
         result = plan.assembled(results, ids, facts)
         return result and replace(result, files={ORDERS: _orders(order, results)})
@@ -243,7 +243,7 @@ def _orders(work: Sequence[Cell], results: Mapping[str, Found]) -> dict[str, np.
     return {label: np.concatenate(parts, axis=1) for label, parts in by_ranker.items()}
 
 
-def computed(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
+def compute_part(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
     """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found."""
     count = len(attack.base.lists)
     part = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))

@@ -31,7 +31,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     step_of,
 )
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from shuffleproof.core.words import signed
 
 NETS = [
@@ -162,7 +162,7 @@ def test_what_comes_from_tuned_is_said_to_be_ours():
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("ablation"))
-    return finished(Workbench.opened("sample", RECIPE, store))
+    return run_to_end(Workbench.opened("sample", RECIPE, store))
 
 
 def measured(workbench, made):
@@ -219,14 +219,14 @@ def test_finished_variants_can_be_drawn_while_it_runs(stored):
 
 def test_nothing_is_done_twice(stored, workbench, few):
     again = measured(workbench, few)
-    assert finished(again).key == stored[0].key
+    assert run_to_end(again).key == stored[0].key
 
 
 def test_lists_without_enough_rankings_are_refused(workbench):
     made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))[:1]
     hungry = [replace(made[0], spec=made[0].spec.changed({"rankings": 4}))]
     with pytest.raises(MissingRankingError):
-        finished(measured(workbench, hungry))
+        run_to_end(measured(workbench, hungry))
 
 
 @pytest.fixture(scope="module")

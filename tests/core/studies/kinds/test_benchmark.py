@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine, table_text
-from shuffleproof.core.studies.kinds.benchmark import published, retrieved, sections
+from shuffleproof.core.studies.kinds.benchmark import published, retrieved_documents, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -33,7 +33,7 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from tests import small_set
 
 RANKERS = ("feature:1", "feature:2", "feature:3", "lambdamart@small")
@@ -50,7 +50,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def workbench(store):
-    return finished(Workbench.opened("sample", RECIPE, store))
+    return run_to_end(Workbench.opened("sample", RECIPE, store))
 
 
 ASKED = Benchmark((*RANKERS, FUSED), 2, ("NDCG@10", "RR"))
@@ -58,7 +58,7 @@ ASKED = Benchmark((*RANKERS, FUSED), 2, ("NDCG@10", "RR"))
 
 @pytest.fixture(scope="module")
 def artefact(workbench):
-    return finished(benchmark.run([workbench], ASKED, "sample"))
+    return run_to_end(benchmark.run([workbench], ASKED, "sample"))
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_a_combination_is_run_at_the_seeds_of_its_members(result, workbench, art
 def test_only_rankers_whose_seed_changes_something_are_trained_again(workbench):
     everything = JudgedLists(workbench.fold.train, CandidateLists.everything(workbench.fold.train))
     specs = [registry.spec("lambdamart", "small", trees=5, seed=seed) for seed in (0, 1)]
-    one, other = (finished(spec.fit(everything, everything)) for spec in specs)
+    one, other = (run_to_end(spec.fit(everything, everything)) for spec in specs)
     assert one.text.partition("[seed:")[0] == other.text.partition("[seed:")[0]
     known = dict(zip(RANKERS, benchmark.rows_of(RANKERS, "paper", 3)[3:], strict=True))
     assert [row.seeds for row in known.values()] == [1, 1, 1, 1]
@@ -128,9 +128,11 @@ def test_seeds_that_gave_the_same_are_one_run(result):
 
 
 def test_nothing_is_done_twice_and_an_added_ranker_repeats_nothing(workbench, artefact, store):
-    assert finished(benchmark.run([workbench], ASKED, "sample")).key == artefact.key
-    same = benchmark.planned([workbench], ASKED)
-    more = benchmark.planned([workbench], replace(ASKED, rankers=(*ASKED.rankers, "file-order")))
+    assert run_to_end(benchmark.run([workbench], ASKED, "sample")).key == artefact.key
+    same = benchmark.plan_benchmark([workbench], ASKED)
+    more = benchmark.plan_benchmark(
+        [workbench], replace(ASKED, rankers=(*ASKED.rankers, "file-order"))
+    )
     old = {cell.digest for cell in same.cells()}
     new = [cell for cell in more.cells() if cell.digest not in old]
     assert [cell.row.ranker for cell in new] == ["file-order"]
@@ -146,15 +148,17 @@ def test_what_is_stored_is_shown_while_it_runs(workbench, store):
     found = begun.result(store)
     assert 0 < len(found.trials) < 5
     work.close()
-    finished(benchmark.run([workbench], asked, "sample"))
+    run_to_end(benchmark.run([workbench], asked, "sample"))
     assert not list(engine.running_studies(store, benchmark.KIND))
 
 
 def test_folds_stand_side_by_side_and_spread_counts_them(workbench, tmp_path):
     store = Store(tmp_path)
-    second = finished(Workbench.opened("sample", ListRecipe(("feature:1",), 5, "in-sample"), store))
+    second = run_to_end(
+        Workbench.opened("sample", ListRecipe(("feature:1",), 5, "in-sample"), store)
+    )
     work = benchmark.run([workbench, second], Benchmark(("feature:2",), 1, ("NDCG@10",)), "two")
-    found = StudyResult.open(finished(work).path)
+    found = StudyResult.open(run_to_end(work).path)
     means = benchmark_table.means(found, ("NDCG@10",)).set_index("ranker").loc["feature:2"]
     values = found.per_query("feature:2", benchmark.KIND, 0.0, "NDCG@10")
     halves = np.split(values.astype(np.float64), 2)
@@ -176,7 +180,7 @@ def test_another_convention_is_another_table_at_once(result, measure):
 
 
 def test_comparisons_are_paired_tests_with_holm(result):
-    frame = benchmark_table.compared(result, "NDCG@10", "feature:3").set_index("ranker")
+    frame = benchmark_table.against_baseline(result, "NDCG@10", "feature:3").set_index("ranker")
     other = result.per_query("feature:3", benchmark.KIND, 0.0, "NDCG@10").astype(float)
     raw = []
     for label in frame.index:
@@ -190,7 +194,7 @@ def test_comparisons_are_paired_tests_with_holm(result):
         assert row["low"] <= row["difference"] <= row["high"]
     np.testing.assert_allclose(frame["p"], holm(np.array(raw)), atol=1e-12)
     with pytest.raises(UnknownNameError):
-        benchmark_table.compared(result, "NDCG@10", "nobody")
+        benchmark_table.against_baseline(result, "NDCG@10", "nobody")
 
 
 def test_marks_say_above_and_below(result):
@@ -256,7 +260,7 @@ def test_text_has_bold_best_marks_and_a_note(result):
 
 
 def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, workbench, tmp_path):
-    names = retrieved.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
+    names = retrieved_documents.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
     assert len(names) == 1 + len(result.trials)
     with zipfile.ZipFile(tmp_path / "runs.zip") as archive:
         archive.extractall(tmp_path)
@@ -268,15 +272,15 @@ def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, work
 
 def test_a_row_that_reads_four_rankings_has_them_for_the_same_candidates(workbench):
     names = ("setrank-imsab-multi-init", "shuffled:setrank-imsab-multi-init", "dlcm", "feature:1")
-    plan = benchmark.planned([workbench], Benchmark(names, 1, ("NDCG@10",)))
+    plan = benchmark.plan_benchmark([workbench], Benchmark(names, 1, ("NDCG@10",)))
     four = ["feature:3", "lambdamart@small", "mart@small", "ranksvm@small"]
     wider = {row.label: row.ranker.get(benchmark.WIDER) for row in plan.rows[3:]}
     assert wider == dict(zip(names, [four, four, None, None], strict=True))
-    own = finished(benchmark.widened(workbench, plan.rows[-1]))
+    own = run_to_end(benchmark.workbench_of_row(workbench, plan.rows[-1]))
     assert (
         own is workbench
     )  # who reads fewer is trained on the lists as they are, and found by them
-    made = finished(benchmark.widened(workbench, plan.rows[3]))
+    made = run_to_end(benchmark.workbench_of_row(workbench, plan.rows[3]))
     for part in ("train", "valid", "test"):
         few, many = (getattr(one.prepared, part).lists for one in (workbench, made))
         assert many.rankings == 4
@@ -298,8 +302,8 @@ def test_one_that_reads_as_many_rankings_as_there_are_is_trained_on_the_lists_as
 
     monkeypatch.setattr(Workbench, "trained", trained)
     wide = replace(workbench, preset="paper")
-    finished(benchmark_rows.trained_at(workbench, "setrank-imsab-init@small", 0, wide))
-    finished(benchmark_rows.trained_at(workbench, "setrank-imsab-multi-init@small", 1, wide))
+    run_to_end(benchmark_rows.trained_at(workbench, "setrank-imsab-init@small", 0, wide))
+    run_to_end(benchmark_rows.trained_at(workbench, "setrank-imsab-multi-init@small", 1, wide))
     assert asked == [
         ("small", "setrank-imsab-init@small", {}),
         ("paper", "setrank-imsab-multi-init@small", {"seed": "1"}),
@@ -322,11 +326,11 @@ def test_one_that_reads_more_scores_the_wider_lists(workbench, monkeypatch):
         return SimpleNamespace(ranker=SimpleNamespace(score=minus_the_sum), artefact=artefact)
 
     monkeypatch.setattr(benchmark, "trained_at", trained)
-    plan = benchmark.planned([workbench], Benchmark(("setrank-imsab-multi-init",), 1))
+    plan = benchmark.plan_benchmark([workbench], Benchmark(("setrank-imsab-multi-init",), 1))
     row = plan.rows[-1]
     cell = next(cell for cell in plan.cells() if cell.row.ranker == row.label)
-    _, arrays = finished(benchmark._compute([workbench], plan, cell))
-    wide = finished(benchmark.widened(workbench, row))
+    _, arrays = run_to_end(benchmark._compute([workbench], plan, cell))
+    wide = run_to_end(benchmark.workbench_of_row(workbench, row))
     expected = -wide.prepared.test.lists.ranks.sum(axis=1)
     np.testing.assert_array_equal(arrays["scores"], expected)
 
@@ -342,7 +346,7 @@ def test_one_that_reads_more_scores_the_wider_lists(workbench, monkeypatch):
 )
 def test_what_cannot_be_a_row_is_refused_before_anything_is_trained(workbench, names, said):
     with pytest.raises(UsageError, match=said):
-        benchmark.planned([workbench], Benchmark(names, 1, ("NDCG@10",)))
+        benchmark.plan_benchmark([workbench], Benchmark(names, 1, ("NDCG@10",)))
 
 
 def test_lists_longer_than_ordinals_are_refused_in_the_plan():
@@ -368,7 +372,7 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, m
     measures = ("NDCG(empty=one)@10",)
     lists = replace(workbench, recipe=replace(RECIPE, seed=5))  # nothing of it is stored
     work = benchmark.run([lists], Benchmark(("file-order", "feature:1"), 1, measures), "sample")
-    artefact = finished(work)
+    artefact = run_to_end(work)
     found = StudyResult.open(artefact.path)
     assert "feature:1" in set(found.trials.ranker)
     assert "file-order" not in set(found.trials.ranker)
@@ -376,10 +380,10 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, m
     assert "file-order failed and is left out of all comparisons. file-order: the training" in told
     assert "failed: the same command tries them again" in told
     assert re.search(r"file-order +\| +failed", told), told
-    names = retrieved.write(artefact.path, [workbench.fold], store.root / "runs.zip")
+    names = retrieved_documents.write(artefact.path, [workbench.fold], store.root / "runs.zip")
     assert "feature-1.seed0.run" in names
     with pytest.raises(DivergedError):
-        finished(benchmark.run([lists], Benchmark(("file-order",), 1, measures), "sample"))
+        run_to_end(benchmark.run([lists], Benchmark(("file-order",), 1, measures), "sample"))
 
 
 FLAKY = """import os
@@ -398,38 +402,38 @@ def test_rows_that_failed_are_tried_again_by_the_same_question(workbench, tmp_pa
     asked = Benchmark(("flaky:score", "feature:3"), 1, ("NDCG@10",))
     keys = []
     for _ in range(2):
-        artefact = finished(benchmark.run([workbench], asked, "sample"))
+        artefact = run_to_end(benchmark.run([workbench], asked, "sample"))
         found = StudyResult.open(artefact.path)
         assert (
             "the service is down (flaky.py:4 in score). Mend it."
             in found.facts["failed"]["flaky:score"]
         )
         assert key_of("study", artefact.recipe) == artefact.key
-        assert engine.planned(artefact.recipe).rows[3].label == "flaky:score"
+        assert engine.plan_of(artefact.recipe).rows[3].label == "flaky:score"
         keys.append(artefact.key)
     (tmp_path / "down").unlink()
-    whole = finished(benchmark.run([workbench], asked, "sample"))
+    whole = run_to_end(benchmark.run([workbench], asked, "sample"))
     assert whole.key not in keys
     result = StudyResult.open(whole.path)
     assert "failed" not in result.facts
     assert {"flaky:score", "feature:3"} <= set(result.trials.ranker)
-    assert finished(benchmark.run([workbench], asked, "sample")).created == whole.created
+    assert run_to_end(benchmark.run([workbench], asked, "sample")).created == whole.created
     running = engine.running_studies(workbench.store, "benchmark")
     assert not [one for one in running if "flaky" in str(one.recipe)]
     with pytest.raises(DataError, match="has no function lacking"):
-        finished(benchmark.run([workbench], Benchmark(("flaky:lacking",), 1), "sample"))
+        run_to_end(benchmark.run([workbench], Benchmark(("flaky:lacking",), 1), "sample"))
 
 
 def test_a_result_that_lacks_rows_and_has_the_whole_ones_key_is_replaced(workbench, monkeypatch):
     """As earlier versions stored it."""
     asked = Benchmark(("feature:2", "feature:3"), 1, ("P@1",))
-    plan = benchmark.planned([workbench], asked)
-    whole = finished(benchmark.run([workbench], asked, "sample"))
+    plan = benchmark.plan_benchmark([workbench], asked)
+    whole = run_to_end(benchmark.run([workbench], asked, "sample"))
     old, store = StudyResult.open(whole.path), workbench.store
     lacking = replace(old, facts=dict(old.facts) | {"failed": {"feature:2": "why"}})
     store.remove(whole.key)
     store.add(whole.key, plan.recipe(), lacking.save, lacking.facts)
-    assert "failed" not in finished(benchmark.run([workbench], asked, "sample")).facts
+    assert "failed" not in run_to_end(benchmark.run([workbench], asked, "sample")).facts
 
 
 def test_columns_that_differ_each_say_their_convention_and_queries(result):
@@ -458,13 +462,13 @@ def test_columns_that_differ_each_say_their_convention_and_queries(result):
 
 def test_undefined_means_are_compared_with_nothing(result):
     measure = "NDCG(empty=nan)@10"
-    frame = benchmark_table.compared(result, measure, "feature:3")
+    frame = benchmark_table.against_baseline(result, measure, "feature:3")
     assert frame[["difference", "low", "high", "p", "effect"]].isna().all(axis=None)
     assert set(benchmark_table.marks(result, View((measure,), baselines=("random",))).marks) == {""}
     assert not published.critical_difference(result, measure).queries
     line = sections.table_notes(result, View((measure,)))[0]
     assert f"N = {result.facts['queries']} queries (means are undefined" in line
-    defined = benchmark_table.compared(result, "NDCG(empty=skip)@10", "feature:3")
+    defined = benchmark_table.against_baseline(result, "NDCG(empty=skip)@10", "feature:3")
     assert defined["difference"].notna().all()
 
 
@@ -501,7 +505,7 @@ def test_a_folder_is_called_by_its_own_name(tmp_path):
         text = small_set.LETOR.replace("qid:", f"qid:{part}")
         (tmp_path / "folder" / f"{part}.txt").write_text(text)
     scope = Scope(Store(tmp_path / "store"), str(tmp_path / "folder"), {"initial": ["feature:1"]})
-    found = finished(STUDIES["benchmark"](("feature:2",)).study(scope))
+    found = run_to_end(STUDIES["benchmark"](("feature:2",)).study(scope))
     assert found.facts["data"] == "folder"
 
 

@@ -14,13 +14,13 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.published import CUTOFFS, TABLES
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, UsageError
-from shuffleproof.core.metrics.randomisation import randomised
+from shuffleproof.core.metrics.randomisation import randomisation_p
 from shuffleproof.core.metrics.significance import paired_randomisation
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import retrieved as benchmark_retrieved
+from shuffleproof.core.studies.kinds.benchmark import retrieved_documents as benchmark_retrieved
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -28,8 +28,8 @@ from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.table_text import said
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.table_text import terminal_text
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from shuffleproof.core.words import number, signed
 
 # Pang et al., SIGIR 2020, Table 2: NDCG@1/3/5/10 on Istella, MSLR30K and Yahoo, as printed
@@ -80,7 +80,7 @@ def test_printed_rows_are_those_of_the_paper():
 )
 def test_other_lists_than_the_papers_are_warned_of(depth, initial, said):
     facts = {"lists": {"depth": depth, "initial": initial}}
-    found = benchmark_published.warning(facts, ["NDCG@10"])
+    found = benchmark_published.comparison_warning(facts, ["NDCG@10"])
     assert found.startswith(said)
     assert bool(found) == bool(said)
 
@@ -92,13 +92,13 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def workbench(store):
-    return finished(Workbench.opened("sample", RECIPE, store))
+    return run_to_end(Workbench.opened("sample", RECIPE, store))
 
 
 @pytest.fixture(scope="module")
 def artefact(workbench):
     asked = Benchmark(tuple(RANKERS), 2, ("NDCG@10",))
-    return finished(benchmark.run([workbench], asked, "sample"))
+    return run_to_end(benchmark.run([workbench], asked, "sample"))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def result(artefact):
 
 def text(result, measures, digits=3):
     """The sections of a benchmark for the terminal."""
-    return said(sections.sections(result, View(measures, digits, ())), digits)
+    return terminal_text(sections.sections(result, View(measures, digits, ())), digits)
 
 
 def changed(result, label, change):
@@ -125,7 +125,7 @@ def test_the_finding_names_the_best_its_lead_and_who_may_be_as_good(result):
     best = ranked.idxmax()
     text = sections.finding(result, "NDCG@10")
     assert text.startswith(f"{best} is best: NDCG@10 {ranked[best]:.3f}")
-    against = benchmark_table.compared(result, "NDCG@10", best).set_index("ranker")
+    against = benchmark_table.against_baseline(result, "NDCG@10", best).set_index("ranker")
     for label in ranked.index.drop(best):
         assert f"{label} ({signed(against.difference[label])})" in text
     if ranked[best] == means["mean"]["initial ranking"]:
@@ -176,7 +176,7 @@ def test_printed_rows_stand_beside_ours_under_their_convention(result):
     renamed = replace(
         result, trials=result.trials.replace({"ranker": labels}), facts=facts | {"groups": groups}
     )
-    frame = benchmark_published.beside(renamed, printed).set_index(["ranker", "measure"])
+    frame = benchmark_published.published_table(renamed, printed).set_index(["ranker", "measure"])
     ours = result.per_query("feature:1", benchmark.KIND, 0.0, "NDCG@5").mean()
     row = frame.loc["dlcm", "NDCG@5"]
     assert row.printed == 0.6194
@@ -211,7 +211,7 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbenc
     assert place == benchmark_query.Place(0, 7)
     test = workbench.prepared.test
     pair = ("feature:2", "random")
-    asked = benchmark_query.Asked(place, pair, features=(4,))
+    asked = benchmark_query.QueryRequest(place, pair, features=(4,))
     found = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
     rows = test.lists.rows[test.lists.offsets[7] : test.lists.offsets[8]]
     assert list(found.label) == list(test.dataset.labels[rows])
@@ -222,7 +222,7 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbenc
     assert [by_hand[place - 1] for place in found["feature:2"]] == list(range(len(rows)))
     for column, feature in (("score of feature:2", 2), ("feature 4", 4)):
         np.testing.assert_array_equal(found[column], test.dataset.feature(feature)[rows])
-    asked = benchmark_query.Asked(place, pair, seed=1)
+    asked = benchmark_query.QueryRequest(place, pair, seed=1)
     other = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
     pd.testing.assert_series_equal(other["feature:2"], found["feature:2"])
     assert not other["random"].equals(found["random"])
@@ -256,7 +256,7 @@ def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
     replace(made, facts={"noted": 1}).save(tmp_path)
     assert StudyResult.open(tmp_path).facts == {"noted": 1}
     place = benchmark_query.Place(0, 1)
-    found = benchmark_retrieved.retrieved(tmp_path, place, ("bm25", "ql"))
+    found = benchmark_retrieved.retrieved_documents(tmp_path, place, ("bm25", "ql"))
     assert list(found.document) == ["a", "c", "d", "b"]
     assert list(found.label) == [1, 2, 0, 0]
     np.testing.assert_array_equal(found.bm25, [1, 2, np.nan, np.nan])
@@ -264,7 +264,7 @@ def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
     np.testing.assert_array_equal(found["score of ql"], [1, np.nan, 9, 1])
     (tmp_path / benchmark_retrieved.FILE).unlink()
     with pytest.raises(DataError, match="stored without what they retrieved"):
-        benchmark_retrieved.retrieved(tmp_path, place, ("bm25", "ql"))
+        benchmark_retrieved.retrieved_documents(tmp_path, place, ("bm25", "ql"))
 
 
 def test_many_randomisation_tests_at_once_are_the_single_ones():
@@ -272,13 +272,13 @@ def test_many_randomisation_tests_at_once_are_the_single_ones():
     small = rng.normal(0.3, 1, size=(3, 9))
     small[1, 4] = np.nan
     exact = [paired_randomisation(row, np.zeros(9), rng).p_value for row in small]
-    np.testing.assert_allclose(randomised(small, rng), exact, atol=1e-12)
+    np.testing.assert_allclose(randomisation_p(small, rng), exact, atol=1e-12)
     large = rng.normal([[0.0], [0.1], [0.3]], 1, size=(3, 300))
     large[0, :20] = np.nan
     single = [paired_randomisation(row, np.zeros(300), rng).p_value for row in large]
-    np.testing.assert_allclose(randomised(large, rng), single, atol=0.015)
-    assert randomised(large[2:], rng)[0] == pytest.approx(1e-4, rel=0.1)
-    assert np.isnan(randomised(np.full((1, 5), np.nan), rng)[0])
+    np.testing.assert_allclose(randomisation_p(large, rng), single, atol=0.015)
+    assert randomisation_p(large[2:], rng)[0] == pytest.approx(1e-4, rel=0.1)
+    assert np.isnan(randomisation_p(np.full((1, 5), np.nan), rng)[0])
 
 
 def test_marks_and_comparisons_by_randomisation_agree_with_t_where_it_is_clear(result):
@@ -378,7 +378,7 @@ def test_runs_need_the_data_that_they_were_made_on(artefact, store):
 
 def test_intervals_leave_out_0_exactly_where_the_adjusted_test_beside_them_does(result):
     for baseline in benchmark_table.rankers_of(result):
-        frame = benchmark_table.compared(result, "NDCG@10", baseline).dropna(subset="p")
+        frame = benchmark_table.against_baseline(result, "NDCG@10", baseline).dropna(subset="p")
         assert len(frame)
         assert (((frame["low"] > 0) | (frame["high"] < 0)) == (frame["p"] <= 0.05)).all()
 

@@ -14,9 +14,9 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card.question import Card
-from shuffleproof.core.studies.kinds.card.sections import keep_more, percentiles, resampled
+from shuffleproof.core.studies.kinds.card.sections import keep_more, percentiles, resampled_shares
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 FAMILY = "transpositions"
 
@@ -24,12 +24,12 @@ FAMILY = "transpositions"
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("card"))
-    return finished(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 @pytest.fixture(scope="module")
 def result(workbench):
-    return StudyResult.open(finished(Card(("feature:1",), draws=2).run(workbench)).path)
+    return StudyResult.open(run_to_end(Card(("feature:1",), draws=2).run(workbench)).path)
 
 
 def judged():
@@ -121,7 +121,7 @@ def test_keeping_more_by_chance_is_no_advantage_and_intervals_are_those_of_resam
     noisy = np.stack([before, before + noise - noise.mean() + 0.005])  # keeps 101 %, by chance
     values = {"certified": np.stack([before, before]), "noisy": noisy,
               "hurt": np.stack([before, 0.5 * before])}  # fmt: skip
-    kept, _ = resampled(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
+    kept, _ = resampled_shares(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
     assert noisy[1].mean() > before.mean()
     assert keep_more(kept, "certified") == []
     assert keep_more(kept, "hurt") == ["certified", "noisy"]
@@ -148,7 +148,7 @@ def first_feature(features, ranks):
 
 def test_a_callable_has_a_card_too(workbench):
     work = Card((f"{__name__}:first_feature",), ("shuffle-shown",), draws=1).run(workbench)
-    frame = card_table.cards(StudyResult.open(finished(work).path), "shuffle-shown", "NDCG@10")
+    frame = card_table.cards(StudyResult.open(run_to_end(work).path), "shuffle-shown", "NDCG@10")
     assert frame["kept"].tolist() == [1, 1]
 
 

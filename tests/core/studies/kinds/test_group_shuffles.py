@@ -16,17 +16,17 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.metrics.significance import student
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import display_names, named
+from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import engine, reproduce
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.group_shuffles.sections import (
     finding,
-    fitted,
+    fit_slope,
     reference,
     slope,
     table,
@@ -34,8 +34,8 @@ from shuffleproof.core.studies.kinds.group_shuffles.sections import (
 from shuffleproof.core.studies.kinds.group_shuffles.study import (
     REFERENCE,
     changes,
-    regrouped,
-    spread,
+    score_deviation,
+    with_groups,
 )
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
@@ -67,21 +67,22 @@ def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("groups"))
     tables.data_set(store, tables.fold())
     lists = ListRecipe(("feature:3",), scores="in-sample")
-    return finished(Workbench.opened(tables.DATA, lists, store, "small"))
+    return run_to_end(Workbench.opened(tables.DATA, lists, store, "small"))
 
 
 @pytest.fixture(scope="module")
 def names(workbench):
     """A GSF of groups of two and one of three, both trained for an epoch."""
     kept = [
-        finished(workbench.trained("gsf", {"group": group, "epochs": "1"})) for group in ("2", "3")
+        run_to_end(workbench.trained("gsf", {"group": group, "epochs": "1"}))
+        for group in ("2", "3")
     ]
     return [f"gsf#{one.artefact.key.digest[:8]}" for one in kept]
 
 
 @pytest.fixture(scope="module")
 def study(workbench, names):
-    return finished(GroupShuffles(tuple(names)).run(workbench))
+    return run_to_end(GroupShuffles(tuple(names)).run(workbench))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def test_the_error_falls_like_one_over_the_root_of_the_shuffles(result, names):
 
 
 def test_an_error_does_not_depend_on_which_other_shuffles_were_asked_for(workbench, names, result):
-    alone = finished(GroupShuffles((names[1],), (2,)).run(workbench))
+    alone = run_to_end(GroupShuffles((names[1],), (2,)).run(workbench))
     (one,) = table(StudyResult.open(alone.path)).itertuples()
     (same,) = table(result).query(f"ranker == {names[1]!r} and shuffles == 2").itertuples()
     found, wanted = (one.error, one.low, one.tau), (same.error, same.low, same.tau)
@@ -166,7 +167,7 @@ def test_all_pairs_leave_rounding_alone_and_are_asked_of_groups_of_two(result, n
 def test_the_change_is_that_of_scores_and_the_deviation_numpys():
     ranker = untrained(group=3)
     _, (change, _) = values_of(changes(ranker, BASE, 2, 3))
-    asked, deviation = regrouped(ranker, REFERENCE), spread(ranker, BASE, REFERENCE)
+    asked, deviation = with_groups(ranker, REFERENCE), score_deviation(ranker, BASE, REFERENCE)
     before = asked.score(DATASET, LISTS).astype(np.float64)
     starts, ends = LISTS.offsets[:-1], LISTS.offsets[1:]
     expected = [before[a:b].std() for a, b in zip(starts, ends, strict=True)]
@@ -192,19 +193,19 @@ def test_what_makes_no_study_is_refused(workbench):
         (("gsf",), {"shuffles": ()}, "shuffles"), (("gsf",), {"orders": 0}, "orders"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=said):
-            finished(GroupShuffles(names, **more).run(workbench))
+            run_to_end(GroupShuffles(names, **more).run(workbench))
 
 
 def test_the_slope_of_points_on_a_line_has_no_width_and_two_points_have_none():
     counts = np.array([1.0, 10.0, 100.0])
     rough = np.array([0.4, 0.3, 0.1])
-    line, found = scipy.stats.linregress(np.log(counts), np.log(rough)), fitted(counts, rough)
+    line, found = scipy.stats.linregress(np.log(counts), np.log(rough)), fit_slope(counts, rough)
     middle = student(float(line.slope), float(line.stderr), 1)
     assert (found.value, found.low, found.high) == (line.slope, *middle)
-    found = fitted(counts, 3 * counts**-0.25)
+    found = fit_slope(counts, 3 * counts**-0.25)
     assert (found.value, found.low, found.high) == pytest.approx((-0.25, -0.25, -0.25))
-    assert np.isnan(fitted(counts[:2], counts[:2]).value)
-    assert np.isnan(fitted(counts, np.zeros(3)).value)
+    assert np.isnan(fit_slope(counts[:2], counts[:2]).value)
+    assert np.isnan(fit_slope(counts, np.zeros(3)).value)
 
 
 def test_a_killed_study_shows_its_points_and_goes_on(workbench, names):
@@ -218,7 +219,7 @@ def test_a_killed_study_shows_its_points_and_goes_on(workbench, names):
     partial = begun.result(workbench.store)
     assert table(partial).shuffles.tolist() == [1]
     whole = GroupShuffles((names[1],), (1, 2, 3), 2, seed=9).run(workbench)
-    done = StudyResult.open(finished(whole).path)
+    done = StudyResult.open(run_to_end(whole).path)
     assert done.trials.level.tolist() == [1.0, 2.0, 3.0]
     assert np.array_equal(done.values[0], partial.values[0])
 
@@ -235,7 +236,7 @@ def test_the_command_and_the_python_find_the_study_again(
     assert "With all pairs it is" in printed
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(workbench.store.root))
     exec(reproduce.study_python(study.recipe, study.facts), {})  # noqa: S102 (our own lines)
-    assert named(capsys.readouterr().out.strip()) in printed
+    assert with_display_names(capsys.readouterr().out.strip()) in printed
     assert main(["study", "group-shuffles", "--shuffles", "one", "--json"]) == 2
     assert "--shuffles" in capsys.readouterr().err
 

@@ -8,14 +8,14 @@ import pytest
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.text import TextColumn
-from shuffleproof.core.metrics.significance import adjusted
-from shuffleproof.core.progress import finished
+from shuffleproof.core.metrics.significance import adjusted_tests
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import growth, planted, snrm
 from shuffleproof.core.retrieval.collection import MISSING, digest_of
 from shuffleproof.core.retrieval.growth import Growth, later_documents, part_of
 from shuffleproof.core.retrieval.lsi import lsi
-from shuffleproof.core.retrieval.registry import Indexed, Ranked, named
-from shuffleproof.core.retrieval.text import Encoded
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, retriever_entry
+from shuffleproof.core.retrieval.text import EncodedTexts
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.growth import sections
 from shuffleproof.core.studies.kinds.growth.study import (
@@ -23,12 +23,12 @@ from shuffleproof.core.studies.kinds.growth.study import (
     SEEN,
     UNSEEN,
     WITH,
-    recalled,
+    recall_by_group,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 
-COLLECTION = planted.planted()
+COLLECTION = planted.planted_collection()
 SIZE = len(COLLECTION)
 ASKED = "study growth --retrievers bm25,lsi,snrm@small --withheld 0,.1,.4 --seeds 2 --depth 20"
 
@@ -70,11 +70,11 @@ def test_words_that_no_earlier_document_has_stay_unknown(store):
     for place in late.tolist():
         texts[place] += " quetzalcoatlus"
     collection = replace(COLLECTION, texts=TextColumn.of(texts), digest="of the test")
-    grown = Growth.of(Indexed(collection, store), 0.1)
+    grown = Growth.of(IndexedCollection(collection, store), 0.1)
     assert grown.late.tolist() == late.tolist()
-    bm25 = grown.retriever(named("bm25"))
+    bm25 = grown.retriever(retriever_entry("bm25"))
     assert len(bm25.search(["quetzalcoatlus"], 10).documents) == 0
-    encoded = Indexed(collection, Store(store.root / "other")).tokens.documents
+    encoded = IndexedCollection(collection, Store(store.root / "other")).tokens.documents
     words = encoded.lengths[late].sum()
     assert grown.unknown == pytest.approx(len(late) / words)
     for query in COLLECTION.queries[:4]:
@@ -83,9 +83,9 @@ def test_words_that_no_earlier_document_has_stay_unknown(store):
 
 
 def test_what_is_learnt_before_encodes_what_comes_later(store):
-    grown = Growth.of(Indexed(COLLECTION, store, seed=1), 0.25)
+    grown = Growth.of(IndexedCollection(COLLECTION, store, seed=1), 0.25)
     early = np.setdiff1d(np.arange(SIZE), grown.late)
-    entry = named("snrm@small")
+    entry = retriever_entry("snrm@small")
     for _ in grown.learning(entry):
         pass
     before, after = snrm.snrm(grown.before, "small"), grown.retriever(entry)
@@ -94,14 +94,18 @@ def test_what_is_learnt_before_encodes_what_comes_later(store):
     assert (new[early] != old).nnz == 0
     texts = before.tokens.encode(COLLECTION.document(at) for at in grown.late.tolist())
     recipe = before.recipe
-    table = finished(snrm.encoded(before.network, before._windows, texts, 0, recipe.training.seed))
-    wanted = snrm.pruned(table, recipe.training.keep_document)
+    table = run_to_end(
+        snrm.encode_texts(before.network, before._windows, texts, 0, recipe.training.seed)
+    )
+    wanted = snrm.prune(table, recipe.training.keep_document)
     np.testing.assert_allclose(new[grown.late].toarray(), wanted.toarray(), atol=1e-6)
     dimension = int(np.diff(old.tocsc().indptr).argmax())
     terms = before.terms_of(dimension, 9)
     places = np.array([before.tokens.terms.index(term) for term in terms], np.int32)
-    own = Encoded(places, np.arange(len(terms) + 1), np.zeros(len(terms), np.int32))
-    alone = finished(snrm.encoded(before.network, before._windows, own, 0, recipe.training.seed))
+    own = EncodedTexts(places, np.arange(len(terms) + 1), np.zeros(len(terms), np.int32))
+    alone = run_to_end(
+        snrm.encode_texts(before.network, before._windows, own, 0, recipe.training.seed)
+    )
     values = alone[:, [dimension]].toarray()[:, 0]
     assert (values > 0).all()
     brought = values * before.tokens.document_frequency[places]
@@ -123,9 +127,9 @@ def test_recall_is_told_apart():
         def search(self, query_texts, k):
             assert k == 7
             found = np.array([relevant[0], relevant[1]], np.int32)
-            return Ranked.of_queries([(found, np.ones(2, np.float32))] * len(query_texts))
+            return RankedDocuments.of_queries([(found, np.ones(2, np.float32))] * len(query_texts))
 
-    seen, unseen = recalled(COLLECTION, Two(), [0, 1], late, 7)
+    seen, unseen = recall_by_group(COLLECTION, Two(), [0, 1], late, 7)
     assert seen[0] == pytest.approx(1 / (len(relevant) - 2))
     assert unseen[0] == pytest.approx(0.5)
     own = [at for at, grade in COLLECTION.judgments(1).items() if grade > 0]
@@ -145,7 +149,7 @@ def test_changes_are_paired_by_query_and_words_lose_nothing(result):
         )
         for row in recall.itertuples()
     ]
-    p, low, high = adjusted(np.stack(differences))
+    p, low, high = adjusted_tests(np.stack(differences))
     np.testing.assert_allclose(recall["change"], [np.nanmean(own) for own in differences])
     np.testing.assert_allclose(recall["p"], p)
     np.testing.assert_allclose(recall["low"], low)
@@ -169,7 +173,7 @@ def test_it_is_told_in_words_and_by_gates(result):
     gates = sections.gates(result)
     assert set(gates["retriever"]) == {"bm25", "snrm@small"}
     assert sections.headline(result, View()).text
-    assert "20 documents" in sections.changed(result.recipe, result.facts)
+    assert "20 documents" in sections.methods_text(result.recipe, result.facts)
 
 
 def test_the_command_answers_in_json_and_is_stored(store, result, capsys):
@@ -199,4 +203,4 @@ def test_what_cannot_be_asked_is_refused(given, said, tmp_path, capsys):
 
 def test_nobody_learns_from_nothing(tmp_path):
     with pytest.raises(growth.UsageError, match="take less"):
-        Growth.of(Indexed(COLLECTION, Store(tmp_path)), 1.0)
+        Growth.of(IndexedCollection(COLLECTION, Store(tmp_path)), 1.0)

@@ -16,7 +16,7 @@ from shuffleproof.core.errors import (
     UnfinishedError,
 )
 from shuffleproof.core.experiment import score_floor
-from shuffleproof.core.progress import finished, within
+from shuffleproof.core.progress import limit_seconds, run_to_end
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.studies.kinds.invariance import certificate, examination, scoring
 from shuffleproof.core.studies.kinds.invariance import study as invariance
@@ -45,7 +45,7 @@ BASE = lists_of([12, 40, 7, 2, 1, 25, 33, 9, 16, 5] * 4)
 
 
 def certified(ranker, base=BASE, permutations=20):
-    return finished(invariance.certified(ranker, base, permutations, 0))
+    return run_to_end(invariance.certify(ranker, base, permutations, 0))
 
 
 @pytest.mark.parametrize("ranker", [*ZOO(), *precise()], ids=lambda ranker: ranker.name)
@@ -105,13 +105,13 @@ def test_a_positive_factor_changes_no_verdict_of_any_list(factor):
 def test_a_certificate_that_is_ended_early_is_of_the_blocks_that_are_finished(steps):
     """It names the lists that are left; of all blocks it is that of the lists at once."""
     ranker = Adversary("place", lambda x: honest(x.features) + x.places, ())
-    work = invariance.certified(ranker, BASE, 3, 0, blocks=4)
+    work = invariance.certify(ranker, BASE, 3, 0, blocks=4)
     clock = iter(range(1000))
     if steps == 1:
         with pytest.raises(UnfinishedError, match="blocks of lists"):
-            finished(within(1, work, lambda: next(clock)))
+            run_to_end(limit_seconds(1, work, lambda: next(clock)))
         return
-    card = finished(within(steps, work, lambda: next(clock)))
+    card = run_to_end(limit_seconds(steps, work, lambda: next(clock)))
     whole = certified(ranker, permutations=3)
     left = len(BASE.lists) - card.queries
     assert (left > 0) == (steps == 3)
@@ -191,10 +191,10 @@ def test_a_bound_over_lists_stands_beside_that_over_orders():
     assert card.list_bound == certificate.failure_bound(0, 36) > card.failure_bound
     assert "at most 8 % of lists like them" in card.sentence()
     more = {" (all)": lists_of([50, 60])}
-    work = invariance.certified(
+    work = invariance.certify(
         Adversary("honest", lambda x: honest(x.features), ()), lists_of([12, 40]), 5, 0, more=more
     )
-    assert finished(work).list_bound == certificate.failure_bound(0, 2), "the added are no sample"
+    assert run_to_end(work).list_bound == certificate.failure_bound(0, 2), "the added are no sample"
 
 
 def test_no_permutation_is_no_certificate():
@@ -314,8 +314,10 @@ def test_one_floor_for_all_who_ask():
     scores = np.array([1.0, 2.0, 4.0, 1e-8, 2e-8, 4e-8])
     floor = score_floor.of_scores(offsets, scores)
     np.testing.assert_allclose(floor.doubt[3:] / floor.doubt[:3], 1e-8, rtol=0.1)
-    assert score_floor.unchanged(offsets, scores, scores * (1 + 1e-7))
-    assert not score_floor.unchanged(offsets, scores, scores + np.array([0, 0, 0, 1e-10, 0, 0]))
+    assert score_floor.same_within_floor(offsets, scores, scores * (1 + 1e-7))
+    assert not score_floor.same_within_floor(
+        offsets, scores, scores + np.array([0, 0, 0, 1e-10, 0, 0])
+    )
 
 
 def test_without_float64_scores_shares_of_the_spread_are_in_doubt_and_an_effect():
@@ -331,13 +333,13 @@ def test_more_lists_are_examined_beside_the_others():
     ranker = Adversary("long", lambda x: honest(x.features) + x.places * (len(x.rows) > 45), ALL)
     more = {" (all)": lists_of([50, 60])}
     assert certified(ranker, lists_of([12, 40])).verdict == INVARIANT
-    work = invariance.certified(ranker, lists_of([12, 40]), 5, 0, more=more)
-    card = finished(work)
+    work = invariance.certify(ranker, lists_of([12, 40]), 5, 0, more=more)
+    card = run_to_end(work)
     assert (card.verdict, card.queries, card.longest) == (NOT, 4, 60)
     assert "queries q0 (all), q1 (all)" in card.sentence()
     assert (card.middle_length, card.systematic["reversed"]["shown"]) == (45, 4)
     assert card.scorings == 1 + examination.REPEATS + 5
-    alone = finished(invariance.certified(ranker, lists_of([50, 60]), 5, 1))
+    alone = run_to_end(invariance.certify(ranker, lists_of([50, 60]), 5, 1))
     first = certified(ranker, lists_of([12, 40]), 5)
     assert card.lists_scored == first.lists_scored + alone.lists_scored
     assert f"{card.lists_scored} lists scored in all" in card.coverage()

@@ -8,9 +8,9 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.metrics.significance import adjusted, holm, t_interval
+from shuffleproof.core.metrics.significance import adjusted_tests, holm, t_interval
 from shuffleproof.core.rankers.combining import Fusion
-from shuffleproof.core.rankers.ensemble.rankers import combined
+from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.ordinal_geometry import geometries, geometry
 from shuffleproof.core.seeds import generator
@@ -18,7 +18,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising
+from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, test_rising
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
@@ -28,13 +28,13 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     ORACLE,
     TRAINED,
     conditions,
-    extended,
+    extended_lists,
     order_in,
 )
 from shuffleproof.core.studies.names import swap_named
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 INITIAL = ("feature:3", "feature:1")
 
@@ -42,7 +42,7 @@ INITIAL = ("feature:3", "feature:1")
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("initial"))
-    return finished(Workbench.opened("sample", ListRecipe(INITIAL, 8), store, "small"))
+    return run_to_end(Workbench.opened("sample", ListRecipe(INITIAL, 8), store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def made(workbench, monkeypatch_module):
         monkeypatch_module.setattr(recipes, family, (models, short))
     names = ("setrank-imsab", "setrank-imsab-init", "dlcm", "rrf:setrank-imsab-init+feature:1")
     asked = MultiRanking(names, ("feature:2", ORACLE, ANTI))
-    plan = multi_ranking.planned(workbench, asked)
-    return plan, StudyResult.open(finished(asked.run(workbench)).path)
+    plan = multi_ranking.plan_conditions(workbench, asked)
+    return plan, StudyResult.open(run_to_end(asked.run(workbench)).path)
 
 
 @pytest.fixture(scope="module")
@@ -72,19 +72,19 @@ def monkeypatch_module():
 def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
     recipe = ListRecipe(("feature:3", "ranksvm@small", "feature:1"), 8, folds=2)
     store = Store(tmp_path)
-    opened = finished(
+    opened = run_to_end(
         multi_ranking.open_cells(Scope(store, preset="small"), recipe, ("file-order",))
     )
     asked = MultiRanking(("file-order",), (ORACLE,))
-    plan = multi_ranking.planned(opened, asked)
+    plan = multi_ranking.plan_conditions(opened, asked)
     work = asked.run(opened)
     next(work)
     (begun,) = engine.running_studies(store, MultiRanking.kind)
     assert list(begun.result(store).trials.ranker) == ["initial: feature:3"]
     assert not list(store.artefacts("ranker"))
-    streamed = StudyResult.open(finished(work).path)
-    whole = finished(Workbench.opened("sample", recipe, store, "small"))
-    assert multi_ranking.planned(whole, asked).recipe() == plan.recipe()
+    streamed = StudyResult.open(run_to_end(work).path)
+    whole = run_to_end(Workbench.opened("sample", recipe, store, "small"))
+    assert multi_ranking.plan_conditions(whole, asked).recipe() == plan.recipe()
     test = whole.prepared.test
     for column, name in enumerate(recipe.initial):
         expected = evaluate(
@@ -109,7 +109,7 @@ def test_every_ranking_is_left_out_once_and_every_other_put_in_its_place():
 
 
 def test_replacing_rankings_change_neither_candidates_nor_the_order_shown(workbench):
-    test = finished(extended(workbench, (*INITIAL, ORACLE, ANTI)))
+    test = run_to_end(extended_lists(workbench, (*INITIAL, ORACLE, ANTI)))
     before = workbench.prepared.test.lists
     np.testing.assert_array_equal(test.lists.rows, before.rows)
     np.testing.assert_array_equal(test.lists.ranks[:, :2], before.ranks)
@@ -133,8 +133,8 @@ def test_a_row_of_an_initial_ranking_is_that_ranking(made, workbench):
 
 def test_a_condition_is_the_network_reading_other_ranks(made, workbench):
     plan, result = made
-    kept = finished(workbench.trained("setrank-imsab-init"))
-    test = finished(extended(workbench, plan.initial))
+    kept = run_to_end(workbench.trained("setrank-imsab-init"))
+    test = run_to_end(extended_lists(workbench, plan.initial))
     for condition, columns in conditions(1, plan.initial):
         scores = kept.ranker.reading(columns).score(test.dataset, test.lists)
         expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
@@ -146,8 +146,8 @@ def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, wo
     plan, result = made
     asked = [row.condition for row in plan.rows if row.label == "dlcm"]
     assert asked == [TRAINED, *(f"{swap} for feature:3" for swap in plan.initial[1:])]
-    ranker = finished(workbench.trained("dlcm")).ranker
-    test = finished(extended(workbench, plan.initial))
+    ranker = run_to_end(workbench.trained("dlcm")).ranker
+    test = run_to_end(extended_lists(workbench, plan.initial))
     worst = JudgedLists(test.dataset, test.lists.shown_as(order_in(test.lists, 4)))
     scores = ranker.score(worst.dataset, worst.lists)
     expected = evaluate([Measure.parse("NDCG@10")], worst.dataset, worst.lists, scores)[0]
@@ -158,10 +158,10 @@ def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, wo
 def test_a_combination_reads_what_its_members_read(made, workbench):
     plan, result = made
     label = "rrf:setrank-imsab-init+feature:1"
-    test = finished(extended(workbench, plan.initial))
-    network = finished(workbench.trained("setrank-imsab-init")).ranker.reading((None,))
-    alone = finished(workbench.trained("feature:1")).ranker
-    fused = combined([network, alone], Fusion())
+    test = run_to_end(extended_lists(workbench, plan.initial))
+    network = run_to_end(workbench.trained("setrank-imsab-init")).ranker.reading((None,))
+    alone = run_to_end(workbench.trained("feature:1")).ranker
+    fused = combine([network, alone], Fusion())
     scores = fused.score(test.dataset, test.lists)
     expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
     np.testing.assert_array_equal(result.per_query(label, NONE, 0.0, "NDCG@10"), expected)
@@ -175,7 +175,7 @@ def test_what_takes_an_initial_rankings_place_says_its_preset_and_reads_no_ranki
 
 def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypatch):
     plan, _ = made
-    ranker = finished(workbench.trained("setrank-imsab-init"))
+    ranker = run_to_end(workbench.trained("setrank-imsab-init"))
     query = workbench.fold.test.query_ids[3]
     item = {
         "store": str(workbench.store.root), "data": "sample", "recipe": workbench.recipe.plain(),
@@ -183,7 +183,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
         "ranker": str(ranker.artefact.key), "before": None, "now": [4], "features": [2],
     }  # fmt: skip
     found = tables_query.conditions(item)
-    test = finished(extended(workbench, plan.initial))
+    test = run_to_end(extended_lists(workbench, plan.initial))
     rows = test.lists.rows[test.lists.offsets[3] : test.lists.offsets[4]]
     for side, reading in (("_before", ranker.ranker), ("", ranker.ranker.reading((4,)))):
         expected = reading.score(test.dataset, test.lists)[test.lists.offsets[3] :][: len(rows)]
@@ -197,7 +197,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
         test.dataset.feature(2)[rows]
     )
     same = np.zeros(len(rows), np.float32)
-    monkeypatch.setattr(tables_query, "answered", lambda *_: same)
+    monkeypatch.setattr(tables_query, "scores_under", lambda *_: same)
     several = tables_query.conditions({**item, "before": [0, 4], "now": [4, 0]})
     assert several["shown"] == found["shown"]  # under the first that is read
     assert several["shown_before"] == found["shown_before"]
@@ -210,7 +210,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
 def test_one_query_at_two_sizes(made, workbench):
     recipe, features = (
         workbench.recipe.plain(),
-        [finished(workbench.trained(f"feature:{at}")) for at in (1, 2)],
+        [run_to_end(workbench.trained(f"feature:{at}")) for at in (1, 2)],
     )
     digests = {
         str(size): key_of("lists", recipe | {"depth": size}, (workbench.fold.fingerprint,)).digest
@@ -283,7 +283,7 @@ def test_behind_a_condition_stand_its_queries_the_most_damaged_first(made):
 
 def test_more_initial_rankings_than_the_lists_carry_are_refused(workbench):
     with pytest.raises(UsageError, match="name more with --initial"):
-        multi_ranking.planned(workbench, MultiRanking(("setrank-imsab-multi-init",)))
+        multi_ranking.plan_conditions(workbench, MultiRanking(("setrank-imsab-multi-init",)))
 
 
 def test_a_verdict_needs_every_step_to_be_more_than_chance():
@@ -291,10 +291,10 @@ def test_a_verdict_needs_every_step_to_be_more_than_chance():
     low = draw.uniform(size=60)
     noise = draw.normal(0, 0.01, 60)
     noise -= noise.mean()
-    assert rising([("a", low), ("b", low + 0.1 + noise), ("c", low + 0.2)]).word == HOLDS
-    assert rising([("a", low), ("b", low + 0.1 + noise), ("c", low)]).word == NOT
-    assert rising([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == UNTOLD
-    (step,) = rising([("a", low), ("b", low + 0.1 + noise)]).steps.itertuples()
+    assert test_rising([("a", low), ("b", low + 0.1 + noise), ("c", low + 0.2)]).word == HOLDS
+    assert test_rising([("a", low), ("b", low + 0.1 + noise), ("c", low)]).word == NOT
+    assert test_rising([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == UNTOLD
+    (step,) = test_rising([("a", low), ("b", low + 0.1 + noise)]).steps.itertuples()
     assert step.difference == pytest.approx(0.1)
     assert step.low < 0.1 < step.high
 
@@ -306,8 +306,8 @@ def test_a_step_among_two_counts_after_holms_adjustment():
     noise = (noise - noise.mean()) / noise.std(ddof=1)
     down = start - 0.4 * np.ones(30) + noise  # t = -2.19: p .037 alone, .073 as one of two
     assert stats.ttest_rel(down, start).pvalue == pytest.approx(0.037, abs=0.001)
-    assert rising([("a", start), ("b", down)]).word == NOT
-    told = rising([("a", start), ("b", down), ("c", down + 0.01 * noise)])
+    assert test_rising([("a", start), ("b", down)]).word == NOT
+    told = test_rising([("a", start), ("b", down), ("c", down + 0.01 * noise)])
     assert told.word == UNTOLD
     step, _ = told.steps.itertuples()
     assert step.p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
@@ -320,7 +320,7 @@ def test_an_interval_leaves_out_0_exactly_where_the_verdict_is_told():
     told = set()
     for shift in np.linspace(-1.2, 1.2, 41):
         values = draw.exponential(1.0, 12) - 1.0 + shift  # skewed, so that a bootstrap's differs
-        verdict = rising([("a", np.zeros(12)), ("b", values)])
+        verdict = test_rising([("a", np.zeros(12)), ("b", values)])
         (step,) = verdict.steps.itertuples()
         expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
         assert (step.low, step.high) == pytest.approx((expected.low, expected.high))
@@ -337,7 +337,7 @@ def test_adjusted_intervals_say_what_adjusted_p_says():
         shifts = draw.uniform(-1.1, 1.1, 5)
         values = draw.normal(size=(5, 15)) + shifts[:, None]
         values[4, 1:] = np.nan  # one query is no test, and is not counted
-        p, low, high = adjusted(values)
+        p, low, high = adjusted_tests(values)
         raw = [stats.ttest_1samp(own, 0.0).pvalue for own in values[:4]]
         np.testing.assert_allclose(p[:4], holm(np.array(raw)))
         apart = (low[:4] > 0) | (high[:4] < 0)
@@ -363,9 +363,9 @@ def test_geometry_is_cosine_length_and_principal_components():
 
 
 def test_the_geometry_of_a_stored_ranker(made, workbench):
-    stored = finished(workbench.trained("setrank-imsab-init")).artefact.path
+    stored = run_to_end(workbench.trained("setrank-imsab-init")).artefact.path
     (found,) = geometries(stored, ranks=10)
     assert found.similarity.shape == (10, 10)
     assert np.diag(found.similarity) == pytest.approx(1.0)
     with pytest.raises(DataError, match="no ordinal embeddings"):
-        geometries(finished(workbench.trained("setrank-imsab")).artefact.path)
+        geometries(run_to_end(workbench.trained("setrank-imsab")).artefact.path)

@@ -14,10 +14,10 @@ from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache, shared_source
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.perturb.base import disturbed
+from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.levels import levels_of, pairs_of
 from shuffleproof.core.perturb.registry import PERTURBATIONS, entry_of, parse, perturbation
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.rankers.univariate import RandomRanker
@@ -120,7 +120,7 @@ SAMPLES = [
 @pytest.mark.parametrize("kind", [FeatureRanker, CentredRanker, InitialRanking, Liar])
 def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
     ranker = kind()
-    variants = [disturbed(parse(text), judged, generator(1, text, draw)) for draw in range(5)]
+    variants = [disturb(parse(text), judged, generator(1, text, draw)) for draw in range(5)]
     scored = ScoreCache(ranker, judged).score_judged(variants)
     for variant, scores in zip(variants, scored.scores, strict=True):
         np.testing.assert_array_equal(scores, ranker.score(variant.dataset, variant.lists))
@@ -140,7 +140,7 @@ def test_carried_scores_are_the_real_ones_whatever_changes(judged, kind, text):
 
 def test_shared_documents_are_found_in_smaller_and_larger_lists(judged):
     for text in SAMPLES:
-        variant = disturbed(parse(text), judged, generator(2, text))
+        variant = disturb(parse(text), judged, generator(2, text))
         source = shared_source(judged, variant)
         shared = source >= 0
         assert shared.any()
@@ -157,7 +157,7 @@ def test_shared_documents_are_found_in_smaller_and_larger_lists(judged):
 def test_answers_are_compared_over_shared_documents(judged):
     ranker = FeatureRanker()
     before = ranker.score(judged.dataset, judged.lists)
-    smaller = disturbed(parse("remove-top:2"), judged, generator(0))
+    smaller = disturb(parse("remove-top:2"), judged, generator(0))
     same = answer_changes(judged, before, smaller, ranker.score(smaller.dataset, smaller.lists))
     assert same[:3].min() == 1
     assert same[3].max() == 0
@@ -182,7 +182,7 @@ def ran(judged, rankers, pairs, records, draws=3):
     )
     step = measured_by([Measure("NDCG", 10)])
     by_label = {ranker.name: ranker for ranker in rankers}
-    return made, finished(run_study(made, judged, by_label, records, step))
+    return made, run_to_end(run_study(made, judged, by_label, records, step))
 
 
 def test_a_study_over_all_families_that_are_scored(judged):
@@ -240,7 +240,7 @@ def test_the_attacked_ranker_is_part_of_a_trials_key():
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("perturbations"))
     recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
-    return finished(Workbench.opened("sample", recipe, store))
+    return run_to_end(Workbench.opened("sample", recipe, store))
 
 
 @pytest.fixture(scope="module")
@@ -261,7 +261,7 @@ def result(small):
     pairs = pairs_of(["label-noise", "clicks-position", "transpositions:5+cut"], None)
     pairs = tuple((family, level) for family, level in pairs if level in {0.0, 0.4, 10.0})
     question = Perturbations(("ranksvm", "random"), pairs, draws=2, seed=3)
-    artefact = finished(question.run(small))
+    artefact = run_to_end(question.run(small))
     return artefact, StudyResult.open(artefact.path), question
 
 
@@ -275,7 +275,7 @@ def test_labels_are_learnt_anew(small, result):
         training = Retraining(small, 3)
         lists = training.train_lists(trial)
         assert np.mean(lists.dataset.labels != small.fold.train.labels) > 0.2
-        kept = finished(training.trained(trial))
+        kept = run_to_end(training.trained(trial))
         assert kept.cached
         test = small.prepared.test
         scores = kept.ranker.score(test.dataset, test.lists)
@@ -323,7 +323,7 @@ def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypat
         raise AssertionError
 
     monkeypatch.setattr(Retraining, "trained", never)
-    again = finished(question.run(small))
+    again = run_to_end(question.run(small))
     assert again.key == artefact.key
     seen = RunningStudy(found.recipe, found.query_ids, found.facts).result(small.store)
     np.testing.assert_array_equal(seen.values, found.values)
@@ -334,9 +334,9 @@ def test_what_cannot_be_done_is_said(small):
     with pytest.raises(UsageError, match=r"nothing is left to study.*cannot be trained again"):
         next(Perturbations(("ranksvm#12ab",), (("label-noise", 0.2),)).run(small))
     with pytest.raises(UsageError, match="no network among the rankers"):
-        finished(Perturbations(("random",), (("gradient-sign", 0.2),)).run(small))
+        run_to_end(Perturbations(("random",), (("gradient-sign", 0.2),)).run(small))
     with pytest.raises(UsageError, match="name a network"):
-        finished(Perturbations(("random",), (("gradient-sign@dlcm", 0.2),)).run(small))
+        run_to_end(Perturbations(("random",), (("gradient-sign@dlcm", 0.2),)).run(small))
 
 
 @pytest.fixture(scope="module")
@@ -344,14 +344,14 @@ def nets(workbench):
     """Two networks after a few steps, on the whole training part."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
     return {
-        name: finished(workbench.trained(name, short)).ranker
+        name: run_to_end(workbench.trained(name, short)).ranker
         for name in ("dlcm-without-init", "setrank-imsab")
     }
 
 
 def test_where_documents_leave_the_regret_is_below_the_best_order_of_those_left(small):
     asked = Perturbations(("feature:1",), (("cut", 0.0), ("cut", 0.5), ("shuffle", 1.0)), draws=1)
-    result = StudyResult.open(finished(asked.run(small)).path)
+    result = StudyResult.open(run_to_end(asked.run(small)).path)
     assert sections.has_regret(result, "cut", "NDCG@5")
     assert not sections.has_regret(result, "cut", "NDCG@7"), "not stored"
     assert not sections.has_regret(result, "shuffle", "NDCG@5"), "the documents stay"
@@ -362,7 +362,7 @@ def test_where_documents_leave_the_regret_is_below_the_best_order_of_those_left(
     base = small.prepared.test
     own = 1 / np.log2(np.arange(2, 7))
     for level in (0.0, 0.5):
-        left = disturbed(perturbation("cut", level), base, generator(0, "cut", level, 0))
+        left = disturb(perturbation("cut", level), base, generator(0, "cut", level, 0))
         missed = []
         for low, high in pairwise(left.lists.offsets.tolist()):
             rows = left.lists.rows[low:high]
@@ -399,12 +399,12 @@ def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workb
         assert set(np.unique(signs)) <= {-1, 0, 1}
         others = np.setdiff1d(np.arange(test.dataset.documents), few.lists.rows)
         assert np.all(signs[others] == 0)
-        armed = study.Armed({name: ranker}, few)
-        attacked = disturbed(armed(f"gradient-sign@{name}", 0.05), few, generator(0))
+        armed = study.AttackFactory({name: ranker}, few)
+        attacked = disturb(armed(f"gradient-sign@{name}", 0.05), few, generator(0))
         before = loss(ranker, few)
         assert loss(ranker, attacked) > before
         flipped = replace(armed(f"gradient-sign@{name}", 0.05), directions=-signs)
-        assert loss(ranker, disturbed(flipped, few, generator(0))) < before
+        assert loss(ranker, disturb(flipped, few, generator(0))) < before
     with pytest.raises(UsageError, match="no network"):
         directions(InitialRanking(), few)
 
@@ -413,18 +413,18 @@ def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workb
 def asked(small, nets):
     """A network, a ranker that draws and one that is fixed, trained and asked otherwise."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
-    net = finished(small.trained("setrank-imsab", short))
+    net = run_to_end(small.trained("setrank-imsab", short))
     names = (f"setrank-imsab#{net.artefact.key.digest[:12]}", "random", "feature:2")
     pairs = (("bfloat16", 1.0), ("threads", 1.0), ("batches", 1.0), ("batches", 5.0))
-    machine = finished(Perturbations(names, pairs, draws=2).run(small))
-    seeds = finished(Perturbations(names[1:], (("train-seed", 1.0),), draws=2).run(small))
+    machine = run_to_end(Perturbations(names, pairs, draws=2).run(small))
+    seeds = run_to_end(Perturbations(names[1:], (("train-seed", 1.0),), draws=2).run(small))
     return names[0], StudyResult.open(machine.path), StudyResult.open(seeds.path)
 
 
 def test_rankers_asked_otherwise_are_measured_where_it_means_something(small, asked):
     net, found, seeds = asked
     test = small.prepared.test
-    ranker = finished(small.identified(net)).ranker
+    ranker = run_to_end(small.identified(net)).ranker
     (low,) = ranker.score_variants(test.dataset, [test.lists], precision="bf16")
     before = ranker.score(test.dataset, test.lists)
     change = found.per_query(net, "bfloat16", 1.0, "score-change")
@@ -457,9 +457,9 @@ def test_what_means_nothing_has_no_values_and_a_reason(small, asked):
         rows = result.trials.groupby(["ranker", "family"]).groups
         assert not [(ranker, family) for ranker, family in rows if ranker in told.get(family, {})]
     with pytest.raises(UsageError, match=r"bfloat16 means nothing .*random .no bfloat16"):
-        finished(Perturbations(("random",), (("bfloat16", 1.0),)).run(small))
+        run_to_end(Perturbations(("random",), (("bfloat16", 1.0),)).run(small))
     with pytest.raises(UsageError, match="changes no input"):
-        finished(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
+        run_to_end(RankingDegradation(("random",), (("batches", 1.0),)).run(small))
     with pytest.raises(UsageError, match="cannot be trained again"):
         next(Perturbations(("rrf:dlcm+gsf",), (("train-seed", 1.0),)).run(small))
 
@@ -470,7 +470,7 @@ def test_a_family_that_cannot_run_stops_no_other(small):
     levels = (1.0, 1.0, 0.1, 0.0, 0.5)
     families = (flat, "train-seed", "gradient-sign", "cut", "cut")
     pairs = tuple(zip(families, levels, strict=True))
-    artefact = finished(Perturbations(("ranksvm", "feature:2"), pairs, draws=1).run(small))
+    artefact = run_to_end(Perturbations(("ranksvm", "feature:2"), pairs, draws=1).run(small))
     told, found = artefact.facts["left_out"], StudyResult.open(artefact.path)
     assert told[flat]["ranksvm"].startswith("cannot be trained on it, every label of its ")
     assert told[flat]["feature:2"] == "learns from no label"
@@ -511,7 +511,7 @@ def test_a_ranker_that_fails_once_disturbed_takes_no_other_with_it(small):
         seed=0,
     )
     told = {"cut": {}}
-    finished(Trials(small, made, rankers, Memory(), told).run())
+    run_to_end(Trials(small, made, rankers, Memory(), told).run())
     assert set(told["cut"]) == {"fading"}
     assert "ended its own process" in told["cut"]["fading"]
 
@@ -544,7 +544,7 @@ LOSSES = pd.DataFrame(
     ],
 )
 def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, least):
-    found = sections.condensed(LOSSES, strength)
+    found = sections.condense(LOSSES, strength)
     rows = [("a", "shuffle"), ("a", "mallows"), ("b", "shuffle"), ("b", "mallows")]
     assert list(zip(found.ranker, found.family, strict=True)) == rows
     np.testing.assert_array_equal(found.level, levels)

@@ -7,13 +7,13 @@ from shuffleproof.core import jobs
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.worst_moves import inversions
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations.query import (
-    compared,
-    replayed,
+    compare_lists,
+    replay_trial,
     swaps,
     worst_replayed,
 )
@@ -30,7 +30,7 @@ OTHERWISE = ["label-noise", "batches"]
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("query"))
-    return finished(Workbench.opened("sample", LISTS, store))
+    return run_to_end(Workbench.opened("sample", LISTS, store))
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def disturbed(workbench):
     """(result, keys of its rankers): every family at its strongest level."""
     pairs = tuple(pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE))
     asked = Perturbations(("feature:1", "ranksvm"), pairs, draws=2, seed=1)
-    artefact = finished(asked.run(workbench))
-    key = str(finished(workbench.trained("ranksvm")).artefact.key)
+    artefact = run_to_end(asked.run(workbench))
+    key = str(run_to_end(workbench.trained("ranksvm")).artefact.key)
     return StudyResult.open(artefact.path), key
 
 
@@ -60,7 +60,7 @@ def test_a_query_is_drawn_as_the_study_drew_it(workbench, disturbed, family):
     result, key = disturbed
     level = dict(map(tuple, result.recipe["perturbations"]))[family]
     asked = question(workbench, result, ranker=key, family=family, level=level, features=[1, 3])
-    found = replayed(asked)
+    found = replay_trial(asked)
     there = [at for at, place in enumerate(found["answered"]) if place is not None]
     assert sorted(found["answered"][at] for at in there) == list(range(1, len(there) + 1))
     assert sorted(found["shown"][at] for at in there) == list(range(1, len(there) + 1))
@@ -91,7 +91,7 @@ def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
     rows = result.trials[(result.trials.family == family) & (result.trials.ranker == "ranksvm")]
     noted = rows.set_index("draw")["artefact"][1]
     asked = question(workbench, result, ranker=key, family=family, level=level, trained=noted)
-    found = replayed(asked)
+    found = replay_trial(asked)
     assert found["shown"] == found["shown_before"] == list(range(1, 13))
     pairs = zip(found["score_before"], found["score"], strict=True)
     change = max(abs(after - before) for before, after in pairs)
@@ -99,26 +99,26 @@ def test_a_list_is_answered_by_the_ranker_of_the_trial_and_the_one_as_it_is(
     assert change == pytest.approx(draws[1][4], abs=1e-6)
     assert (change > 0) == (family == "label-noise")
     assert bool(noted) == (family == "label-noise")
-    same = replayed(asked | {"ranker": INITIAL})
+    same = replay_trial(asked | {"ranker": INITIAL})
     assert same["answered"] == same["answered_before"]
 
 
 def test_what_cannot_be_drawn_again_is_said(workbench, disturbed):
     result, key = disturbed
     asked = question(workbench, result, ranker=INITIAL, family="cut", level=0.5)
-    assert replayed(asked)["answered_before"][0] == 1
+    assert replay_trial(asked)["answered_before"][0] == 1
     with pytest.raises(UsageError, match="was not noted"):
-        replayed(asked | {"family": "label-noise", "ranker": key})
+        replay_trial(asked | {"family": "label-noise", "ranker": key})
     with pytest.raises(DataError, match="Choose another"):
-        replayed(asked | {"query": "none"})
+        replay_trial(asked | {"query": "none"})
     with pytest.raises(DataError, match="Run the study again"):
-        replayed(asked | {"lists": "0" * 64})
+        replay_trial(asked | {"lists": "0" * 64})
     assert key
 
 
 def test_the_worst_order_of_a_query_and_its_map(workbench):
     work = WorstCase(("feature:1",), budgets=(1, 3), queries=30).run(workbench)
-    artefact = finished(work)
+    artefact = run_to_end(work)
     result = StudyResult.open(artefact.path)
     asked = question(workbench, result, ranker=INITIAL, label=INITIAL, study=str(artefact.key))
     asked |= {"query": result.query_ids[28], "target": "ranking", "measure": "NDCG@10"}
@@ -145,7 +145,7 @@ def test_comparing_a_list_with_itself(workbench):
 
     test = workbench.prepared.test
     one = JudgedLists(test.dataset, test.lists.select(np.array([0])))
-    found = compared(InitialRanking(), one, one)
+    found = compare_lists(InitialRanking(), one, one)
     assert found["score"] == found["score_before"]
     assert found["kind"] == ["kept"] * 12
 
@@ -160,7 +160,7 @@ def test_both_studies_as_jobs(tmp_path):
         parameters = {"data": "sample", "rankers": ["random"], "lists": lists, "draws": 2} | more
         job = jobs.submit(store, kind, parameters)
         assert jobs.submit(store, kind, parameters).id == job.id
-        answered = finished(jobs.KINDS[kind](store, **job.parameters))
+        answered = run_to_end(jobs.KINDS[kind](store, **job.parameters))
         artefact = store.resolve(answered["artefact"], "study")
         assert artefact.recipe["kind"] == kind
     wrong = {"data": "sample", "rankers": ["random"], "perturbations": [["cuts", 0.5]]}

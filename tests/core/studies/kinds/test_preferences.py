@@ -14,7 +14,7 @@ from shuffleproof.core.aggregate.preferences import Pairs
 from shuffleproof.core.aggregate.registry import AGGREGATORS, Terms, aggregate
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import reproduce
@@ -24,7 +24,7 @@ from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 
-SAMPLE = planted.planted()
+SAMPLE = planted.planted_preferences()
 ASKED = (
     "study preferences --aggregators goa,quicksort,multi-quicksort,kemeny --draws 2 --queries 6 "
     "--sizes 50,200"
@@ -103,7 +103,7 @@ def test_on_consistent_preferences_everybody_finds_the_order(tmp_path):
         aggregators=tuple(AGGREGATORS), disturbances=("order",), draws=2, sizes=()
     )
     material, asked = ran(asked, pairs)
-    found = StudyResult.open(finished(study.run(material, asked, Store(tmp_path))).path)
+    found = StudyResult.open(run_to_end(study.run(material, asked, Store(tmp_path))).path)
     assert found.measures == (study.AGREEMENT, study.TAU), "no labels, nothing of labels"
     for name in AGGREGATORS:
         for family, level in ((AS_IS, 0.0), ("order", 1.0)):
@@ -125,7 +125,7 @@ def test_bounds_are_measured_where_they_are_proven_and_hold(tmp_path):
         levels=(0.3,), draws=8, sizes=(),
     )  # fmt: skip
     material, asked = ran(asked, pairs, labels)
-    found = StudyResult.open(finished(study.run(material, asked, Store(tmp_path))).path)
+    found = StudyResult.open(run_to_end(study.run(material, asked, Store(tmp_path))).path)
     frame = sections.bounds(found)
     assert frame["holds"].all()
     assert set(frame["bound"]) == {one.words for one in sections.PROVEN}

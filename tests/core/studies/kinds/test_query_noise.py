@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.query_noise import KINDS, noisy
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, named
+from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies.kinds.query_noise import question, sections
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 
-COLLECTION = planted.planted()
+COLLECTION = planted.planted_collection()
 TEXT = "what is the effect of heat transfer on a slender body in supersonic flow"
 WORDS = TEXT.split()
 LEVELS = (0.0, 0.2, 0.6, 1.0)
@@ -98,7 +98,7 @@ def test_dropping_repeating_and_shuffling_keep_what_they_should():
 
 @pytest.mark.parametrize("name", ["bm25", "ql", "rm3", "lsi"])
 def test_shuffled_words_move_nobody_who_reads_words_alone(store, name):
-    retriever = RETRIEVERS[name].made(Indexed(COLLECTION, store))
+    retriever = RETRIEVERS[name].made(IndexedCollection(COLLECTION, store))
     long = [" ".join(COLLECTION.queries[at : at + 4]) for at in range(12)]
     found = retriever.search(long, 480)
     for seed in range(5):
@@ -110,7 +110,7 @@ def test_shuffled_words_move_nobody_who_reads_words_alone(store, name):
 def test_shuffled_words_move_neighbours_and_windows(store, result):
     for name in ("sdm", "snrm@small"):
         with_shipped = Store(store.root, default_store().bundled)
-        retriever = named(name).made(Indexed(COLLECTION, with_shipped))
+        retriever = retriever_entry(name).made(IndexedCollection(COLLECTION, with_shipped))
         found = retriever.search(COLLECTION.queries, 480)
         texts = [noisy(one, "shuffle", 1.0, 0) for one in COLLECTION.queries]
         assert not np.array_equal(retriever.search(texts, 480).scores, found.scores), name
@@ -136,7 +136,7 @@ def test_changes_are_paired_by_query_and_tested_together(result):
         differences.append(change)
         assert row.change == pytest.approx(change.mean(), abs=1e-6)
         assert row.n == 24
-    p, low, high = adjusted(np.stack(differences))
+    p, low, high = adjusted_tests(np.stack(differences))
     for column, expected in {"p": p, "low": low, "high": high}.items():
         assert found[column].to_numpy() == pytest.approx(expected, abs=1e-5)
     all_dropped = found[(found.noise == "drop") & (found.level == 1.0)]
@@ -150,7 +150,7 @@ def test_queries_left_empty_are_counted_and_count(result, store):
     assert told.loc[("drop", 1.0), "empty"] == 1.0
     assert told.loc[("repeat", 1.0), "empty"] == 0.0
     assert told.loc[("repeat", 1.0), "changed"] == 1.0
-    tokens = Indexed(COLLECTION, store).tokens
+    tokens = IndexedCollection(COLLECTION, store).tokens
     queries = [q for at, q in enumerate(COLLECTION.queries) if COLLECTION.relevant(at)][:24]
     empty = [
         len(tokens.encode([noisy(" ".join(q.split()), "typos", 1.0, seed)]).of(0)) == 0

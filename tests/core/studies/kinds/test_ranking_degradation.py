@@ -29,12 +29,12 @@ from shuffleproof.core.studies import conventions, engine, run
 from shuffleproof.core.studies.kinds.ranking_degradation import sections
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS, damage, marks
-from shuffleproof.core.studies.query_answers import replayed
+from shuffleproof.core.studies.query_answers import replay_trial
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
 from shuffleproof.core.studies.study import Memory, Study, plan
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 FAMILY, LEVELS = "transpositions", (0.0, 2.0, 8.0)
 
@@ -83,7 +83,7 @@ def records():
 @pytest.fixture(scope="module")
 def result(judged, study, rankers, records):
     step = run.measured_by([Measure.parse(text) for text in study.measured])
-    return finished(run_study(study, judged, rankers, records, step))
+    return run_to_end(run_study(study, judged, rankers, records, step))
 
 
 def test_marks_by_scipy_and_holm(result):
@@ -150,7 +150,7 @@ def test_damage_is_the_difference_by_query_worst_first(result):
     assert list(frame.change) == sorted(frame.change)
     at = result.query_ids.index(frame["query"][0])
     rows = np.flatnonzero((result.trials.ranker == INITIAL) & (result.trials.level == 8.0))
-    values = conventions.derived("NDCG@10", result.stored, result.values[rows])[:, at]
+    values = conventions.derive_values("NDCG@10", result.stored, result.values[rows])[:, at]
     assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
     assert frame.worst_draw[0] == values.argmin()
     np.testing.assert_array_equal(frame.change, frame.disturbed - frame.unchanged)
@@ -312,7 +312,7 @@ def test_what_no_flag_says_is_said_by_python():
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     recipe = ListRecipe(initial=("feature:1",), depth=20)
-    return finished(Workbench.opened("sample", recipe, store))
+    return run_to_end(Workbench.opened("sample", recipe, store))
 
 
 def untied(workbench, query):
@@ -324,7 +324,7 @@ def untied(workbench, query):
 
 def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
     """The list is disturbed as the study disturbed it: gains of the answer give the same NDCG."""
-    artefact = finished(
+    artefact = run_to_end(
         RankingDegradation(("feature:2",), ((FAMILY, 0.0), (FAMILY, 9.0)), draws=3).run(workbench)
     )
     study = StudyResult.open(artefact.path)
@@ -340,7 +340,7 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
                 "query": study.query_ids[query], "family": FAMILY, "level": 9.0,
                 "ranker": label if label == INITIAL else digest,
             }  # fmt: skip
-            frame = pd.DataFrame(replayed(item))
+            frame = pd.DataFrame(replay_trial(item))
             discount = 1 / np.log2(np.arange(2, 12))
             gains = 2.0 ** frame.sort_values("answered").label.to_numpy()[:10] - 1
             ideal = 2.0 ** np.sort(frame.label.to_numpy())[::-1][:10] - 1
@@ -350,21 +350,21 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
             assert sorted(frame.shown) == list(range(1, len(frame) + 1))
             assert frame.moved.any() == (label == INITIAL)
     with pytest.raises(DataError, match="not the data set"):
-        replayed(item | {"lists": "0" * 64})
+        replay_trial(item | {"lists": "0" * 64})
     with pytest.raises(DataError, match="not in the test part"):
-        replayed(item | {"query": "none"})
+        replay_trial(item | {"query": "none"})
 
 
 def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
-    stored = finished(workbench.trained("feature:2")).artefact
+    stored = run_to_end(workbench.trained("feature:2")).artefact
     digits = stored.key.digest[:10]
-    found = finished(workbench.trained(f"feature:2#{digits}"))
+    found = run_to_end(workbench.trained(f"feature:2#{digits}"))
     assert found.artefact.key == stored.key
     assert found.cached
     with pytest.raises(ArtefactError, match="that is a feature:2"):
-        finished(workbench.trained(f"feature:3#{digits}"))
+        run_to_end(workbench.trained(f"feature:3#{digits}"))
     with pytest.raises(ArtefactError, match="no such ranker"):
-        finished(workbench.trained("feature:2#ffffffffff"))
+        run_to_end(workbench.trained("feature:2#ffffffffff"))
 
 
 def test_a_ranker_without_init_that_moves_says_why():

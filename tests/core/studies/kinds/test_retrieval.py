@@ -11,8 +11,13 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.retrieval import planted
-from shuffleproof.core.retrieval.effectiveness import measured
-from shuffleproof.core.retrieval.registry import RETRIEVERS, Indexed, Inverted, named
+from shuffleproof.core.retrieval.effectiveness import measure_queries
+from shuffleproof.core.retrieval.registry import (
+    RETRIEVERS,
+    IndexedCollection,
+    InvertedRetriever,
+    retriever_entry,
+)
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.judged_queries import folds
@@ -23,7 +28,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.retriever_names import names
 from shuffleproof.core.studies.sections import View
 
-COLLECTION = planted.planted()
+COLLECTION = planted.planted_collection()
 ASKED = "study retrieval --retrievers bm25,ql,snrm@small --seeds 2 --queries 20"
 
 
@@ -69,12 +74,16 @@ def by_definition(query, documents):
 
 
 def test_values_are_those_of_the_definitions(store):
-    found = RETRIEVERS["bm25"].made(Indexed(COLLECTION, store)).search(COLLECTION.queries, 1000)
+    found = (
+        RETRIEVERS["bm25"]
+        .made(IndexedCollection(COLLECTION, store))
+        .search(COLLECTION.queries, 1000)
+    )
     queries = [3, 0, 40]
     falling = [(one, -np.arange(len(one))) for one, _ in map(found.of, queries)]  # nothing is tied
     chosen = study.Ranked.of_queries(falling)
     measures = [Measure.parse(text) for text in Retrieval().measures]
-    values = measured(COLLECTION, queries, chosen, measures)
+    values = measure_queries(COLLECTION, queries, chosen, measures)
     for at, query in enumerate(queries):
         expected = by_definition(query, found.of(query)[0].tolist())
         assert values[:, at] == pytest.approx(expected, abs=1e-6)
@@ -82,7 +91,7 @@ def test_values_are_those_of_the_definitions(store):
 
 def test_a_query_that_finds_nothing_counts_as_nothing_found():
     empty = study.Ranked.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
-    assert measured(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
+    assert measure_queries(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
 
 
 @pytest.mark.parametrize("queries", [2, 7, 48])
@@ -112,7 +121,7 @@ class Spied:
 
 def test_what_is_fitted_is_fitted_to_the_other_fold(store, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(study, "named", lambda name: Spied(RETRIEVERS[name], seen))
+    monkeypatch.setattr(study, "retriever_entry", lambda name: Spied(RETRIEVERS[name], seen))
     line = "study retrieval --retrievers ql --seeds 2 --queries 12"
     code, answer = answered(capsys, store, line)
     assert (code, {row["n"] for row in answer["summary"]}) == (0, {12})
@@ -140,8 +149,8 @@ def test_the_answer_has_a_row_a_retriever_and_measure(store, result, capsys):
         assert row["low"] <= row["mean"] <= row["high"]
     gates = {row["retriever"]: row for row in answer["gates"]}
     assert set(gates) == set(names)
-    index = RETRIEVERS["bm25"].made(Indexed(COLLECTION, store))
-    assert isinstance(index, Inverted)
+    index = RETRIEVERS["bm25"].made(IndexedCollection(COLLECTION, store))
+    assert isinstance(index, InvertedRetriever)
     largest = index.frequencies.max() / len(COLLECTION)
     assert gates["bm25"]["largest_document_frequency"] == pytest.approx(largest)
     assert not gates["snrm@small"]["dense_in_disguise"]
@@ -153,10 +162,12 @@ def test_the_answer_has_a_row_a_retriever_and_measure(store, result, capsys):
 
 def test_document_frequencies_fall_with_the_rank(store, result):
     found = sections.frequencies(result)
-    indexed = Indexed(planted.planted(), Store(store.root, default_store().bundled))
+    indexed = IndexedCollection(
+        planted.planted_collection(), Store(store.root, default_store().bundled)
+    )
     for name in ("bm25", "snrm@small"):
         own = found[found["retriever"] == name]
-        wanted = np.sort(named(name).made(indexed).frequencies)[::-1]
+        wanted = np.sort(retriever_entry(name).made(indexed).frequencies)[::-1]
         np.testing.assert_allclose(
             own["share"] * result.facts["documents"], wanted[own["rank"].to_numpy() - 1], rtol=1e-5
         )
@@ -167,9 +178,9 @@ def test_document_frequencies_fall_with_the_rank(store, result):
 
 def test_terms_are_counted_once_a_document_and_a_query(store, result):
     found = sections.terms(result).set_index(["retriever", "of"])
-    indexed = Indexed(COLLECTION, Store(store.root, default_store().bundled))
-    latent = named("snrm@small").made(indexed).index.vectors.nonzeros
-    words = named("bm25").made(indexed).dimensions(list(COLLECTION.documents()))
+    indexed = IndexedCollection(COLLECTION, Store(store.root, default_store().bundled))
+    latent = retriever_entry("snrm@small").made(indexed).index.vectors.nonzeros
+    words = retriever_entry("bm25").made(indexed).dimensions(list(COLLECTION.documents()))
     for name, counts in (("snrm@small", latent), ("bm25", [len({*own}) for own in words])):
         own, spread = found.loc[(name, "document")], np.quantile(counts, study.QUANTILES)
         assert own["mean"] == pytest.approx(np.mean(counts))
@@ -190,7 +201,7 @@ def test_words_that_do_not_pass_the_gates_are_not_called_dense_without_a_reason(
 
 def test_another_retriever_repeats_nothing(store, result, capsys, monkeypatch):
     seen = []
-    monkeypatch.setattr(study, "named", lambda name: Spied(RETRIEVERS[name], seen))
+    monkeypatch.setattr(study, "retriever_entry", lambda name: Spied(RETRIEVERS[name], seen))
     _, answer = answered(
         capsys,
         store,
@@ -211,8 +222,8 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
     first = sections.findings(dense)[0]
     assert first == ("SNRM small is dense in disguise: a query reads 5.0 postings a document.")
     assert not any("sparse by all gates" in one for one in sections.findings(dense))
-    assert sections.disguised(dense) == ["snrm@small"]
-    assert sections.disguised(result) == []
+    assert sections.dense_retrievers(dense) == ["snrm@small"]
+    assert sections.dense_retrievers(result) == []
 
 
 def test_empty_texts_alone_fail_a_gate_too(result):

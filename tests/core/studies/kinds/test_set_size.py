@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from shuffleproof.core.answers.trained import studied_on
+from shuffleproof.core.answers.trained_rankers import studied_on
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -27,7 +27,7 @@ from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.table_text import terminal
-from shuffleproof.core.studies.workbench import Workbench, finished
+from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 RECIPE = ListRecipe(("feature:3",), scores="in-sample")
 SIZES = (5, 20, 60)
@@ -44,13 +44,13 @@ def scope(store):
 
 @pytest.fixture(scope="module")
 def workbenches(store):
-    return finished(set_size.open_cells(SIZES, scope(store)))
+    return run_to_end(set_size.open_cells(SIZES, scope(store)))
 
 
 @pytest.fixture(scope="module")
 def result(workbenches):
     asked = SetSize(("feature:1", "file-order"), (5,))
-    return StudyResult.open(finished(set_size.run(workbenches, asked)).path)
+    return StudyResult.open(run_to_end(set_size.run(workbenches, asked)).path)
 
 
 def test_every_ranker_is_tested_at_every_size_and_short_lists_are_counted(result, workbenches):
@@ -155,14 +155,14 @@ def test_combinations_files_functions_and_stored_rankers_are_taken(workbenches, 
     test = workbenches[5].fold.test
     (tmp_path / "mine.txt").write_text("\n".join(f"{x}" for x in test.features[:, 0]))
     scores, function = f"scores:{tmp_path / 'mine.txt'}", f"{__name__}:by_first_feature"
-    kept = finished(workbenches[5].trained("rrf:feature:1+feature:2")).artefact.key
+    kept = run_to_end(workbenches[5].trained("rrf:feature:1+feature:2")).artefact.key
     names = ("rrf:feature:1+feature:2", scores, function, f"rrf:feature:1+feature:2#{kept.digest}")
     asked = SetSize(names, (5,))
-    assert {row.family for row in set_size.planned(workbenches, asked).rows} == {"any"}
-    found = StudyResult.open(finished(set_size.run(workbenches, asked)).path)
+    assert {row.family for row in set_size.plan_sizes(workbenches, asked).rows} == {"any"}
+    found = StudyResult.open(run_to_end(set_size.run(workbenches, asked)).path)
     for size in SIZES:
         judged = workbenches[size].prepared.test
-        fused = finished(workbenches[size].trained(names[0])).ranker
+        fused = run_to_end(workbenches[size].trained(names[0])).ranker
         own = {
             names[0]: fused.score(judged.dataset, judged.lists),
             scores: judged.dataset.features[judged.lists.rows, 0],
@@ -178,19 +178,19 @@ def test_combinations_files_functions_and_stored_rankers_are_taken(workbenches, 
 
 def test_a_combination_of_networks_has_a_row_for_every_size(workbenches):
     names = ("rrf:setrank-msab-init+feature:1", "shuffled:dlcm")
-    plan = set_size.planned(workbenches, SetSize(names, (5, 20), seeds=3))
+    plan = set_size.plan_sizes(workbenches, SetSize(names, (5, 20), seeds=3))
     rows = [(row.label, row.size, row.seeds, row.largest) for row in plan.rows[2:]]
     assert rows == [
         (names[0], 5, 1, 256), (names[0], 20, 1, 256), (names[1], 5, 1, None),
         (names[1], 20, 1, None),
     ]  # fmt: skip
     with pytest.raises(MissingRankingError):
-        set_size.planned(workbenches, SetSize(("setrank-imsab-multi-init",), (5,)))
+        set_size.plan_sizes(workbenches, SetSize(("setrank-imsab-multi-init",), (5,)))
 
 
 def test_networks_with_ordinals_are_not_asked_beyond_their_table(workbenches):
     names = ("setrank-msab-init@small", "setrank-msab@small")
-    plan = set_size.planned(workbenches, SetSize(names, (5,)))
+    plan = set_size.plan_sizes(workbenches, SetSize(names, (5,)))
     rows = {row.label: row for row in plan.rows}
     assert rows["setrank-msab-init@small"].largest == 256
     short = set_size.Plan(
@@ -202,35 +202,35 @@ def test_networks_with_ordinals_are_not_asked_beyond_their_table(workbenches):
 
 def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(workbenches):
     short = {"epochs": "1", "steps_per_epoch": "1"}
-    kept = finished(workbenches[5].trained("dlcm", short)).artefact.key
+    kept = run_to_end(workbenches[5].trained("dlcm", short)).artefact.key
     name = f"dlcm#{kept.digest[:12]}"
-    plan = set_size.planned(workbenches, SetSize((name,), (20,)))
+    plan = set_size.plan_sizes(workbenches, SetSize((name,), (20,)))
     assert [row.size for row in plan.rows if row.label == name] == [5]
     others = {size: workbench for size, workbench in workbenches.items() if size != 5}
     with pytest.raises(UsageError, match="trained on lists of 5, which are not tested on"):
-        set_size.planned(others, SetSize((name,), (20,)))
+        set_size.plan_sizes(others, SetSize((name,), (20,)))
 
 
 def test_wrong_sizes_are_refused(workbenches, store):
     with pytest.raises(ParameterError):
-        finished(set_size.open_cells((0,), scope(store)))
+        run_to_end(set_size.open_cells((0,), scope(store)))
     with pytest.raises(UsageError, match="add the size"):
-        set_size.planned(workbenches, SetSize(("setrank-msab",), (7,)))
+        set_size.plan_sizes(workbenches, SetSize(("setrank-msab",), (7,)))
     with pytest.raises(ArtefactError):
-        set_size.planned(workbenches, SetSize(("dlcm#1234",), (5,)))
+        set_size.plan_sizes(workbenches, SetSize(("dlcm#1234",), (5,)))
 
 
 def test_it_is_drawn_while_it_runs_and_never_repeated(workbenches, store):
     asked = SetSize(("feature:2",), (5,))
-    plan, work = set_size.planned(workbenches, asked), set_size.run(workbenches, asked)
+    plan, work = set_size.plan_sizes(workbenches, asked), set_size.run(workbenches, asked)
     while not list(engine.running_studies(store, SetSize.kind)):
         next(work)
     (begun,) = engine.running_studies(store, SetSize.kind)
     next(work)
     assert len(begun.result(store).trials) < len(plan.cells())
     work.close()
-    first = finished(set_size.run(workbenches, asked))
-    assert finished(set_size.run(workbenches, asked)).key == first.key
+    first = run_to_end(set_size.run(workbenches, asked))
+    assert run_to_end(set_size.run(workbenches, asked)).key == first.key
 
 
 def made(losses, facts=None):
@@ -309,12 +309,12 @@ THREE = ("setrank-imsab", "setrank-msab", "dlcm-without-init")
     ],
 )
 def test_sizes_are_proposed_as_far_as_a_list_reaches(longest, sizes):
-    assert feasibility.proposed(np.array([0, longest])) == sizes
+    assert feasibility.proposed_sizes(np.array([0, longest])) == sizes
 
 
 def test_one_list_differs_and_one_has():
     facts = {"queries": 12, "shorter": {"500": 11}, "longer": {"40": 1}}
-    assert feasibility.compared(facts, 40, 500) == (
+    assert feasibility.size_difference_text(facts, 40, 500) == (
         "Between 40 and 500 candidates 1 of 12 lists differs; 1 of 12 has 500 documents or more."
     )
 
@@ -389,10 +389,10 @@ def test_candidates_are_told_up_to_the_largest_size_that_a_list_reaches():
 
 def test_one_size_alone_is_compared_with_nothing(workbenches, store):
     """`--sizes 5,5` is one size."""
-    one = finished(set_size.open_cells((5, 5), scope(store)))
+    one = run_to_end(set_size.open_cells((5, 5), scope(store)))
     assert list(one) == [5]
     work = set_size.run(one, SetSize(("feature:1",), (5,)))
-    found = StudyResult.open(finished(work).path)
+    found = StudyResult.open(run_to_end(work).path)
     text = sections.finding(found, "NDCG@10")
     assert text.startswith("At 5 candidates the best possible order reaches")
     assert sections.drops(found, "NDCG@10").empty
@@ -405,7 +405,7 @@ def test_proposed_sizes_are_those_that_the_test_lists_have(workbenches, store):
     assert longest < 80
     assert len(feasibility.train_sizes(sizes)) == 2
     facts = {"queries": 1} | feasibility.counts(np.array([longest]), sizes)
-    assert all(feasibility.reaching(facts, size) for size in sizes)
+    assert all(feasibility.lists_reaching(facts, size) for size in sizes)
 
 
 @pytest.mark.parametrize(
@@ -425,7 +425,7 @@ def test_a_table_of_the_terminal_has_true_minus_signs_and_no_negative_zero():
     values = pd.DataFrame({"ranker": ["a", "b"], "trained_on": ["5", "5"], "size": [20, 20]})
     shift = tables.Column("shift", "", tables.VALUE)
     frame = values.assign(shift=[-0.0002, -0.25])
-    text = terminal(tables.wide(frame, (tables.RANKER,), "size", shift, ""))
+    text = terminal(tables.wide_table(frame, (tables.RANKER,), "size", shift, ""))
     assert "-" not in text
     assert "0.000" in text
     assert "−0.250" in text
@@ -452,7 +452,7 @@ def test_a_single_shared_document_has_no_stability_in_any_list():
     ],
 )
 def test_what_a_study_has_to_know_of_a_ranker(name, drawn, alone, fed, workbenches):
-    found = resolved_rankers.resolved(name, workbenches[5])
+    found = resolved_rankers.resolve(name, workbenches[5])
     assert (found.stochastic, found.pointwise, found.reads_order) == (drawn, alone, fed)
 
 
@@ -480,5 +480,5 @@ def test_what_comes_from_outside_is_not_drawn(workbenches, monkeypatch):
         return SimpleNamespace(digest=name * 8)
 
     monkeypatch.setattr(Workbench, "identified", identified)
-    found = resolved_rankers.resolved("mine:score", workbenches[5])
+    found = resolved_rankers.resolve("mine:score", workbenches[5])
     assert (found.stochastic, found.pointwise) == (False, True)

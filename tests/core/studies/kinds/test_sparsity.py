@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, snrm
-from shuffleproof.core.retrieval.registry import Indexed
+from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.sparsity import question, sections, study
 from shuffleproof.core.studies.result import StudyResult
@@ -52,17 +52,17 @@ def test_a_heavier_penalty_leaves_fewer_dimensions_and_pruning_the_largest(store
     for penalty in ("l1", "flops"):
         assert told[penalty, 10.0] < told[penalty, 0.001]
     assert told["pruning", 5.0] <= 5
-    indexed = Indexed(planted.planted(), store)
+    indexed = IndexedCollection(planted.planted_collection(), store)
     recipe = study.recipe_of("small", study.PRUNING, 5.0, 0)
-    latent = snrm.load(indexed, finished(snrm.training(indexed, recipe)), recipe)
-    whole, left = latent.index.vectors.matrix, study.pruned(latent, 5).index.vectors.matrix
+    latent = snrm.load(indexed, run_to_end(snrm.training(indexed, recipe)), recipe)
+    whole, left = latent.index.vectors.matrix, study.prune_latent(latent, 5).index.vectors.matrix
     for row in range(0, 480, 97):
         values = whole[[row]].toarray()[0]
         kept = left[[row]].toarray()[0]
         largest = np.argsort(-values, kind="stable")[:5]
         assert sorted(np.flatnonzero(kept)) == sorted(p for p in largest.tolist() if values[p] > 0)
         assert np.array_equal(kept[largest], values[largest])
-    queries = study.pruned(latent, 9).vectors(planted.planted().queries)
+    queries = study.prune_latent(latent, 9).vectors(planted.planted_collection().queries)
     assert queries.nonzeros.max() <= 3
 
 

@@ -14,7 +14,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_moves import inversions
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
@@ -86,7 +86,7 @@ def test_infinite_scores_leave_a_search_its_guide(judged):
 
     one = attack(judged, Masked(), "shown")
     assert np.isfinite(one.values(np.arange(30)[None])[1]).all()
-    worst = finished(one.worst(Search("greedy", "inversions", 3), 0))
+    worst = run_to_end(one.worst(Search("greedy", "inversions", 3), 0))
     assert worst.values[3].sum() < worst.values[0].sum()
 
 
@@ -139,7 +139,7 @@ def test_the_ranking_is_rearranged_in_whatever_order_documents_are_shown(judged)
 @pytest.mark.parametrize("unit", ["inversions", "exchanges"])
 def test_values_are_the_measure_of_the_order_found(judged, unit):
     one = attack(judged, InitialRanking())
-    worst = finished(one.worst(Search(unit=unit, budget=3), 0))
+    worst = run_to_end(one.worst(Search(unit=unit, budget=3), 0))
     as_is = evaluate([NDCG], judged.dataset, judged.lists, judged.lists.prior[:, 0])[0]
     np.testing.assert_allclose(worst.values[0], as_is)
     for budget in range(4):
@@ -188,13 +188,13 @@ def test_lists_without_a_ranking_are_refused(judged):
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("worst"))
     recipe = ListRecipe(("feature:3",), depth=10, scores="in-sample")
-    return finished(Workbench.opened("sample", recipe, store))
+    return run_to_end(Workbench.opened("sample", recipe, store))
 
 
 @pytest.fixture(scope="module")
 def artefact(workbench):
     work = WorstCase(("feature:1",), budgets=(4, 1), draws=3, queries=30, seed=2).run(workbench)
-    return finished(work)
+    return run_to_end(work)
 
 
 def test_random_mean_against_worst_found(workbench, artefact):
@@ -241,7 +241,7 @@ def test_the_orders_are_stored_and_keep_their_budget(workbench, artefact):
 
 
 def test_found_again_drawn_while_it_runs_and_resumed(workbench, artefact, monkeypatch):
-    again = finished(
+    again = run_to_end(
         WorstCase(("feature:1",), budgets=(1, 4), draws=3, queries=30, seed=2).run(workbench)
     )
     assert again.key == artefact.key
@@ -293,7 +293,7 @@ def test_commands_answer(tmp_path, capsys):
     assert "q1" in query
     assert main([*ask, "--draws", "2", "--set", "places", *lists]) == 2
     assert "FIELD=VALUE" in capsys.readouterr().err
-    known = finished(Workbench.opened("sample", ListRecipe(("feature:3",), 8), Store(tmp_path)))
+    known = run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 8), Store(tmp_path)))
     test = known.prepared.test
     relevant = [bool(test.dataset.labels[rows].any()) for rows in test.lists.rows.reshape(-1, 8)]
     shown = test.dataset.query_ids[relevant.index(True)]

@@ -16,7 +16,7 @@ from shuffleproof.core.perturb.worst_moves import (
     moves_of,
     usable_moves,
 )
-from shuffleproof.core.progress import finished
+from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.seeds import generator
 
 LENGTHS = (6, 0, 1, 2, 6, 5)
@@ -53,7 +53,7 @@ class Table:
 
 def found(method, unit, budget, objective, offsets=OFFSETS, **more):
     wanted = Search(method=method, unit=unit, budget=budget, **more)
-    return finished(search(offsets, objective, wanted, generator(1, method, unit)))
+    return run_to_end(search(offsets, objective, wanted, generator(1, method, unit)))
 
 
 def exhausted(unit, budget, index, length, objective):
@@ -208,7 +208,8 @@ def test_a_search_ends_when_nothing_can_be_worse_and_finds_the_same(unit, method
         return objective(orders)
 
     huge = found(method, unit, 10_000, counted)
-    monkeypatch.setattr(worst_case, "repeated", lambda _, keys: np.zeros(keys.shape[1], bool))
+    never = lambda _, keys: np.zeros(keys.shape[1], bool)  # noqa: E731
+    monkeypatch.setattr(worst_case, "repeated_orders", never)
     whole = found(method, unit, 40, objective)
     assert len(rounds) < 40  # 15 pairs of the longest list; exchanges soon come back
     last = min(len(huge.values), len(whole.values))
@@ -227,6 +228,6 @@ def test_a_list_at_the_floor_is_done():
         return values, values
 
     wanted = Search(budget=400)
-    worst = finished(search(offsets, objective, wanted, generator(0), floor=0.0))
+    worst = run_to_end(search(offsets, objective, wanted, generator(0), floor=0.0))
     assert worst.values[[0, 1, -1], 0].tolist() == [1, 0, 0]
     assert len(asked) == 2

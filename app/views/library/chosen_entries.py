@@ -10,7 +10,7 @@ import streamlit as st
 from shuffleproof.app import exports, jobs, library, report, services, state, uploads
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.exports import File
-from shuffleproof.app.plain import refusal, told
+from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts, examination
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -19,7 +19,7 @@ from shuffleproof.core.jobs import exported
 from shuffleproof.core.library import entries as shelf
 from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
-from shuffleproof.core.studies.tables import Column, inferred
+from shuffleproof.core.studies.tables import Column, infer_columns
 from shuffleproof.core.words import counted, duration
 
 
@@ -52,16 +52,16 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
 
 def _one(entry: Entry, every: Sequence[Entry]) -> None:
     name = entry.name
-    st.subheader(told(name), anchor=False)
+    st.subheader(escaped_sentence(name), anchor=False)
     took = f", {_took(entry)}" if entry.seconds else ""
     shipped = ", comes with the program" if entry.bundled else ""
     size = f"{entry.artefact.size / 1e6:,.2f} MB"
-    made = library.made(entry).strftime("%d %B %Y, %H:%M UTC")
-    st.markdown(told(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
+    made = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
+    st.markdown(escaped_sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
     came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
-    st.caption(told(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
+    st.caption(escaped_sentence(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
     if entry.stale:
-        st.warning(told(f"Stale: {entry.stale}."), icon=":material/update:")
+        st.warning(escaped_sentence(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
     if page:
         parts.link(page, "Open where it lives", query=address)
@@ -70,7 +70,7 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     relations = f"Made from: {_named(needs)}. " if needs else ""
     relations += f"Needed by: {_named([other.name for other in needed])}." if needed else ""
     if relations:
-        st.markdown(told(relations))
+        st.markdown(escaped_sentence(relations))
     with st.expander("Recipe and facts"):
         st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
 
@@ -87,12 +87,12 @@ def _named(names: Sequence[str], most: int = 8) -> str:
 
 
 def _compared(chosen: Sequence[Entry]) -> None:
-    frame = library.differing(chosen)
+    frame = library.differing_fields(chosen)
     if frame.empty:
         st.markdown("**They do not differ in anything that was noted.**")
         return
     title = f"The {counted(len(frame), 'field')} in which {len(chosen)} entries differ"
-    table = inferred(frame, title, [Column("field", "differs in")])
+    table = infer_columns(frame, title, [Column("field", "differs in")])
     data_frame(table, "differing")
     st.caption(
         f"Only what differs is shown: {counted(len(frame), 'field')}. Digests and tables inside a "
@@ -113,7 +113,7 @@ def _tags(chosen: Sequence[Entry]) -> None:
     )  # fmt: skip
     if st.button("Set these tags", key="tags now"):
         with parts.errors_shown():
-            library.tagged(chosen, tags)
+            library.set_tags(chosen, tags)
             st.rerun()
 
 
@@ -189,11 +189,11 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     ]
     size = sum(entry.artefact.size for entry in chosen) / 1e6
     names = ", ".join(entry.name for entry in chosen)
-    st.markdown(f"**{told(names)}**, {size:,.1f} MB, is removed for good.")
+    st.markdown(f"**{escaped_sentence(names)}**, {size:,.1f} MB, is removed for good.")
     if dependent:
         counts = Counter(KINDS[entry.key.kind] for entry in dependent)
         kinds = ", ".join(counted(count, kind, PLURAL[kind]) for kind, count in counts.items())
-        st.markdown(told(f"Made from it, directly or not: {kinds}."))
+        st.markdown(escaped_sentence(f"Made from it, directly or not: {kinds}."))
         st.dataframe(
             library.table(dependent, every)[["name", "kind", "what", "megabytes"]],
             hide_index=True, key="made from it", height=200,
@@ -209,7 +209,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         f"Delete these {len(dependent)} too", key="with dependents"
     )
     gone = [*dependent, *chosen] if whole else list(chosen)
-    running = jobs.reading([entry.key for entry in gone])
+    running = jobs.jobs_reading([entry.key for entry in gone])
     if running:
         st.error(f"{running} job{' is' if running == 1 else 's are'} working on it: cancel first.")
     keep, remove = st.columns(2)
@@ -255,9 +255,11 @@ def _exporting(chosen: Sequence[Entry]) -> None:
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
     st.markdown(
-        told(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
+        escaped_sentence(
+            f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:"
+        )
     )
-    st.caption(told(names))
+    st.caption(escaped_sentence(names))
     keys = [str(entry.key) for entry in chosen]
     if size <= library.AT_ONCE:
         _archive_button(lambda: library.archive_of(chosen), "shuffleproof-library.zip")
@@ -278,11 +280,11 @@ def _by_job(keys: list[str]) -> None:
     job = next((job for job in archives if job.parameters["keys"] == keys), None)
     if job is not None and not job.ended:
         how = jobs.far(job)
-        st.progress(how.share, told(f"Writing it: {how.words}"))
+        st.progress(how.share, escaped_sentence(f"Writing it: {how.words}"))
         return
     if job is not None and job.state == "done" and out.is_file():
         size = out.stat().st_size
-        st.caption(told(f"Written: {out}, {size / 1e6:,.1f} MB"))
+        st.caption(escaped_sentence(f"Written: {out}, {size / 1e6:,.1f} MB"))
         if size <= LARGEST:
             _archive_button(out.read_bytes, out.name)
         return

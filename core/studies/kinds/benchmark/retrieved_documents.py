@@ -18,7 +18,7 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.data.stored import open_fold
+from shuffleproof.core.data.mapped_file import open_fold
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.artefacts import Store
@@ -62,7 +62,7 @@ def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dic
     return dataset, arrays
 
 
-def retrieved(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:
+def retrieved_documents(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:
     """The documents of a topic that either of two runs retrieved, and where.
 
     Returns:

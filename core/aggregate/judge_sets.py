@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from shuffleproof.core.aggregate import asking, preferences, stored
-from shuffleproof.core.aggregate.asking import Ledger, Material, Plan, Question
+from shuffleproof.core.aggregate import judge_questions, preference_store, preferences
+from shuffleproof.core.aggregate.judge_questions import Ledger, Material, Plan, Question
 from shuffleproof.core.aggregate.judges import LiveJudge
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built
-from shuffleproof.core.aggregate.reading import Answer, Reading, answers
+from shuffleproof.core.aggregate.reading import Answer, PreferenceFormat, answers
 from shuffleproof.core.data import display_texts
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, LetorError, UsageError, quoted
@@ -52,9 +52,9 @@ class Target:
         key = self.store.names().get(self.name)
         if key is None:
             return None
-        if key.kind != stored.KIND:
+        if key.kind != preference_store.KIND:
             raise UsageError(f"the name {self.name} is taken by a {key.kind}; choose another")
-        existing = stored.find(self.name, self.store)
+        existing = preference_store.find(self.name, self.store)
         if existing.rankings:
             raise UsageError(
                 f"{self.name} holds rankings, which a judge cannot extend; choose another name"
@@ -66,7 +66,9 @@ class Target:
         rows = [getattr(found, column).tobytes().hex() for column in ("bounds", *preferences.ROWS)]
         content = {"items": found.items, "queries": found.query_ids, "notes": found.notes}
         recipe = {"judges": list(found.judges), "data": self.data}
-        key = key_of(stored.KIND, recipe, [key_of("judgments", content | {"rows": rows}).digest])
+        key = key_of(
+            preference_store.KIND, recipe, [key_of("judgments", content | {"rows": rows}).digest]
+        )
         facts = {
             "queries": found.queries, "items": found.documents, "judgments": len(found.value),
             "rankers": 0, "labelled": bool(found.labels), "notes": list(found.notes),
@@ -82,7 +84,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Judged:
+class AskingOutcome:
     """What became of asking.
 
     Attributes:
@@ -102,7 +104,7 @@ class Judged:
     complete: bool
 
 
-def given(
+def answers_of(
     found: Preferences | None, material: Material, judge: str | None = None
 ) -> dict[Question, float]:
     """The answers of a judge (None: of all) that a set has, by question."""
@@ -139,7 +141,7 @@ def _rows(preferences: Preferences) -> Iterable[Row]:
                 yield name, items[b], items[a], 1.0 - value, by
 
 
-def extended(
+def with_answers(
     old: Preferences | None, material: Material, rows: Iterable[Row], notes: Sequence[str] = ()
 ) -> Preferences:
     """A set with more answers; all documents of each query that has one are its items."""
@@ -203,7 +205,7 @@ def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
 
 def ask(
     target: Target, judge: LiveJudge, material: Material, plan: Plan
-) -> Generator[Progress, None, Judged]:
+) -> Generator[Progress, None, AskingOutcome]:
     """Ask a judge what a plan wants, and make or extend a set.
 
     However it ends, the set holds all answers that came. Two that ask for one set at the same time
@@ -218,18 +220,18 @@ def ask(
     Raises:
         DataError: the judge does not answer, or documents cannot be told apart.
     """
-    if double := asking.twice_named(material):
+    if double := judge_questions.twice_named(material):
         raise DataError(target.data, double, "Give each document of a query its own id.")
     with target.lock():
         old = target.opened()
-        before = given(old, material, judge.name)
+        before = answers_of(old, material, judge.name)
         ledger = Ledger.of(target.store, material, judge, before)
         total, complete = plan.most(material), False
         try:
-            complete = yield from asking.put(
+            complete = yield from judge_questions.ask_plan(
                 plan,
                 ledger,
-                lambda questions: asking.answered(questions, judge, ledger, plan, total),
+                lambda questions: judge_questions.ask_judge(questions, judge, ledger, plan, total),
             )
         finally:
             result = _with_answers(old, ledger, judge.name, before)
@@ -241,7 +243,14 @@ def ask(
                 target.data, f"no answer of {_answered_in_words(ledger)} is of use", remedy
             )
     count = len(ledger.asked)
-    return Judged(result, artefact, count, len(ledger.found) - count, asking.told(ledger), complete)
+    return AskingOutcome(
+        result,
+        artefact,
+        count,
+        len(ledger.found) - count,
+        judge_questions.malformed_answers(ledger),
+        complete,
+    )
 
 
 def _answered_in_words(ledger: Ledger) -> str:
@@ -253,9 +262,9 @@ def _answered_in_words(ledger: Ledger) -> str:
 
 def answered_before(target: Target, judge: LiveJudge, material: Material, plan: Plan) -> int | None:
     """Answers of a plan that are there already; None: an aggregator decides what it asks."""
-    if plan.pairs not in {asking.ALL, asking.SAMPLED}:
+    if plan.pairs not in {judge_questions.ALL, judge_questions.SAMPLED}:
         return None
-    before = given(target.opened(), material, judge.name)
+    before = answers_of(target.opened(), material, judge.name)
     ledger = Ledger.of(target.store, material, judge, before)
     return sum(map(ledger.knows, plan.fixed(material)))
 
@@ -277,7 +286,7 @@ def _with_answers(
         suffix = f"of {judge} left out."
         other_notes = tuple(note for note in old.notes if not note.endswith(suffix))
         old = replace(old, notes=other_notes)
-    return extended(old, material, rows, notes) if rows or old is not None else None
+    return with_answers(old, material, rows, notes) if rows or old is not None else None
 
 
 def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for whom)
@@ -287,8 +296,8 @@ def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for 
 
     `preference` is null in each: how strongly `a`, which is to be shown first, is preferred.
     """
-    ledger = Ledger(material, "", None, given(target.opened(), material, judge))
-    questions = asking.following(plan, ledger, count)
+    ledger = Ledger(material, "", None, answers_of(target.opened(), material, judge))
+    questions = judge_questions.next_questions(plan, ledger, count)
     with path.open("w", encoding="utf-8") as file:
         for query, a, b in questions:
             documents, texts = material.documents[query], material.texts[query]
@@ -303,7 +312,7 @@ def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for 
     return len(questions)
 
 
-def read_answers(path: Path, target: Target, material: Material, judge: str) -> Judged:
+def read_answers(path: Path, target: Target, material: Material, judge: str) -> AskingOutcome:
     """Put the answers of a file into a set, which is made where there is none.
 
     Raises:
@@ -316,7 +325,7 @@ def read_answers(path: Path, target: Target, material: Material, judge: str) -> 
         rows: list[Row] = []
         malformed: list[dict[str, str]] = []
         count = 0
-        for at, line, answer in answers(path, Reading()):
+        for at, line, answer in answers(path, PreferenceFormat()):
             if isinstance(answer, str):
                 malformed.append({"place": f"{path}:{at}", "answer": answer})
                 continue
@@ -338,9 +347,11 @@ def read_answers(path: Path, target: Target, material: Material, judge: str) -> 
             raise DataError(str(path), "no answer in it", remedy)
         bad = counted(len(malformed), "malformed answer")
         notes = [f"{bad} of {path.name} left out."] if malformed else []
-        result = extended(old, material, rows, notes)
+        result = with_answers(old, material, rows, notes)
         artefact = target.keep(result)
-    return Judged(result, artefact, len(rows), count - len(rows), malformed, complete=not malformed)
+    return AskingOutcome(
+        result, artefact, len(rows), count - len(rows), malformed, complete=not malformed
+    )
 
 
 def _fault(answer: Answer, documents: Mapping[str, Sequence[str]]) -> str:

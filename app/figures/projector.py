@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import put, spread, xaxes, yaxes
+from shuffleproof.app.figures.style import set_properties, spread_labels, xaxes, yaxes
 
 LETTERS = 18
 """Pixels of every letter."""
@@ -11,7 +11,7 @@ LINE = 24.0
 """Pixels of a line of text."""
 
 
-def projected(figure: go.Figure, height: int = 540) -> go.Figure:
+def for_projector(figure: go.Figure, height: int = 540) -> go.Figure:
     """A copy with large text, thicker lines and the room that both need.
 
     Args:
@@ -23,13 +23,13 @@ def projected(figure: go.Figure, height: int = 540) -> go.Figure:
     margin = copy.layout.margin
     wide = {side: round((margin[side] or 40) * share) for side in "lrtb"}
     font = {"size": LETTERS}
-    put(copy.layout, height=height, margin=wide, font=font, hoverlabel={"font": font})
+    set_properties(copy.layout, height=height, margin=wide, font=font, hoverlabel={"font": font})
     for axes in (xaxes, yaxes):
         axes(copy, tickfont=font, title={"font": font})
     for note in copy.layout.annotations:
-        put(note, font=font)
+        set_properties(note, font=font)
         if note.name == "name":  # beside a mark
-            put(note, ax=note.ax * share, ay=note.ay * share)
+            set_properties(note, ax=note.ax * share, ay=note.ay * share)
     copy.update_traces(textfont=font, selector={"type": "heatmap"})
     for trace in copy.select_traces({"type": "scatter"}):
         if trace.line.width:
@@ -48,8 +48,8 @@ def _ends(figure: go.Figure, plot: float) -> None:
         return
     low, high = span
     wanted = [(high - note.y) / (high - low) * plot for note in ends]
-    places = spread(wanted, [LINE] * len(ends), plot)
+    places = spread_labels(wanted, [LINE] * len(ends), plot)
     for note, at, own in zip(ends, places, wanted, strict=True):
-        put(note, text=note.text.replace("-<br>", "-").replace("<br>", " "), ay=at - own)
+        set_properties(note, text=note.text.replace("-<br>", "-").replace("<br>", " "), ay=at - own)
     longest = max(len(note.text) for note in ends)
-    put(figure.layout, margin={"r": 40 + round(0.58 * LETTERS * longest)})
+    set_properties(figure.layout, margin={"r": 40 + round(0.58 * LETTERS * longest)})

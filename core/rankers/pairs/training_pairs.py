@@ -12,7 +12,7 @@ from shuffleproof.core.seeds import generator
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class TrainingPairs:
     """Pairs in both directions: row k asks whether `one[k]` is better than `other[k]`.
 
     Attributes:
@@ -28,7 +28,13 @@ class Lessons:
     weights: Float32[np.ndarray, " pairs"]
 
     @classmethod
-    def of(cls, lists: CanonicalLists, pairs: int | None, balanced: bool, seed: int) -> "Lessons":  # noqa: FBT001 (a field of the recipe)
+    def of(
+        cls,
+        lists: CanonicalLists,
+        pairs: int | None,
+        balanced: bool,  # noqa: FBT001
+        seed: int,
+    ) -> "TrainingPairs":
         """Pairs of every list, each in both directions.
 
         Args:

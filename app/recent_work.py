@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from shuffleproof.app import proposals, services, state
-from shuffleproof.app.opened import computed, place
+from shuffleproof.app.study_access import compute, place
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
@@ -20,7 +20,7 @@ from shuffleproof.core.words import counted, signed
 
 
 @dataclass(frozen=True)
-class Made:
+class RecentWork:
     """One piece of work.
 
     Attributes:
@@ -40,7 +40,7 @@ class Made:
     address: dict[str, str] = field(default_factory=dict)
 
 
-def recent(count: int) -> list[Made]:
+def recent_work(count: int) -> list[RecentWork]:
     """The latest studies and rankers that were made here, newest first.
 
     Parts of a cross-fitting are left out, and what a benchmark keeps of rankers that learn nothing.
@@ -62,22 +62,22 @@ def _is_whole(ranker: Artefact) -> bool:
     return learns and "without part" not in str(ranker.recipe.get("lists"))
 
 
-def _study(artefact: Artefact) -> Made:
+def _study(artefact: Artefact) -> RecentWork:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
     number = _number(key, kind, services.now())
     path, address = place(artefact)
     title = "" if path == kind else kind.replace("-", " ").capitalize()
-    return Made(path, title, data, _age(artefact), number, address)
+    return RecentWork(path, title, data, _age(artefact), number, address)
 
 
-def _ranker(artefact: Artefact) -> Made:
+def _ranker(artefact: Artefact) -> RecentWork:
     valid = artefact.facts.get("valid", {}).get("NDCG@10")
     number = "" if valid is None else f"validation NDCG@10 {valid:.3f}"
     data = _trained_on(str(artefact.key))
     address = {state.USE: data} if data else {}
     name = str(artefact.facts.get("name") or artefact.recipe["ranker"]["name"])
-    return Made("train", f"{name} trained", data, _age(artefact), number, address)
+    return RecentWork("train", f"{name} trained", data, _age(artefact), number, address)
 
 
 def _age(artefact: Artefact) -> str:
@@ -88,7 +88,7 @@ def _age(artefact: Artefact) -> str:
 def _trained_on(key: str) -> str:
     """The name of the data set that a ranker was fitted on."""
     for name in state.data_sets():
-        if any(ranker.key == key for ranker in proposals.trained(name)):
+        if any(ranker.key == key for ranker in proposals.trained_rankers(name)):
             return name
     return ""
 
@@ -118,16 +118,16 @@ def _verdict(key: str, kind: str) -> str:
     """Whether the claim of the paper's table holds; empty where the study cannot say."""
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
     if kind == "set-size":
-        word = computed(key, set_size.claim, measure).get("verdict", "")
+        word = compute(key, set_size.claim, measure).get("verdict", "")
         return f"the claim of Table 3 {word}" if word else ""
-    claim = computed(key, multi_ranking.claim, measure)
+    claim = compute(key, multi_ranking.claim, measure)
     return f"the claim of Table 4 {claim.word}" if claim else ""
 
 
 def _fall(key: str) -> str:
     """Who falls furthest, and how far, at the last level of the first family."""
     measure = str(services.store().resolve(key, "study").recipe["measures"][0])
-    summary = computed(key, StudyResult.summary, [measure])
+    summary = compute(key, StudyResult.summary, [measure])
     family = summary.family.iloc[0]
     own = summary[summary.family == family]
     means = own[own.ranker != INITIAL].pivot_table(index="ranker", columns="level", values="mean")

@@ -16,11 +16,11 @@ import numpy as np
 
 from shuffleproof.core.aggregate import registry
 from shuffleproof.core.aggregate.judges import LiveJudge, Shown, preference_of
-from shuffleproof.core.aggregate.oracle import Known
+from shuffleproof.core.aggregate.oracle import PaidPairs
 from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError, quoted
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import canonical_json
@@ -127,7 +127,7 @@ class Plan:
             if value is not None and value < low:
                 raise ParameterError(name, value, f"a whole number from {low} on")
         if self.pairs not in {ALL, SAMPLED}:
-            registry.named(self.pairs)
+            registry.aggregator_named(self.pairs)
         elif self.pairs == SAMPLED and self.calls is None:
             raise UsageError("pairs are sampled: say how many answers are wanted (--calls)")
 
@@ -285,7 +285,7 @@ def _text(answer: Any) -> str:
 Asked = Generator[Progress, None, None]
 
 
-def answered(
+def ask_judge(
     questions: Sequence[Question], judge: LiveJudge, ledger: Ledger, plan: Plan, total: int
 ) -> Asked:
     """Put questions to a judge, `plan.jobs` at a time; each answer is filed as it comes.
@@ -313,7 +313,7 @@ def answered(
             )
 
 
-def put(
+def ask_plan(
     plan: Plan, ledger: Ledger, ask: Callable[[Sequence[Question]], Asked]
 ) -> Generator[Progress, None, bool]:
     """Ask what a plan wants; whether it got all that it wanted.
@@ -330,7 +330,7 @@ def put(
         return all(question in ledger.found for question in questions)
     share = _share(plan, material)
     works = {
-        query: registry.asking(plan.pairs, Known.nothing(len(documents)), terms)
+        query: registry.order_by_asking(plan.pairs, PaidPairs.nothing(len(documents)), terms)
         for query, documents in enumerate(material.documents)
         for terms in [Terms(share, plan.seed, plan.top)]
     }
@@ -393,7 +393,7 @@ def _weights(
     return table, whole
 
 
-def following(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
+def next_questions(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
     """The next questions of a plan that have no answer, so many at most."""
     if plan.pairs in {ALL, SAMPLED}:
         new = (question for question in plan.fixed(ledger.material) if not ledger.knows(question))
@@ -406,11 +406,11 @@ def following(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
         )
         yield from ()
 
-    finished(put(plan, ledger, collect))
+    run_to_end(ask_plan(plan, ledger, collect))
     return list(islice(open_, count))
 
 
-def told(ledger: Ledger) -> list[dict[str, str]]:
+def malformed_answers(ledger: Ledger) -> list[dict[str, str]]:
     """The malformed answers: query, documents in the order shown, and what came."""
     material = ledger.material
     return [

@@ -13,7 +13,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from shuffleproof.app import services
 from shuffleproof.app.plain import escaped, refusal
-from shuffleproof.app.uploads import Draft, Spooled
+from shuffleproof.app.uploads import Draft, DraftFile
 from shuffleproof.core.errors import ShuffleproofError
 
 LARGEST_FILE = 500
@@ -50,7 +50,7 @@ def uploader(
         st.session_state[f"{own} turn {part}"] = turn + 1
         st.rerun()
     with st.container(gap="xxsmall"):
-        for file in chosen(own, part):
+        for file in files_of_parts(own, part):
             _chosen(own, file)
 
 
@@ -82,7 +82,7 @@ def draft(own: str) -> Draft | None:
     return held
 
 
-def chosen(own: str, *parts: str) -> list[Spooled]:
+def files_of_parts(own: str, *parts: str) -> list[DraftFile]:
     """The files of these parts of a draft."""
     held = draft(own)
     return held.files(*parts) if held else []
@@ -125,7 +125,7 @@ def _forget(file: UploadedFile) -> None:
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
 
 
-def _chosen(own: str, file: Spooled) -> None:
+def _chosen(own: str, file: DraftFile) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/description: {escaped(file.name)} ({in_words(file.bytes)})")
         st.button(
@@ -134,7 +134,7 @@ def _chosen(own: str, file: Spooled) -> None:
         )  # fmt: skip
 
 
-def remove(own: str, file: Spooled) -> None:
+def remove(own: str, file: DraftFile) -> None:
     """Take a file out of a draft; a callback."""
     held = draft(own)
     if held:

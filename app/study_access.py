@@ -45,7 +45,7 @@ Given = ParamSpec("Given")
 Value = TypeVar("Value")
 
 
-def stored(kind: str, data: str) -> dict[str, Artefact]:
+def stored_studies(kind: str, data: str) -> dict[str, Artefact]:
     """The stored studies of a kind on a data set by key, newest first."""
     return {str(artefact.key): artefact for artefact in services.studies(kind, data)}
 
@@ -86,7 +86,7 @@ def result(key: str) -> StudyResult:
     return StudyResult.open(path(key))
 
 
-def computed(
+def compute(
     key: str,
     compute: Callable[Concatenate[StudyResult, Given], Value],
     /,
@@ -109,6 +109,6 @@ def day(artefact: Artefact) -> str:
     return datetime.fromisoformat(artefact.created).astimezone(UTC).strftime("%d %b %H:%M")
 
 
-def dated(artefact: Artefact, words: str) -> str:
+def dated_name(artefact: Artefact, words: str) -> str:
     """What tells a stored study from others in a narrow place: its day, and these words."""
     return f"{day(artefact)} · {words}"

@@ -3,7 +3,7 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import done, measures_of, store_of
+from shuffleproof.core.cli.open import measures_of, run_shown, store_of
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.library.import_ranker import bring as brought
 from shuffleproof.core.metrics.tied import merged_in_words
@@ -19,7 +19,7 @@ def bring(arguments: argparse.Namespace) -> Answer:
     """`bring`: a file of scores or a model file becomes a ranker of a data set."""
     store = store_of(arguments)
     fold = resolve(arguments.data, store)
-    artefact = done("bring", brought(arguments.kind, arguments.path, fold, store))
+    artefact = run_shown("bring", brought(arguments.kind, arguments.path, fold, store))
     merged = int(artefact.facts.get("merged", 0))
     answer = {
         "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",
@@ -33,7 +33,7 @@ def bring(arguments: argparse.Namespace) -> Answer:
 def runs(arguments: argparse.Namespace) -> Answer:
     """`runs`: any number of TREC runs, judged and compared like trained rankers."""
     measures = measures_of(arguments)
-    result = outside_runs.compared(arguments.qrels, arguments.run, measures)
+    result = outside_runs.compare_runs(arguments.qrels, arguments.run, measures)
     artefact = outside_runs.keep(result, store_of(arguments))
     rows = benchmark_table.rankers_of(result)
     asked = parts_of(arguments.against or "")

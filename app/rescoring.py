@@ -23,7 +23,7 @@ NUMBERS = ("shown", "answered", "shown_before", "answered_before", "score", "sco
 def features() -> tuple[int, ...]:
     """The ids of the features of the data set in use; none where it cannot be asked."""
     try:
-        return scoring.described(state.data()).features
+        return scoring.describe(state.data()).features
     except ShuffleproofError:
         return ()
 

@@ -14,7 +14,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ShapeError, UsageError
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.outside.user_rankers import UserRanker, scoring
+from shuffleproof.core.rankers.outside.user_rankers import UserRanker, scoring_form
 from shuffleproof.core.words import counted
 
 TAKEN = (
@@ -68,18 +68,18 @@ def ranker_of(thing: Any) -> Ranker:
     """
     if isinstance(thing, Ranker):
         return thing
-    scoring(thing)
+    scoring_form(thing)
     return UserRanker(getattr(thing, "__name__", "") or type(thing).__name__, thing)
 
 
-def judged(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
+def as_judged_lists(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
     """Lists in any of the forms TAKEN as judged lists, shown in the order given.
 
     Raises:
         UsageError: none of these.
         ShapeError: arrays that do not belong together.
 
-    >>> lists = judged((np.eye(3), [1, 0, 2], [0, 1, 3]))
+    >>> lists = as_judged_lists((np.eye(3), [1, 0, 2], [0, 1, 3]))
     >>> lists.lists.lengths.tolist(), lists.dataset.query_ids
     ([1, 2], ('1', '2'))
     """

@@ -12,7 +12,7 @@ from shuffleproof.core.store.artefacts import Store
 
 
 @dataclass(frozen=True)
-class Damaged:
+class DamagedEntry:
     """A folder or file of a store that is not what the store writes there.
 
     Attributes:
@@ -33,21 +33,21 @@ class Damaged:
         return self.path.name
 
 
-def damaged(store: Store) -> list[Damaged]:
+def damaged_entries(store: Store) -> list[DamagedEntry]:
     """Everything of a store's own folders that is left out of its lists, by place."""
     return [
-        Damaged(path, kind, finding, size_of(path))
+        DamagedEntry(path, kind, finding, size_of(path))
         for path, kind, finding in _unreadable_entries(store.root)
     ]
 
 
-def remove(store: Store, one: Damaged) -> int:
+def remove(store: Store, one: DamagedEntry) -> int:
     """Remove it, and return the bytes that are free now.
 
     Raises:
         ArtefactError: the store may not be written to.
     """
-    with manifest.explained(one.name, store.root):
+    with manifest.disk_errors(one.name, store.root):
         if one.path.is_dir() and not one.path.is_symlink():
             shutil.rmtree(one.path)
         else:
@@ -65,8 +65,8 @@ def size_of(place: Path) -> int:
 
 
 def _unreadable_entries(root: Path) -> Iterator[tuple[Path, str, str]]:
-    places = {"artefact": ("artefacts", manifest.listed), "name": ("names", names.meaning),
-              "tags": ("tags", tags.read)}  # fmt: skip
+    places = {"artefact": ("artefacts", manifest.listed_artefact),
+              "name": ("names", names.key_named), "tags": ("tags", tags.read_tags)}  # fmt: skip
     for kind, (folder, reader) in places.items():
         for path in sorted((root / folder).glob("*")):
             if path.suffix == ".part":  # being written

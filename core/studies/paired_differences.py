@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from shuffleproof.core.metrics.significance import adjusted
+from shuffleproof.core.metrics.significance import adjusted_tests
 
 Queries = Float[np.ndarray, " queries"]
 
@@ -25,7 +25,7 @@ def loss_in(measure: str) -> str:
     return f"{measure} lost"
 
 
-def paired(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) -> pd.DataFrame:
+def paired_rows(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) -> pd.DataFrame:
     """Rows of means as rows of paired losses.
 
     Args:
@@ -40,7 +40,7 @@ def paired(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) ->
     >>> means = pd.DataFrame({"ranker": ["a", "a"], "mean": [0.6, 0.4]})
     >>> before = np.array([0.5, 0.6, 0.7])
     >>> after = np.array([0.3, 0.4, 0.5]) + [0.01, 0, -0.01]
-    >>> paired(means, {1: (before, after)})["mean"].round(3).tolist()
+    >>> paired_rows(means, {1: (before, after)})["mean"].round(3).tolist()
     [0.0, 0.2]
     """
     rows = [*pairs]
@@ -48,7 +48,7 @@ def paired(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) ->
     if not rows:
         return result
     losses = np.stack([np.subtract(*pairs[row], dtype=np.float64) for row in rows])
-    p, low, high = adjusted(losses)
+    p, low, high = adjusted_tests(losses)
     counts = (~np.isnan(losses)).sum(axis=1)
     means = np.full(len(rows), np.nan)
     means[counts > 0] = np.nanmean(losses[counts > 0], axis=1)

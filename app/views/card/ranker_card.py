@@ -4,19 +4,19 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import captions, disturbed, opened
+from shuffleproof.app import captions, disturbed_lists, study_access
 from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures import ranking_degradation as curves
-from shuffleproof.app.figures.style import put
-from shuffleproof.app.plain import told
+from shuffleproof.app.figures.style import set_properties
+from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
-from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.card import sections
 from shuffleproof.core.studies.kinds.perturbations.sections import damage
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import losses_of
-from shuffleproof.core.studies.paired import loss_in
+from shuffleproof.core.studies.paired_differences import loss_in
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.words import counted, number, signed
 
@@ -35,47 +35,53 @@ def card(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
     """Draw the card: verdict, dials, curve, worst queries, and under which conditions."""
     key = str(artefact.key)
     view = View((measure,), family=family, rankers=(ranker,))
-    dials = opened.computed(key, sections.dials, family, measure)
+    dials = study_access.compute(key, sections.dials, family, measure)
     own = dials[dials["ranker"] == ranker]
     st.caption("One page: print it with Ctrl + P (⌘ P). Nothing else of this page is printed.")
     with st.container(key="printed_card", border=True, width=WIDTH):
-        st.subheader(told(f"Robustness card: {RankerName.of(ranker).display}"), anchor=False)
+        st.subheader(
+            escaped_sentence(f"Robustness card: {RankerName.of(ranker).display}"), anchor=False
+        )
         if own.empty:
             st.caption("This part of the study is not stored.")
             return
-        parts.headline(opened.computed(key, sections.headline, view))
+        parts.headline(study_access.compute(key, sections.headline, view))
         if order := sections.of_order(_row(key, ranker, family, measure)):
-            st.caption(told(order))
+            st.caption(escaped_sentence(order))
         words = {dial: name for dial, (name, _) in sections.DIALS.items()}
         alt = card_dials.dials_alt_text(own, words)
-        chart(drawn(card_dials.dials, own, words), alt, "dials", config=parts.PLAIN)
+        chart(cached_figure(card_dials.dials, own, words), alt, "dials", config=parts.PLAIN)
         said = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
         st.caption(f"{measure}. {said}. 95 % intervals over queries.")
         _curve(key, ranker, family, measure)
-        _worst(key, ranker, (family, disturbed.families(artefact.recipe)[family][-1]), measure)
-        st.caption(told(_conditions(artefact, family)))
+        _worst(
+            key, ranker, (family, disturbed_lists.families(artefact.recipe)[family][-1]), measure
+        )
+        st.caption(escaped_sentence(_conditions(artefact, family)))
 
 
 def _row(key: str, ranker: str, family: str, measure: str) -> pd.DataFrame:
-    cards = opened.computed(key, sections.cards, family, measure)
+    cards = study_access.compute(key, sections.cards, family, measure)
     return cards[cards["ranker"] == ranker]
 
 
 def _curve(key: str, ranker: str, family: str, measure: str) -> None:
-    lost = opened.computed(key, losses_of, family, measure)
+    lost = study_access.compute(key, losses_of, family, measure)
     lost = lost[lost["ranker"] == ranker]
     if lost["level"].nunique() < 2:
         return
     axis = loss_in(measure)
-    figure = go.Figure(drawn(curves.curves, lost, family, axis, disturbed.unit(family)))
-    put(figure.layout, height=HEIGHT)
+    figure = go.Figure(
+        cached_figure(curves.curves, lost, family, axis, disturbed_lists.unit(family))
+    )
+    set_properties(figure.layout, height=HEIGHT)
     chart(figure, curves.alt_text(lost, family, axis), "card curve", config=parts.PLAIN)
 
 
 def _worst(key: str, ranker: str, point: tuple[str, float], measure: str) -> None:
     """The queries that lose most at the last level."""
     family, level = point
-    frame = opened.computed(key, damage, ranker, family, level, measure)
+    frame = study_access.compute(key, damage, ranker, family, level, measure)
     lost = frame[frame["change"] < 0].head(WORST)
     if lost.empty:
         st.markdown(f"No query loses anything at level {level:g}.")
@@ -93,21 +99,22 @@ def _worst(key: str, ranker: str, point: tuple[str, float], measure: str) -> Non
 def _named(query: str) -> str:
     """A query with its text, where a side file has it."""
     text = captions.text_of(query)
-    return told(f"{query}: {text}" if text else query)
+    return escaped_sentence(f"{query}: {text}" if text else query)
 
 
 def _conditions(artefact: Artefact, family: str) -> str:
     """What a reader must know to compare the card with another."""
     recipe, facts = artefact.recipe, artefact.facts
-    levels = disturbed.families(recipe)[family]
+    levels = disturbed_lists.families(recipe)[family]
     return " · ".join(
         [
             f"Data: {facts.get('data', '–')}",
             f"N = {counted(facts['queries'], 'query')}",
             f"lists by {', '.join(recipe['initial'])}",
-            f"{family}: {disturbed.unit(family)}, levels {', '.join(f'{one:g}' for one in levels)}",
+            f"{family}: {disturbed_lists.unit(family)}, levels "
+            + ", ".join(f"{level:g}" for level in levels),
             counted(recipe["draws"], "draw"),
             f"seed {recipe['seed']}",
-            f"stored {opened.day(artefact)} UTC as {artefact.key}",
+            f"stored {study_access.day(artefact)} UTC as {artefact.key}",
         ]
     )

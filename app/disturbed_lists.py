@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from shuffleproof.app import answering
-from shuffleproof.app.opened import dated, result
+from shuffleproof.app import rescoring
+from shuffleproof.app.study_access import dated_name, result
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.perturb.entry import PerturbationEntry
-from shuffleproof.core.perturb.registry import attacked, entry_of
+from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.words import counted
@@ -22,7 +22,7 @@ TARGETS = {"ranking": "initial ranking", "shown": "order shown"}
 
 def short_words(artefact: Artefact) -> str:
     """What tells a stored study from others in a narrow place."""
-    return dated(artefact, counted(len(rankers(artefact.recipe)) - 1, "ranker"))
+    return dated_name(artefact, counted(len(rankers(artefact.recipe)) - 1, "ranker"))
 
 
 def words(artefact: Artefact) -> str:
@@ -65,7 +65,7 @@ def unit(family: str) -> str:
     return known.unit if known else "level"
 
 
-def replayed(
+def replayed_query(
     artefact: Artefact,
     point: tuple[str, str, float],
     query: str,
@@ -85,10 +85,10 @@ def replayed(
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
     """
     ranker, family, level = point
-    whom = attacked(family)
-    attack = {"attacked": answering.digest_of(artefact, whom)} if whom else {}
-    return answering.moves(
-        f"{QUERY}:replayed", artefact, query, ranker=answering.digest_of(artefact, ranker),
+    whom = attack_target(family)
+    attack = {"attacked": rescoring.digest_of(artefact, whom)} if whom else {}
+    return rescoring.moves(
+        f"{QUERY}:replayed", artefact, query, ranker=rescoring.digest_of(artefact, ranker),
         lists=artefact.recipe["lists"], family=family, level=level, draw=draw,
         seed=artefact.recipe["seed"], features=list(columns),
         trained=_trained(str(artefact.key), point, draw), **attack,
@@ -121,8 +121,8 @@ def worst_list(
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
     """
     ranker, budget = point
-    return answering.moves(
-        f"{QUERY}:worst_replayed", artefact, query, ranker=answering.digest_of(artefact, ranker),
+    return rescoring.moves(
+        f"{QUERY}:worst_replayed", artefact, query, ranker=rescoring.digest_of(artefact, ranker),
         study=str(artefact.key), label=ranker, budget=budget, features=list(columns),
     )  # fmt: skip
 
@@ -134,7 +134,7 @@ def swaps(artefact: Artefact, ranker: str, query: str, places: int) -> dict[str,
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
     """
     recipe = artefact.recipe
-    return answering.answer(
-        f"{QUERY}:swaps", artefact, query, ranker=answering.digest_of(artefact, ranker),
+    return rescoring.answer(
+        f"{QUERY}:swaps", artefact, query, ranker=rescoring.digest_of(artefact, ranker),
         target=recipe["target"], measure=recipe["measure"], places=places,
     )  # fmt: skip

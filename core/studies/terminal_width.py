@@ -34,7 +34,7 @@ def is_numeric(cells: Sequence[str]) -> bool:
     return has_digits and all(_NUMBER.fullmatch(cell) for cell in cells)
 
 
-def fitted(rows: Rows, right: Sequence[bool], limit: int | None) -> str:
+def fit_table(rows: Rows, right: Sequence[bool], limit: int | None) -> str:
     """Rows whose columns stand under each other, no line longer than the limit.
 
     Texts are folded by words. Columns that do not fit even so stand in a further table below, with
@@ -45,7 +45,7 @@ def fitted(rows: Rows, right: Sequence[bool], limit: int | None) -> str:
         right: which columns are aligned to the right.
         limit: letters of a line; None: any.
 
-    >>> print(fitted([["name", "what"], ["a", "one of many"]], [False, False], 12))
+    >>> print(fit_table([["name", "what"], ["a", "one of many"]], [False, False], 12))
     name  what
     a     one of
           many

@@ -12,7 +12,7 @@ from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.metrics.bundles import BUNDLES, under
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.progress import Progress, finished
+from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.studies import workbench
 from shuffleproof.core.studies.by_name import LEVELS, by_name
 from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
@@ -38,7 +38,7 @@ LIMITS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, repr=False)
-class Asking:
+class OpenData:
     """What is open for studies.
 
     Attributes:
@@ -56,7 +56,7 @@ class Asking:
 
     def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
         with closing(bar(title, progress=self.progress)) as watch:
-            return finished(work, watch)
+            return run_to_end(work, watch)
 
     @interruptible()
     @arguments_for_flags()
@@ -91,7 +91,7 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
     """The method that asks questions of a kind."""
     signature = Signature(_arguments(kind), return_annotation=Result)
 
-    def study(self: Asking, *places: Any, **given: Any) -> Result:
+    def study(self: OpenData, *places: Any, **given: Any) -> Result:
         try:
             bound = signature.bind(self, *places, **given)
         except TypeError as error:

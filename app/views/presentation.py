@@ -5,10 +5,10 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import address, benchmarks, opened, pictures, services, sidebar, state
-from shuffleproof.app.figures.projected import projected
+from shuffleproof.app import address, benchmarks, pictures, services, sidebar, state, study_access
+from shuffleproof.app.figures.projector import for_projector
 from shuffleproof.app.study import parts, sample_result
-from shuffleproof.app.study.picture import chart, drawn
+from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import STUDIES
@@ -22,15 +22,15 @@ def page(titles: Mapping[str, str]) -> None:
         parts.not_yet("No study with a picture is stored yet.", "Run one on a page of a study.")
         return
     keys = list(found)
-    key = address.one("study", address.named(*keys), keys[0])
+    key = address.settle_choice("study", address.option_texts(*keys), keys[0])
     at, kind = keys.index(key), str(found[key].recipe["kind"])
     with st.container(key="presented"):
-        told = opened.computed(key, sample_result.headline)
+        told = study_access.compute(key, sample_result.headline)
         st.title(parts.headline_words(told))
-        shown = opened.computed(key, sample_result.picture)
+        shown = study_access.compute(key, sample_result.picture)
         if shown is not None:
-            figure, alt = pictures.drawn(shown)
-            large = figure if sidebar.place() == "sidebar" else drawn(projected, figure)
+            figure, alt = pictures.draw(shown)
+            large = figure if sidebar.place() == "sidebar" else cached_figure(for_projector, figure)
             chart(
                 large, alt, "presented picture", config=parts.PLAIN
             )  # a telephone is no projector
@@ -56,9 +56,9 @@ def _findings(data: str) -> dict[str, Artefact]:
     """A study of every kind that has a picture: the one of the address, else what came first."""
     asked, found = address.says("study"), {}
     for kind in STUDIES:
-        stored = benchmarks.stored(data).values() if kind == benchmarks.KIND else ()
-        came = sorted(stored or services.studies(kind, data), key=services.arrived)
+        stored = benchmarks.stored_benchmarks(data).values() if kind == benchmarks.KIND else ()
+        came = sorted(stored or services.studies(kind, data), key=services.arrival_order)
         first = next((one for one in came if str(one.key) in asked), next(iter(came), None))
-        if first and opened.computed(str(first.key), sample_result.picture) is not None:
+        if first and study_access.compute(str(first.key), sample_result.picture) is not None:
             found[str(first.key)] = first
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from shuffleproof.core.aggregate import planted
 from shuffleproof.core.aggregate import preferences as table
 from shuffleproof.core.aggregate.preferences import Preferences
-from shuffleproof.core.aggregate.reading import Reading, read
+from shuffleproof.core.aggregate.reading import PreferenceFormat, read
 from shuffleproof.core.errors import no_file
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
@@ -18,14 +18,14 @@ KIND = "preferences"
 
 
 def ingest(
-    paths: Sequence[Path], name: str | None, store: Store, reading: Reading | None = None
+    paths: Sequence[Path], name: str | None, store: Store, reading: PreferenceFormat | None = None
 ) -> Artefact:
     """Read files into the store and give them a name; None: they are found by their key.
 
     Raises:
         LetorError, DataError: malformed files; nothing is stored.
     """
-    reading = reading or Reading()
+    reading = reading or PreferenceFormat()
     side_files = [path for path in (reading.items, reading.qrels) if path is not None]
     digests = [_digest(path) for path in (*paths, *side_files)]
     recipe = {key: value for key, value in asdict(reading).items() if value}
@@ -64,7 +64,7 @@ def find(text: str, store: Store) -> Preferences:
     path = Path(text)
     if text not in store.names():
         if text == planted.NAME:
-            return planted.planted()
+            return planted.planted_preferences()
         if path.is_file():
             return read([path])
     return table.open_(store.resolve(text, KIND).path)

@@ -122,7 +122,7 @@ def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:
     return list(dict.fromkeys(ranker.lists for ranker in rankers if ranker.lists is not None))
 
 
-def contrasting(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
+def contrasting_pair(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     """Up to two rankers that show the difference best: one fed in the order shown, one SetRank."""
     fitting = (
         [ranker for name in names for ranker in rankers if ranker.name == name]
@@ -154,7 +154,7 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
 def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[TrainedRanker]:
     of_lists = [ranker for ranker in came if ranker.lists == recipe]
     if all(ranker.shipped for ranker in of_lists):
-        return contrasting(of_lists)
+        return contrasting_pair(of_lists)
     fitting = ([ranker for ranker in of_lists if ranker.name in names] for names in CONTRAST)
     return [matching[0] for matching in fitting if matching]
 

@@ -64,7 +64,7 @@ def open_(path: Path) -> RankingDataset:
     Raises:
         DataError: there is no such file, or it is damaged or of another kind.
     """
-    arrays, about = mapped(path)
+    arrays, about = open_mapped(path)
     try:
         blobs = json.loads(about["blobs"])
         columns = {
@@ -153,7 +153,7 @@ def _entry(kind: str, shape: tuple[int, ...], start: int, size: int) -> dict[str
     return {"dtype": kind, "shape": list(shape), "data_offsets": [start, start + size]}
 
 
-def mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def open_mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """The arrays of a file that `write` wrote, memory-mapped, and the texts about them.
 
     Raises:

@@ -1,1 +1,0 @@
-../../core/facade/asking.py

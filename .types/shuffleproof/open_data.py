@@ -1,0 +1,1 @@
+../../core/facade/open_data.py

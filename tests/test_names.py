@@ -1,0 +1,66 @@
+"""Modules, public functions and classes are named by what they are or do.
+
+A bare participle or pronoun ("told", "own", "there") says neither. Names of pure changes of their
+argument, as Python's own `sorted` (escaped, quoted, rounded, and the perturbations), may stay.
+"""
+
+import ast
+
+import pytest
+
+from tests.places import ROOT
+
+NAMELESS = set(
+    """
+    absent added adjusted again alone answered answering apart asked asking assembled attacked
+    begun beside binned both brought called carrying certified changed checked chosen claimed
+    clustered compared computed converted damaged dated derived described differing disguised
+    disturbed done drawn each entered entrants evaluated everything examined exchanged expanded
+    explained exported extended failed falling fed filled first fitted fitting folded following
+    found frozen fused gathered given graded grouped grown headed held here home homes improved
+    inferred ingesting inverted joined judged kept known labelled laid largest learnt left lessons
+    listed_ linked looked looks lowered made making mapped marked measured missing mixed most moved
+    named noted offered one only opened others own packed paired parsed pictured pinned placed
+    planned prepared preparing present pressed printed projected proposed proved put queued
+    randomised ranked reached reaching recalled received recent recorded registered rehearsed
+    reindexed remaining remembered repeated replaced replaying replayed required rescored resampled
+    resolved restricted retrieved rewritten rising said same scored searched seen shaken shared
+    shipped shown skipped sliced sliding spread started stored studied summarised summed swapped
+    tagged taken tested there ticked together tokenised tokenising told touched trained transferred
+    tried tuned turned_ unchanged uncovered underway unpacked usual valued verifying wanted warning
+    watched weighted what where which who wide widened within worked written
+    """.split()  # noqa: SIM905
+)
+
+NOUNS = {
+    "core/bench/tuned.py": {"tuned"},  # `bench tuned`: the rows about the presets of that name
+    "core/jobs.py": {"exported"},  # the name of a kind of job, which stored jobs hold
+    "core/perturb/permutations.py": {"inverted"},  # a change of its argument
+}
+"""Names of the list that mean something where they stand."""
+
+FILES = [path for top in ("core", "app") for path in sorted((ROOT / top).rglob("*.py"))]
+
+
+def nameless(path):
+    """The public names of a module, and its own, that say nothing."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = {node.name for node in tree.body if isinstance(node, kinds)}
+    stems = {path.stem, path.parent.name} - NOUNS.get(path.relative_to(ROOT).as_posix(), set())
+    allowed = NOUNS.get(path.relative_to(ROOT).as_posix(), set())
+    return {name for name in names | stems if name.lower() in NAMELESS} - allowed
+
+
+def test_modules_functions_and_classes_say_what_they_are():
+    wrong = {path.relative_to(ROOT).as_posix(): nameless(path) for path in FILES}
+    assert {place: names for place, names in wrong.items() if names} == {}
+
+
+@pytest.mark.parametrize("source", ["def told(): ...", "class Shown: ...", "async def own(): ..."])
+def test_a_name_that_says_nothing_is_noticed(tmp_path, source):
+    path = tmp_path / "core.py"
+    path.write_text(source, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.test_names.ROOT", tmp_path)
+        assert nameless(path)
