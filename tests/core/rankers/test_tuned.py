@@ -83,7 +83,7 @@ def test_what_is_said_to_be_compared_is_what_the_bench_compares():
 
 
 def test_without_real_data_the_bench_says_so(monkeypatch):
-    monkeypatch.setattr(tuned, "there", list)
+    monkeypatch.setattr(tuned, "sets_in", list)
     (row,) = tuned.tuned(quick=True)
     assert row.ratio is None
     assert "no real data" in row.note
