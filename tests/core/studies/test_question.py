@@ -151,7 +151,7 @@ def test_every_kind_has_sample_test_and_words(kind):
 def test_every_kind_tells_methods_what_it_does(kind):
     study = shipped(kind)
     told = methods.methods_text(study.recipe, study.facts)
-    assert told, f"sections.py of {kind} has no `changed`, and its recipe no perturbations"
+    assert told, f"sections.py of {kind} has no `methods_text`, and its recipe no perturbations"
 
 
 @pytest.mark.parametrize("kind", EVERY)
