@@ -22,7 +22,7 @@ from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.label_checks import check_lessons, check_selection
+from shuffleproof.core.rankers.label_checks import check_selection, check_training_labels
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -110,7 +110,7 @@ def _fit_with_facts(
     spec: RankerSpec, train: JudgedLists, valid: JudgedLists, workspace: Path | None
 ) -> Generator[Progress, None, tuple[Ranker, dict[str, Any]]]:
     """A ranker and what is noted of its fitting."""
-    check_lessons(spec, train)
+    check_training_labels(spec, train)
     check_selection(spec, valid)
     start, epochs, timed = time.perf_counter(), 0, 0
     fitting = spec.fit(train, valid, workspace)

@@ -14,7 +14,7 @@ LARGEST = 1023.0
 """Above this label the gain of NDCG, 2^label − 1, is no number, so nothing is measured by it."""
 
 
-def check_lessons(spec: RankerSpec, train: JudgedLists) -> None:
+def check_training_labels(spec: RankerSpec, train: JudgedLists) -> None:
     """Refuse training lists from which a ranker would learn nothing, and say what was found.
 
     Rankers that are not fitted pass; those that learn grades (MART, a net with a pointwise loss)

@@ -40,7 +40,7 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.result import StudyResult, seconds_of
 from shuffleproof.core.studies.study import Plan, TrialRecords
-from shuffleproof.core.studies.workbench import IdentifiedRanker, Lessons, Workbench
+from shuffleproof.core.studies.workbench import IdentifiedRanker, TrainingData, Workbench
 from shuffleproof.core.words import duration
 
 LONG = 600.0
@@ -127,7 +127,7 @@ class Ledger:
         lists: by data set and initial ranker: its words, and what fitting it takes.
         initial: digests of the rankers that are fitted for the lists.
         rankers: by digest: the recipe in words, whether it is there, and its cost.
-        again: trainings on other lessons than the lists.
+        again: trainings on other training_data than the lists.
         pace: of the rankers, seconds of a pass over the test lists, modelled.
         study: key, whether it is stored, trials, how many of them are, seconds of one.
     """
@@ -153,7 +153,7 @@ class Rehearsal(Workbench):
     ledger: Ledger
 
     def fitted(
-        self, spec: RankerSpec, lessons: Callable[[], Lessons] | None = None
+        self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
         """The ranker of a recipe, as far as that tells."""
         yield from ()
@@ -164,9 +164,9 @@ class Rehearsal(Workbench):
         sizes = (len(test.lists), len(test.lists.rows), len(test.dataset.feature_ids))
         self.ledger.pace[words] = cost.scoring_seconds(spec, *sizes)
         planned = self.forecast.fit(self.recipe, spec)
-        if cost.family(spec) is not None and lessons is None:
+        if cost.family(spec) is not None and training_data is None:
             self.ledger.rankers[key.digest] = (words, planned.there, planned.cost)
-        elif lessons is not None:
+        elif training_data is not None:
             self.ledger.again.append((words, planned.cost))
         artefact = replace(_placeholder(key), recipe={"ranker": spec.recipe()})
         return CachedRanker(artefact, planned.there, UntrainedRanker.of(spec))

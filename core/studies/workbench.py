@@ -40,7 +40,7 @@ from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
 
 __all__ = ["Workbench", "run_to_end"]
 
-Lessons = tuple[JudgedLists, JudgedLists, Any]
+TrainingData = tuple[JudgedLists, JudgedLists, Any]
 """Training lists, validation lists, and how they were made, as plain JSON."""
 
 
@@ -148,16 +148,16 @@ class Workbench:
         return replace(model, cached=False) if fresh else model
 
     def fitted(
-        self, spec: RankerSpec, lessons: Callable[[], Lessons] | None = None
+        self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
         """Fit a recipe, or find it.
 
         Args:
             spec: the recipe.
-            lessons: what it is fitted on; by default all documents or the lists, as it wants it.
+            training_data: what it is fitted on; default: all documents or the lists, as it wants.
         """
-        if lessons is not None:
-            train, valid, learnt_lists = lessons()
+        if training_data is not None:
+            train, valid, learnt_lists = training_data()
         elif spec.fits_documents:
             return (yield from initial.fit_on_documents(spec, self.fold, self.store))
         else:

@@ -125,22 +125,25 @@ class NetFit:
         return PairNet({name: array for name, array in self.state.items() if "." not in name})
 
     def epochs(
-        self, features: Float32[np.ndarray, "docs features"], lessons: TrainingPairs
+        self, features: Float32[np.ndarray, "docs features"], training_pairs: TrainingPairs
     ) -> Iterator[float]:
         """Adam on the cross entropy of the pairs; the mean loss of each epoch.
 
         Args:
             features: normalised.
-            lessons: pairs of rows of the features.
+            training_pairs: pairs of rows of the features.
         """
         import torch  # noqa: PLC0415 (recipes load without it)
 
         spec, names = self.spec, tuple(self.net.arrays)
         tensors = {name: torch.from_numpy(array.copy()) for name, array in self.state.items()}
         inputs, better, weights = map(
-            torch.from_numpy, (features.copy(), lessons.better, lessons.weights)
+            torch.from_numpy, (features.copy(), training_pairs.better, training_pairs.weights)
         )
-        first_rows, second_rows = torch.from_numpy(lessons.one), torch.from_numpy(lessons.other)
+        first_rows, second_rows = (
+            torch.from_numpy(training_pairs.one),
+            torch.from_numpy(training_pairs.other),
+        )
         batches = -(-len(better) // spec.batch_pairs)
         for epoch in range(self.done, spec.epochs):
             drawn = generator(spec.seed, "pair-net", epoch).permutation(len(better))

@@ -92,8 +92,8 @@ class PairSpec(ABC):
             DataError: no list has documents of different grades.
         """
         canonical = CanonicalLists.of(train, self.row_order)
-        lessons = TrainingPairs.of(canonical, self.pairs, self.balanced, self.seed)
-        if not len(lessons.better):
+        training_pairs = TrainingPairs.of(canonical, self.pairs, self.balanced, self.seed)
+        if not len(training_pairs.better):
             finding = "no two documents of a query have different labels"
             raise DataError("train", finding, "Give training queries with several grades.")
         offsets = offsets_of(canonical.lengths)
@@ -102,7 +102,7 @@ class PairSpec(ABC):
         dataset = RankingDataset(canonical.features, canonical.labels, offsets, names, ids)
         normalisation = features.fit(self.normalisation, dataset)
         matrix = normalisation.apply(canonical.features, offsets)
-        fitted = yield from self.learnt(matrix, lessons, workspace)
+        fitted = yield from self.learnt(matrix, training_pairs, workspace)
         ranker = PairRanker(self, fitted, normalisation, ids)
         return replace(ranker, calibration=calibration(ranker, valid))
 
@@ -110,7 +110,7 @@ class PairSpec(ABC):
     def learnt(
         self,
         matrix: Float32[np.ndarray, "docs features"],
-        lessons: TrainingPairs,
+        training_pairs: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The function that these pairs of rows teach."""
@@ -135,12 +135,12 @@ class PairNetSpec(PairSpec):
     def learnt(
         self,
         matrix: Float32[np.ndarray, "docs features"],
-        lessons: TrainingPairs,
+        training_pairs: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The net after the last epoch; a killed fit goes on from its last whole epoch."""
         fitting = net.NetFit.begun(self, matrix, workspace)
-        for loss in fitting.epochs(matrix, lessons):
+        for loss in fitting.epochs(matrix, training_pairs):
             yield Progress(fitting.done, self.epochs, "epochs", {"loss": loss})
         return fitting.net
 
@@ -166,12 +166,12 @@ class PairTreesSpec(PairSpec):
     def learnt(
         self,
         matrix: Float32[np.ndarray, "docs features"],
-        lessons: TrainingPairs,
+        training_pairs: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The trees; a killed fit starts anew."""
         del workspace
-        booster = trees.new_booster(self, matrix, lessons)
+        booster = trees.new_booster(self, matrix, training_pairs)
         for grown in range(1, self.trees + 1):
             exhausted = booster.update()
             yield Progress(grown, self.trees, "trees", {})

@@ -46,8 +46,8 @@ class TrainingPairs:
 
         >>> two = CanonicalLists(np.zeros((2, 1), np.float32), np.array([0, 1], np.float32),
         ...                      np.array([2]))
-        >>> lessons = Lessons.of(two, None, True, 0)
-        >>> lessons.one.tolist(), lessons.other.tolist(), lessons.better.tolist()
+        >>> pairs = TrainingPairs.of(two, None, True, 0)
+        >>> pairs.one.tolist(), pairs.other.tolist(), pairs.better.tolist()
         ([1, 0], [0, 1], [1.0, 0.0])
         """
         offsets, parts = offsets_of(lists.lengths), []

@@ -76,12 +76,14 @@ def side_by_side(
 
 
 def new_booster(
-    spec: "PairTreesSpec", features: Float32[np.ndarray, "docs features"], lessons: TrainingPairs
+    spec: "PairTreesSpec",
+    features: Float32[np.ndarray, "docs features"],
+    training_pairs: TrainingPairs,
 ) -> "Booster":
     """LightGBM before its first tree."""
     from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
 
-    joined = side_by_side(features[lessons.one], features[lessons.other])
+    joined = side_by_side(features[training_pairs.one], features[training_pairs.other])
     settings = {
         "objective": "binary",
         "num_leaves": spec.leaves,
@@ -93,7 +95,9 @@ def new_booster(
         "verbosity": -1,
         "num_threads": threads(joined),
     }
-    train_data = Dataset(joined, lessons.better, weight=lessons.weights, params=settings)
+    train_data = Dataset(
+        joined, training_pairs.better, weight=training_pairs.weights, params=settings
+    )
     return Booster(settings, train_data)
 
 

@@ -7,7 +7,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.label_checks import _selects, check_lessons, check_selection
+from shuffleproof.core.rankers.label_checks import _selects, check_selection, check_training_labels
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
 
@@ -27,18 +27,18 @@ def judged(labels, queries):
 def test_one_label_everywhere_is_refused_by_every_fitted_ranker(name):
     spec = registry.spec(name, "small")
     with pytest.raises(DataError, match=f"{name}: every label of its 2 training queries is 3"):
-        check_lessons(spec, judged([3] * 6, 2))
-    check_lessons(spec, judged([0, 0, 1, 0, 0, 0], 2))
+        check_training_labels(spec, judged([3] * 6, 2))
+    check_training_labels(spec, judged([0, 0, 1, 0, 0, 0], 2))
 
 
 @pytest.mark.parametrize("name", FITTED)
 def test_labels_that_differ_between_queries_alone_teach_grades_and_no_order(name):
     between, spec = judged([0, 0, 2, 2], 2), registry.spec(name, "small")
     if name == "mart":
-        check_lessons(spec, between)
+        check_training_labels(spec, between)
     else:
         with pytest.raises(DataError, match="in none of its 2 training queries"):
-            check_lessons(spec, between)
+            check_training_labels(spec, between)
 
 
 @pytest.mark.parametrize("name", FITTED)
@@ -47,7 +47,7 @@ def test_a_label_that_is_no_number_is_refused_by_every_fitted_ranker(name, label
     odd, spec = judged([0, 1, 0, 1, label, 0], 2), registry.spec(name, "small")
     told = rf"query 1: a label of {label:g}, 1 document in all\. Give every .* a number"
     with pytest.raises(DataError, match=f"training {told}"):
-        check_lessons(spec, odd)
+        check_training_labels(spec, odd)
     with pytest.raises(DataError, match=f"validation {told}"):
         check_selection(spec, odd)
 
@@ -58,13 +58,13 @@ def test_a_label_without_a_gain_is_no_validation_and_fractions_and_negatives_are
         check_selection(spec, judged([0, 1.5, -1, 99, 1023, 0], 2))
         with pytest.raises(DataError, match=r"query 0: a label of 1024, 2 .* at most 1023"):
             check_selection(spec, judged([0, 1, 1024, 99, 2000, 0], 2))
-    check_lessons(registry.spec("ranksvm", "paper"), judged([0, 1, 1024, 99, 2000, 0], 2))
+    check_training_labels(registry.spec("ranksvm", "paper"), judged([0, 1, 1024, 99, 2000, 0], 2))
 
 
 def test_a_pointwise_loss_learns_grades_and_what_is_not_fitted_learns_nothing():
     between = judged([0, 0, 2, 2], 2)
-    check_lessons(registry.spec("mlp", "small", loss="mse"), between)
-    check_lessons(registry.spec("random", "paper"), judged([0, 0], 1))
+    check_training_labels(registry.spec("mlp", "small", loss="mse"), between)
+    check_training_labels(registry.spec("random", "paper"), judged([0, 0], 1))
 
 
 @pytest.mark.parametrize("name", ["mart", "mlp"])

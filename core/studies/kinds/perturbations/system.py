@@ -37,7 +37,7 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.resolved_rankers import has_no_recipe
 from shuffleproof.core.studies.run import Measured, values_of, with_answers
 from shuffleproof.core.studies.study import Found, Trial
-from shuffleproof.core.studies.workbench import Lessons, Workbench
+from shuffleproof.core.studies.workbench import TrainingData, Workbench
 
 OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
 """Kendall's τ-b of the two answers, the expected share of the first 1 and 10 that are still
@@ -120,9 +120,9 @@ class Retraining:
                 "or leave the families that change labels, rows or the seed of the training out"
             )
         spec = self.spec_of(trial)
-        return (yield from self.workbench.fitted(spec, lambda: self.lessons(spec, trial)))
+        return (yield from self.workbench.fitted(spec, lambda: self.training_data(spec, trial)))
 
-    def lessons(self, spec: RankerSpec, trial: Trial) -> Lessons:
+    def training_data(self, spec: RankerSpec, trial: Trial) -> TrainingData:
         """What the recipe of a trial learns from."""
         train, valid = self.train_lists(trial), self.workbench.prepared.valid
         if not spec.fits_documents:
