@@ -16,6 +16,7 @@ sys.dont_write_bytecode = False
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start `… &` with it ignored
 if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the cores
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.pop("COLUMNS", None)  # that of who watches the tests, by which tables would fold
 
 
 MAIN = sys.modules["__main__"]

@@ -10,7 +10,20 @@ import pytest
 import torch
 
 from shuffleproof.core import bench
-from shuffleproof.core.bench import cluster, cluster_cells, machine, page, scaling, shell, softrank
+from shuffleproof.core.bench import (
+    cluster,
+    cluster_cells,
+    epochs,
+    gpu,
+    machine,
+    page,
+    peak,
+    result,
+    scaling,
+    setrank,
+    shell,
+    softrank,
+)
 from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli import work
@@ -137,7 +150,7 @@ def test_no_network_can_multiply_faster_than_its_limit(monkeypatch):
 def test_times_are_the_least_of_turns_in_which_the_jobs_alternate(monkeypatch):
     order, clock = [], iter([0.0, 9.0, 9.0, 10.0, 10.0, 11.0, 11.0, 16.0])
     monkeypatch.setattr(result.time, "perf_counter", lambda: next(clock))
-    found = result.interleaved(lambda: order.append("a"), lambda: order.append("b"), repeats=2)
+    found = result.interleave(lambda: order.append("a"), lambda: order.append("b"), repeats=2)
     assert order == ["a", "b"] * 3
     assert found == (1, 1)
 

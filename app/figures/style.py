@@ -119,7 +119,7 @@ def stroke(ranker: str) -> Stroke:
     name = named.display if named.path else name
     digest = hashlib.sha256(name.encode()).digest()
     shape = FURTHER[digest[1] % len(FURTHER)]
-    grey = name.startswith("feature:")  # a yardstick, whose colour no ranker of the paper has
+    grey = named.feature is not None  # a yardstick, whose colour no ranker of the paper has
     return Stroke(REFERENCE if grey else PALETTE[digest[0] % len(PALETTE)], DASHES[-1], shape)
 
 

@@ -36,6 +36,13 @@ KINDS = {
 }  # fmt: skip
 """The kinds of artefacts that a person has to do with, in words."""
 
+PLURALS = {
+    "data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores",
+    "preferences": "preferences", "text collection": "text collections",
+    "learnt retriever": "learnt retrievers",
+}  # fmt: skip
+"""The same, of several."""
+
 LEARNERS = tuple(kind for kind, words in KINDS.items() if words == "learnt retriever")
 COUNTED = {
     "data": {"queries": "query", "documents": "document", "features": "feature"},

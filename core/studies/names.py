@@ -110,7 +110,7 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
 
 def _check_module(name: RankerName) -> None:
     """Refuse a function whose module is not found, before lists are made for it to score."""
-    module, _, function = str(name).partition(":")
+    module, function = name.head.rsplit(":", 1)
     found = PathFinder.find_spec(module.partition(".")[0], ["", *sys.path])
     if found is not None and not Path(module).is_file():
         return

@@ -72,8 +72,11 @@ def texts(page):
 
 
 def said(page):
-    (sentence,) = [text for text in texts(page) if text.startswith("**After re-indexing")]
-    return sentence.strip("*")
+    """The sentence of the verdict, behind its chip."""
+    (sentence,) = [text for text in texts(page) if "**After re-indexing" in text]
+    chip, _, words = sentence.partition("**")
+    assert "badge" in chip
+    return words.rstrip("*")
 
 
 def asked(page, name):

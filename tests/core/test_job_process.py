@@ -6,11 +6,13 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+import torch
 
 from shuffleproof.core import job_process, sharing
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
 from shuffleproof.core.execution.executor import Configured, configured
 from shuffleproof.core.execution.jobs_only_one import HOME
+from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.jobs import KINDS, PROGRAM, jobs_of, submit
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
@@ -66,7 +68,12 @@ def test_a_training_by_a_worker_is_told_as_one_that_is_made_here(store, tmp_path
     assert f"asking {where} for what is missing" in jobs_of(store).log(job.id)
     assert left(store) == []
     alone = Store(tmp_path / "alone")
-    own = run_to_end(KINDS["train"](alone, **SHORT))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(cores())  # as the only worker has them: more threads add up otherwise
+    try:
+        own = run_to_end(KINDS["train"](alone, **SHORT))
+    finally:
+        torch.set_num_threads(threads)
     assert files_of(alone, own) == files_of(store, done.result)
 
 

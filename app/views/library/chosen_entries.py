@@ -17,7 +17,7 @@ from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.jobs import exported
 from shuffleproof.core.library import entries as shelf
-from shuffleproof.core.library.entries import KINDS, Entry
+from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.tables import Column, infer_columns
 from shuffleproof.core.words import counted, duration
@@ -167,9 +167,6 @@ def _again(entry: Entry) -> None:
             parts.command(lambda: library.python(entry), "python")
 
 
-PLURAL = {"data set": "data sets", "ranker": "rankers", "study": "studies", "scores": "scores"}
-
-
 def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     """Draw the button that asks before anything is deleted."""
     removable = [entry for entry in chosen if not entry.bundled]
@@ -192,7 +189,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     st.markdown(f"**{escaped_sentence(names)}**, {size:,.1f} MB, is removed for good.")
     if dependent:
         counts = Counter(KINDS[entry.key.kind] for entry in dependent)
-        kinds = ", ".join(counted(count, kind, PLURAL[kind]) for kind, count in counts.items())
+        kinds = ", ".join(counted(count, kind, PLURALS[kind]) for kind, count in counts.items())
         st.markdown(escaped_sentence(f"Made from it, directly or not: {kinds}."))
         st.dataframe(
             library.table(dependent, every)[["name", "kind", "what", "megabytes"]],

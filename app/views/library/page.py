@@ -11,7 +11,7 @@ from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.library import chosen_entries
 from shuffleproof.core.library import cleaning, uploads
-from shuffleproof.core.library.entries import KINDS, Entry
+from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.store.damaged_entries import DamagedEntry, remove
 from shuffleproof.core.words import counted
 
@@ -22,7 +22,6 @@ TOOK = (
     "less time passed where several ran side by side or were there before."
 )
 TABLE = "library"
-PLURAL = {"data": "Data sets", "ranker": "Rankers", "study": "Studies", "scores": "Scores"}
 
 
 def page() -> None:
@@ -57,8 +56,9 @@ def _filter(every: list[Entry]) -> Filter:
     left, middle, right = st.columns([4, 3, 3], vertical_alignment="bottom")
     kinds = [kind for kind in KINDS if any(entry.key.kind == kind for entry in every)]
     kind = left.segmented_control(
-        "Kind", kinds, key="kind", bind="query-params", format_func=PLURAL.__getitem__
-    )
+        "Kind", kinds, key="kind", bind="query-params",
+        format_func=lambda kind: PLURALS[KINDS[kind]].capitalize(),
+    )  # fmt: skip
     names = sorted(set(library.data_of(every).values()) - {""})
     data = middle.selectbox(
         "Data set", names, index=None, key="on", bind="query-params", placeholder="all"

@@ -390,7 +390,7 @@ def test_after_a_kill_nothing_that_was_answered_is_asked_again(data, tmp_path):
 def test_rankings_and_other_things_are_not_extended(target, tmp_path):
     file = tmp_path / "r.csv"
     file.write_text("query,ranker,item,rank\nq,x,a,1\nq,x,b,2\nq,y,a,2\nq,y,b,1\n")
-    reading = preference_store.Reading(format="rankings", direction="small")
+    reading = preference_store.PreferenceFormat(format="rankings", direction="small")
     preference_store.ingest([file], "mine", target.store, reading)
     with pytest.raises(UsageError, match="holds rankings"):
         asked(target, prefer, Plan(calls=2))

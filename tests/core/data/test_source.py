@@ -84,7 +84,7 @@ def test_means_of_missing_cells_are_the_training_parts(tmp_path):
     (loaded,) = source.load(tmp_path, missing="mean")
     assert loaded.fold.train.features[0, 0] == 6
     assert loaded.fold.test.features[0, 0] == 6
-    assert any("test: 1 NULL" in note for note in loaded.notes)
+    assert any("test: 1 missing" in note for note in loaded.notes)
 
 
 def _queries(part: RankingDataset) -> set[str]:

@@ -193,7 +193,7 @@ from pathlib import Path
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies.engine import planned
+from shuffleproof.core.studies.engine import plan_of
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -204,7 +204,7 @@ for study in store.artefacts("study"):
     result = StudyResult.open(study.path)
     result.summary()
     assert paragraph(result.recipe, result.facts) and references(result.recipe, result.facts)
-    planned(result.recipe).digests(len(result.query_ids))
+    plan_of(result.recipe).digests(len(result.query_ids))
     own = any(name in str(result.recipe) for name in ("python:", "turn#", "top#"))
     with suppress(UsageError):  # levels that no flags say
         assert ("--with MODULE" in study_command(result.recipe, result.facts)) == own

@@ -188,16 +188,17 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
         lines.append("from shuffleproof.core.rankers.initial import ListRecipe")
     lines += [
         "from shuffleproof.core.studies.kinds.attention.one_list import ListEdit",
-        "from shuffleproof.core.studies.kinds.attention.study import looked",
-        "from shuffleproof.core.studies.workbench import Workbench, finished",
+        "from shuffleproof.core.studies.kinds.attention.study import attention_after",
+        "from shuffleproof.core.progress import run_to_end",
+        "from shuffleproof.core.studies.workbench import Workbench",
         "",
         f"workbench = {opening_lines(facts)}",
-        f"ranker = finished(workbench.trained({ranker!r})).ranker",
+        f"ranker = run_to_end(workbench.trained({ranker!r})).ranker",
         "test = workbench.prepared.test",
         f"query = test.dataset.query_ids.index({query!r})",
         "one = test.lists.select(np.flatnonzero(test.lists.queries == query))",
         f"for change in ('initial', {which['change']!r}):  # as it is, and after the change",
-        "    seen = looked(ranker, JudgedLists(test.dataset, one), ListEdit.parse(change))",
+        "    seen = attention_after(ranker, JudgedLists(test.dataset, one), ListEdit.parse(change))",
         f"    print(seen.record.map_of({which['kind']!r}, {which['block']!r}, {which['head']!r}))",
     ]
     return "\n".join(lines) + "\n"

@@ -81,7 +81,7 @@ def test_values_are_those_of_the_definitions(store):
     )
     queries = [3, 0, 40]
     falling = [(one, -np.arange(len(one))) for one, _ in map(found.of, queries)]  # nothing is tied
-    chosen = study.Ranked.of_queries(falling)
+    chosen = study.RankedDocuments.of_queries(falling)
     measures = [Measure.parse(text) for text in Retrieval().measures]
     values = measure_queries(COLLECTION, queries, chosen, measures)
     for at, query in enumerate(queries):
@@ -90,7 +90,7 @@ def test_values_are_those_of_the_definitions(store):
 
 
 def test_a_query_that_finds_nothing_counts_as_nothing_found():
-    empty = study.Ranked.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
+    empty = study.RankedDocuments.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
     assert measure_queries(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
 
 
