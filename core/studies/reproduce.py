@@ -213,7 +213,7 @@ def opening_lines(facts: Facts) -> str:
         arguments.append(f"ListRecipe({', '.join(_arguments(lists))})")
     if preset != preset_of(facts["data"]):
         arguments.append(f"preset={preset!r}")
-    return f"finished(Workbench.opened({', '.join(arguments)}))"
+    return f"run_to_end(Workbench.opened({', '.join(arguments)}))"
 
 
 def _preset(facts: Facts) -> str:

@@ -197,8 +197,9 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
         "test = workbench.prepared.test",
         f"query = test.dataset.query_ids.index({query!r})",
         "one = test.lists.select(np.flatnonzero(test.lists.queries == query))",
+        "judged = JudgedLists(test.dataset, one)",
         f"for change in ('initial', {which['change']!r}):  # as it is, and after the change",
-        "    seen = attention_after(ranker, JudgedLists(test.dataset, one), ListEdit.parse(change))",
+        "    seen = attention_after(ranker, judged, ListEdit.parse(change))",
         f"    print(seen.record.map_of({which['kind']!r}, {which['block']!r}, {which['head']!r}))",
     ]
     return "\n".join(lines) + "\n"
