@@ -88,7 +88,7 @@ def replayed_query(
     whom = attack_target(family)
     attack = {"attacked": rescoring.digest_of(artefact, whom)} if whom else {}
     return rescoring.moves(
-        f"{QUERY}:replayed", artefact, query, ranker=rescoring.digest_of(artefact, ranker),
+        f"{QUERY}:replay_trial", artefact, query, ranker=rescoring.digest_of(artefact, ranker),
         lists=artefact.recipe["lists"], family=family, level=level, draw=draw,
         seed=artefact.recipe["seed"], features=list(columns),
         trained=_trained(str(artefact.key), point, draw), **attack,

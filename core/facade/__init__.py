@@ -22,7 +22,7 @@ PLACES = {
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",
-    "finished": f"{STUDIES}.workbench",
+    "run_to_end": "shuffleproof.core.progress",
     "StudyResult": f"{STUDIES}.result",
     "measure": "shuffleproof.core.metrics.user_measures",
     "perturbation": "shuffleproof.core.perturb.user_families",

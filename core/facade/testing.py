@@ -107,7 +107,7 @@ def sample_lists(depth: int = 40) -> Any:
     Args:
         depth: documents of a list at most.
     """
-    return import_module(f"{CHECKS}.given").sample(depth)
+    return import_module(f"{CHECKS}.list_forms").sample(depth)
 
 
 def findings(ranker: Any, lists: Any, *, seed: int = 0) -> Any:

@@ -59,7 +59,7 @@ class Verdict:
         return f"{self.word} here ({how}): {'; '.join(pairs)}."
 
 
-def test_rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
+def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
     """Whether the named values rise from each to the next.
 
     It holds where every neighbouring difference is above 0 at p ≤ 0.05 (paired t, adjusted by Holm
@@ -69,8 +69,10 @@ def test_rising(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -
         values: (name, one value a query), in the order claimed.
 
     >>> low, high = np.linspace(0, 1, 30), np.linspace(0.5, 1.6, 30)
-    >>> test_rising([("a", low), ("b", high)]).word, test_rising([("b", high), ("a", low)]).word
-    ('holds', 'does not hold')
+    >>> rising_verdict([("a", low), ("b", high)]).word
+    'holds'
+    >>> rising_verdict([("b", high), ("a", low)]).word
+    'does not hold'
     """
     names = [name for name, _ in values]
     differences = np.diff([of_queries for _, of_queries in values], axis=0)

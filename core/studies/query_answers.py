@@ -54,7 +54,7 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
             size; `features` (ids of columns), if wanted.
 
     Returns:
-        As `kinds.perturbations.query.compared`: documents in the order of the list `before`,
+        As `kinds.perturbations.query.compare_lists`: documents in the order of the list `before`,
         those that only the list `now` has after them.
 
     Raises:
@@ -86,7 +86,7 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
             `features` (ids of columns), if wanted.
 
     Returns:
-        As `kinds.perturbations.query.compared`; `shown` is the rank under the first ranking
+        As `kinds.perturbations.query.compare_lists`; `shown` is the rank under the first ranking
         that is read (as it was, where it is left out).
 
     Raises:

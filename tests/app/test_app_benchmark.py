@@ -308,7 +308,7 @@ def test_wrong_entries_are_sentences_and_hand_nothing_in(store, field, value, sa
 
 
 def test_lists_that_a_row_cannot_read_are_told_before_it_is_run(store, monkeypatch):
-    fitting = benchmark_run.training.fitting(tables.DATA)
+    fitting = benchmark_run.training.fit_size(tables.DATA)
     usual = benchmark_run.training.usual_lists(tables.DATA)
     lengths = [benchmark_run._longest(fitting, replace(usual, depth=at)) for at in (None, 40, 5)]
     assert lengths == [13, 13, 5]

@@ -248,7 +248,7 @@ def replayed_query(artefact: Artefact, point: Point, query: str, draw: int) -> p
     ranker, family, level = point
     recipe = artefact.recipe
     answer = rescoring.answer(
-        f"{rescoring.TRAINED}:replayed", artefact, query, lists=recipe["lists"],
+        f"{rescoring.TRAINED}:replay_trial", artefact, query, lists=recipe["lists"],
         ranker=rescoring.digest_of(artefact, ranker), family=family, level=level, draw=draw,
         seed=recipe["seed"],
     )  # fmt: skip

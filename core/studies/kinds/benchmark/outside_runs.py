@@ -308,7 +308,7 @@ def runs_python(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
         "",
         f"qrels = Path({str(facts['data'])!r})",
         f"runs = [Path(name) for name in {_files(recipe, facts)!r}]",
-        f"result = outside_runs.compared(qrels, runs, {list(recipe['measures'])!r})",
+        f"result = outside_runs.compare_runs(qrels, runs, {list(recipe['measures'])!r})",
         "print(outside_runs.keep(result, default_store()).key)",
         "print(sections.markdown(result, result.measures, []))",
     ]

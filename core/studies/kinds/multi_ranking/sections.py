@@ -12,7 +12,7 @@ from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests, bootst
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, Verdict, test_rising
+from shuffleproof.core.studies.claims import ADJUSTED, Verdict, rising_verdict
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
@@ -164,7 +164,7 @@ def claim(result: StudyResult, measure: str) -> Verdict | None:
         if label is None:
             return None
         ordered.append((label, _values(result, label, TRAINED, measure)))
-    return test_rising(ordered)
+    return rising_verdict(ordered)
 
 
 class Sentences(NamedTuple):

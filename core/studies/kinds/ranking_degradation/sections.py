@@ -25,7 +25,7 @@ from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import PAPER_FAMILY, test_rising
+from shuffleproof.core.studies.claims import PAPER_FAMILY, rising_verdict
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within_noise
@@ -176,7 +176,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
         - result.per_query(label, family, levels[-1], measure)
         for label in (setrank, dlcm)
     ]
-    verdict = test_rising(
+    verdict = rising_verdict(
         [(setrank, drops[0].astype(np.float64)), (dlcm, drops[1].astype(np.float64))]
     )
     (step,) = records(verdict.steps.drop(columns=["less", "more"]))

@@ -16,7 +16,7 @@ from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import test_rising
+from shuffleproof.core.studies.claims import rising_verdict
 from shuffleproof.core.studies.headline import Queries, losses
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
@@ -254,7 +254,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
         if not alike:
             return {}
         by_words[words] = min(alike, key=lambda label: RankerName.of(label).base == name)
-    verdict = test_rising(
+    verdict = rising_verdict(
         [(label, _loss(result, label, *ends[label], measure)) for label in by_words.values()]
     )
     trained_on, tested_on = ends[next(iter(by_words.values()))]

@@ -18,7 +18,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, test_rising
+from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising_verdict
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
@@ -291,10 +291,10 @@ def test_a_verdict_needs_every_step_to_be_more_than_chance():
     low = draw.uniform(size=60)
     noise = draw.normal(0, 0.01, 60)
     noise -= noise.mean()
-    assert test_rising([("a", low), ("b", low + 0.1 + noise), ("c", low + 0.2)]).word == HOLDS
-    assert test_rising([("a", low), ("b", low + 0.1 + noise), ("c", low)]).word == NOT
-    assert test_rising([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == UNTOLD
-    (step,) = test_rising([("a", low), ("b", low + 0.1 + noise)]).steps.itertuples()
+    assert rising_verdict([("a", low), ("b", low + 0.1 + noise), ("c", low + 0.2)]).word == HOLDS
+    assert rising_verdict([("a", low), ("b", low + 0.1 + noise), ("c", low)]).word == NOT
+    assert rising_verdict([("a", low), ("b", low + noise), ("c", low + 0.2)]).word == UNTOLD
+    (step,) = rising_verdict([("a", low), ("b", low + 0.1 + noise)]).steps.itertuples()
     assert step.difference == pytest.approx(0.1)
     assert step.low < 0.1 < step.high
 
@@ -306,8 +306,8 @@ def test_a_step_among_two_counts_after_holms_adjustment():
     noise = (noise - noise.mean()) / noise.std(ddof=1)
     down = start - 0.4 * np.ones(30) + noise  # t = -2.19: p .037 alone, .073 as one of two
     assert stats.ttest_rel(down, start).pvalue == pytest.approx(0.037, abs=0.001)
-    assert test_rising([("a", start), ("b", down)]).word == NOT
-    told = test_rising([("a", start), ("b", down), ("c", down + 0.01 * noise)])
+    assert rising_verdict([("a", start), ("b", down)]).word == NOT
+    told = rising_verdict([("a", start), ("b", down), ("c", down + 0.01 * noise)])
     assert told.word == UNTOLD
     step, _ = told.steps.itertuples()
     assert step.p == pytest.approx(2 * stats.ttest_rel(down, start).pvalue)
@@ -320,7 +320,7 @@ def test_an_interval_leaves_out_0_exactly_where_the_verdict_is_told():
     told = set()
     for shift in np.linspace(-1.2, 1.2, 41):
         values = draw.exponential(1.0, 12) - 1.0 + shift  # skewed, so that a bootstrap's differs
-        verdict = test_rising([("a", np.zeros(12)), ("b", values)])
+        verdict = rising_verdict([("a", np.zeros(12)), ("b", values)])
         (step,) = verdict.steps.itertuples()
         expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
         assert (step.low, step.high) == pytest.approx((expected.low, expected.high))
