@@ -91,7 +91,8 @@ def test_a_cancelled_job_stops_its_workers_and_goes_on_when_it_is_tried_again(st
     again = supervised(store, "processes:1")
     until(lambda: jobs_of(store).history(job.id)[-1].done > before, 60)
     steps = [one.done for one in jobs_of(store).history(job.id) if one.unit == "epochs"]
-    assert steps == list(range(1, steps[-1] + 1)), "it went on from its checkpoint"
+    assert steps == sorted(set(steps)), "it went on from its checkpoint: no epoch is done again"
+    assert len(steps) >= steps[-1] - 1, "at most the epoch told while it was stopped is missing"
     again.terminate()
     assert again.wait(30) == 0
 
