@@ -41,7 +41,9 @@ def uploaded(server, chromium, tmp_path_factory):
         for name, part in parts.items():
             letor_write.write(part, folder / f"{name}.txt")
             page.locator("input[type=file]").first.set_input_files(folder / f"{name}.txt")
-            page.get_by_text(f"{name}.txt").wait_for()
+            page.get_by_text(f"{name}.txt").first.wait_for(state="attached")
+            page.get_by_test_id("stFileChipName").first.wait_for(state="detached")  # it is taken
+            page.get_by_text(f"{name}.txt (").wait_for()
             visitor.drawn()
         visitor.press("Import")
         page.get_by_role("button", name=f"Open {DATA}").click(timeout=PATIENCE)
