@@ -688,7 +688,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     bench.add_argument(
         "--page", type=Path, metavar="FILE.md",
         help="write it all on a page, with the machine and its limits, and a line into the history "
-        "beside it: what lost more than 10 % since the last run of this machine is named",
+        "beside it: what lost more than 10 %% since the last run of this machine is named",
     )  # fmt: skip
     demo = _command(commands, "demo", "work:demo", "the main job on the sample set, in minutes")
     demo.add_argument("--out", type=Path, default=Path("reports/demo.html"), help="the report")

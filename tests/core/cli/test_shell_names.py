@@ -256,6 +256,7 @@ def test_every_help_shows_lines_that_its_own_flags_take():
         for line in lines:
             assert line.split()[: len(command.split())] == command.split()
             assert f"  shuffleproof {line}" in parser.format_help().splitlines()
+        assert "option_strings" not in parser.format_help(), "a % of a help has to be %%"
     for line in (line for command in ("", *known) for line in examples.of(command)):
         chosen = whole.parse_args(shlex.split(line))
         for text in re.findall(r"--rankers (\S+)", line):
