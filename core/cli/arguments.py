@@ -658,7 +658,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
         "column and a page of a paper",
     )  # fmt: skip
     export.add_argument(
-        "--against", default="initial ranking", help="of a benchmark: baselines for its marks"
+        "--against", help="of a benchmark: baselines for its marks (default initial ranking)"
     )
     export.add_argument(
         "--vectors", type=Path, metavar="FILE",
@@ -674,6 +674,7 @@ def _other_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParse
     export.add_argument("-k", type=_count, default=1000, help="documents a query (default 1000)")
     flags_studies.measures(export, None)
     flags_studies.add_baseline_flags(export)
+    export.set_defaults(test=None, marks=None)  # told from what was given
     export.add_argument(
         "--part",
         choices=("all", "train", "valid", "test"),

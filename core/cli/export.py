@@ -127,7 +127,7 @@ def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> No
     """Refuse flags of studies that what is written has no use for.
 
     Raises:
-        UsageError: --figure or --per-query with another file, or with what is no study.
+        UsageError: a flag with a file or with a stored thing that has no use for it.
     """
     if arguments.width and chosen not in FIGURES:
         raise UsageError("--width is of pictures: give a file that ends in .pdf, .svg or .png")
@@ -139,6 +139,29 @@ def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> No
         raise UsageError("a data set has no values of queries: leave out --per-query")
     if chosen in {*FIGURES, "html"} and is_data(arguments.what, store):
         raise UsageError("a data set has no figures: name a study, or a file that ends in .csv")
+    _check_benchmark_flags(arguments, chosen, store)
+    if arguments.part and study_of(arguments.what, store):
+        raise UsageError("--part is of a data set: a study has no parts, leave it out")
+
+
+def _check_benchmark_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> None:
+    """Refuse --against, --test and --marks where no benchmark's table is written.
+
+    Raises:
+        UsageError: one was given, and the file or the study has no use for it.
+    """
+    study = study_of(arguments.what, store)
+    marked = study is not None and study.recipe["kind"] == benchmark.KIND
+    if arguments.marks and (not marked or chosen not in TITLES):
+        raise UsageError("--marks is of a benchmark's table: give a file that ends in .tex or .md")
+    for flag in ("against", "test"):
+        if getattr(arguments, flag) and not (
+            marked and chosen in TABLE_ENDINGS and not arguments.per_query
+        ):
+            raise UsageError(
+                f"--{flag} is of a benchmark's table: give a file that ends in .csv, .parquet, "
+                ".json, .tex or .md, without --per-query"
+            )
 
 
 def _has_form(chosen: str, arguments: argparse.Namespace) -> bool:
@@ -241,9 +264,9 @@ def view_of(arguments: argparse.Namespace, study: Artefact) -> View:
     return View(
         measures,
         arguments.digits or DIGITS,
-        list(dict.fromkeys(parts_of(arguments.against))),
-        arguments.test,
-        benchmark_table.SYMBOLS[arguments.marks],
+        list(dict.fromkeys(parts_of(arguments.against or INITIAL))),
+        arguments.test or View.test,
+        benchmark_table.SYMBOLS[arguments.marks or "letters"],
     )
 
 
