@@ -18,8 +18,8 @@ from typing import Any
 
 from shuffleproof.core import jobs
 from shuffleproof.core.data.display_texts import SHAPES
+from shuffleproof.core.data.doctor import beyond_squares
 from shuffleproof.core.data.letor import read as letor
-from shuffleproof.core.data.letor.start import beyond_squares
 from shuffleproof.core.data.source import GROUP_SUFFIXES, PACKED, group_file
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs import Job

@@ -1,21 +1,25 @@
 """The data sets a person can name: what was ingested, the shipped sample, a folder of files.
 
 A data set is filed under the digest of its files' bytes and of how they were read, so the same
-files are parsed once and a changed file is another data set.
+files are parsed once and a changed file is another data set. A zip archive of a whole collection
+is unpacked for a while; one of a single file is read where it lies, like any compressed file.
 """
 
 import hashlib
+import re
 import shutil
 import uuid
+import zipfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shuffleproof.core.data import archive, layout, mapped_file, texts
+from shuffleproof.core.data import layout, mapped_file, texts
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.data.letor.sink import MissingCells
+from shuffleproof.core.data.letor.stream import BROKEN, Limits
 from shuffleproof.core.errors import ArtefactError, DataError, ParameterError, no_file
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store import locks
@@ -25,7 +29,11 @@ from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
-CHUNK = 1 << 22
+CHUNK = 1 << 20
+CHECKED_FROM = 1 << 26
+"""Bytes of an archive's files from which on the ratio of unpacked to packed is looked at."""
+
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,7 @@ def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]
         yield [place]
     elif place.is_dir():
         yield layout.find(place)
-    elif place.is_file() and len(archive.members(place)) > 1:
+    elif place.is_file() and len(archive_members(place)) > 1:
         with _unpacked_folder(place, store) as folder:
             inside = layout.find(folder)
             yield [replace(inside[0], name=place.stem)] if len(inside) == 1 else inside
@@ -137,10 +145,10 @@ def _unpacked_folder(path: Path, store: Store) -> Iterator[Path]:
     with locks.hold_lock(folder.with_name(f"{folder.name}.lock")):
         folder.mkdir()
         try:
-            archive.unpack(path, folder)
+            unpack_archive(path, folder)
             yield folder
         except DataError as error:  # where the files lie for now is nobody's business
-            count = f"{len(archive.members(path))} files in the archive, "
+            count = f"{len(archive_members(path))} files in the archive, "
             finding = count + error.found if error.place == str(folder) else error.found
             place = error.place.replace(str(folder), str(path))
             raise DataError(place, finding, error.remedy) from error
@@ -230,3 +238,72 @@ def _load_fold(
         split = source.load_split(parts, missing=missing, seed=seed, fractions=reading.fractions)
         loaded = yield from split
     return loaded.name, loaded.fold, loaded.notes
+
+
+def archive_members(path: Path) -> list[zipfile.ZipInfo]:
+    """The files in a zip archive but for what systems hide in it; none where it is no archive."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"PK\x03\x04":
+                return []
+        with zipfile.ZipFile(path) as archive:
+            return [member for member in archive.infolist() if _is_data(member)]
+    except BROKEN:  # the reader says what is wrong with it
+        return []
+
+
+def unpack_archive(path: Path, folder: Path, limits: Limits | None = None) -> None:
+    """Write an archive's files into a folder.
+
+    Args:
+        path: the archive.
+        folder: an empty folder; who calls removes it, whatever happens.
+        limits: how much may come out of it.
+
+    Raises:
+        DataError: damaged, encrypted, or growing like a decompression bomb.
+    """
+    try:
+        _write_members(path, folder, limits or Limits())
+    except FileExistsError as error:
+        remedy = "Rename one of them and pack it again."
+        raise DataError(str(path), "two files of one name in the archive", remedy) from error
+    except (*BROKEN, NotImplementedError) as error:
+        raise DataError(
+            str(path),
+            f"an archive that cannot be unpacked ({error})",
+            "Fetch it again, without a password, or unpack it elsewhere; nothing of it was kept.",
+        ) from error
+
+
+def _is_data(member: zipfile.ZipInfo) -> bool:
+    parts = re.split(r"[/\\]", member.filename)
+    dotted = any(part.startswith(".") and part not in {".", ".."} for part in parts)
+    hidden = dotted or "__MACOSX" in parts
+    return not member.is_dir() and not hidden
+
+
+def _write_members(path: Path, folder: Path, limits: Limits) -> None:
+    ratio = max(CHECKED_FROM, int(path.stat().st_size * limits.ratio))
+    limit, total = min(limits.decoded_bytes, ratio), 0
+    with zipfile.ZipFile(path) as archive:
+        for member in archive_members(path):
+            target = _target(folder, member.filename)
+            with archive.open(member) as source, target.open("xb") as file:
+                while chunk := source.read(CHUNK):
+                    total += len(chunk)
+                    if total > limit:
+                        raise _bomb_error(path, limit)
+                    file.write(chunk)
+
+
+def _target(folder: Path, name: str) -> Path:
+    parts = [part[-LONGEST_NAME:] for part in re.split(r"[/\\]", name)]
+    target = folder.joinpath(*(part for part in parts if part not in {"", ".", ".."}))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _bomb_error(path: Path, limit: int) -> DataError:
+    reason = f"an archive that unpacks to more than {limit:,} bytes, as a decompression bomb does"
+    return DataError(str(path), reason, "If it is genuine, unpack it first.")

@@ -16,8 +16,8 @@ import numpy as np
 from shuffleproof.core import jobs
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.letor import read as letor
-from shuffleproof.core.data.letor.matrix_size import UNCHECKED
 from shuffleproof.core.data.letor.read import ParsedLetor
+from shuffleproof.core.data.letor.table import UNCHECKED
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.library import uploads
 from shuffleproof.core.store.artefacts import Store

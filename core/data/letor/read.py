@@ -13,7 +13,7 @@ is counted is everything beyond the program itself: matrix, labels, comments and
 bounds, and what the reading needs on the way, for rows whose comment is up to about a third of
 their features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
 A matrix that would outgrow a limit, the machine or its text many times over is refused before it
-is made: see `letor_room`.
+is made: see `letor.table`.
 """
 
 import math
@@ -27,7 +27,6 @@ from jaxtyping import Float32, Int64
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import errors as letor_errors
 from shuffleproof.core.data.letor.kernel import parse
-from shuffleproof.core.data.letor.matrix_size import Room
 from shuffleproof.core.data.letor.numbers import BEYOND, LARGEST
 from shuffleproof.core.data.letor.query_runs import Runs
 from shuffleproof.core.data.letor.sink import (
@@ -47,9 +46,10 @@ from shuffleproof.core.data.letor.sink import (
     Rules,
     addresses,
 )
-from shuffleproof.core.data.letor.stream import Block, Limits, Source, blocks, line_end
+from shuffleproof.core.data.letor.stream import START, Block, Limits, Source, blocks, line_end
 from shuffleproof.core.data.letor.table import (
     GrowingTable,
+    Room,
     column_totals,
     cut_to_missing,
     fill_missing,
@@ -68,10 +68,6 @@ __all__ = [
     "read",
     "write",
 ]
-
-
-START = 1 << 16
-"""Bytes of text that `check_start` looks at, or one line where that is longer."""
 
 
 @dataclass(frozen=True)

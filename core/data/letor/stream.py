@@ -18,6 +18,9 @@ from jaxtyping import UInt8
 from shuffleproof.core.data.letor.table_text import JSON, TableText, kind_of
 from shuffleproof.core.errors import DataError, LetorError
 
+START = 1 << 16
+"""Bytes of text that a look at a file's start takes, or one line where that is longer."""
+
 SLACK = 64  # readable bytes after the last line: the parser loads eight at a time
 NEWLINE = 10
 BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)

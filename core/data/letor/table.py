@@ -4,9 +4,12 @@ Everything happens in place, because the matrix may fill the memory: rows are ap
 `realloc`, columns are inserted and dropped by moving rows, scattered queries are gathered by
 following the cycles of the permutation. Beside the matrix a row takes its label (4 bytes), its
 comment's bytes with their length (4), and ends with 12 bytes of spans of comment and document id,
-16 and, meanwhile, 4 for the new order where scattered queries were gathered.
+16 and, meanwhile, 4 for the new order where scattered queries were gathered. How large the matrix
+may become is said by a stated limit, the machine, and the text (`Room`).
 """
 
+import os
+from pathlib import Path
 from typing import no_type_check
 
 import numba
@@ -33,6 +36,7 @@ from shuffleproof.core.data.letor.sink import (
 )
 from shuffleproof.core.data.letor.stream import Block, Limits
 from shuffleproof.core.data.text import TextColumn, span_type
+from shuffleproof.core.words import percent
 
 GROWTH, TEXT_GROWTH, FILE_GROWTH = 1.125, 1.03, 1.25
 DEAR = 4  # cells a byte of text
@@ -42,6 +46,45 @@ SCRATCH = (
     "stamps", "words", "masks", "skips", "places", "patches",
 )  # fmt: skip
 _NO_WORD = np.iinfo(np.uint64).max
+
+MEMORY = Path("/proc/meminfo")
+GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+SHARE = 0.8
+"""Of the memory that is free when reading begins."""
+
+UNCHECKED = 1 << 28
+"""Bytes of a matrix that any text may take; from there on `Limits.ratio` holds."""
+
+
+def available() -> int:
+    """Bytes of memory that this process could still take, by the system and its control group."""
+    try:
+        lines = MEMORY.read_text(encoding="ascii").splitlines()
+        free = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvail"))
+    except (OSError, StopIteration, ValueError):
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        group = int(GROUP.read_text(encoding="ascii")) - int(GROUP_USED.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # "max", or no such group
+        return free
+    return max(0, min(free, group))
+
+
+class Room:
+    """What the matrix of a table may take, and which of the bounds says so."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._free = int(SHARE * available())
+
+    def bound(self, text_bytes: int) -> tuple[int, str]:
+        """(bytes that a matrix may take, why no more) once so much text has been read."""
+        dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
+        return min(
+            (self._limits.matrix_bytes, "the limit on a table"),
+            (self._free, f"{percent(SHARE)} of the memory that this machine has left"),
+            (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
+        )
 
 
 class GrowingTable:

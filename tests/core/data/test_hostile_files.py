@@ -9,7 +9,6 @@ import zipfile
 import numpy as np
 import pytest
 
-from shuffleproof.core.data.letor import matrix_size
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.letor import stream as letor_stream
 from shuffleproof.core.data.letor import table as letor_table
@@ -200,7 +199,7 @@ def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
     hostile = wide + b"1 qid:1 1:1\n" * 20_000
     with pytest.raises(LetorError, match=r":1: 49,999 .* 250 times the text read"):
         letor.read(io.BytesIO(hostile), name="wide")
-    monkeypatch.setattr(matrix_size, "available", lambda: 1 << 20)
+    monkeypatch.setattr(letor_table, "available", lambda: 1 << 20)
     with pytest.raises(LetorError, match="80 % of the memory that this machine has left"):
         letor.read(io.BytesIO(MANY * 10 + wide))
 
@@ -249,18 +248,18 @@ def test_values_on_the_edge_of_float32_are_its_largest(written, read, cut):
 def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkeypatch):
     machine, group, used = (tmp_path / name for name in ("meminfo", "max", "current"))
     for name, path in (("MEMORY", machine), ("GROUP", group), ("GROUP_USED", used)):
-        monkeypatch.setattr(matrix_size, name, path)
-    monkeypatch.setattr(matrix_size.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 7}.get)
-    assert matrix_size.available() == 4096 * 7  # where the system says nothing
+        monkeypatch.setattr(letor_table, name, path)
+    monkeypatch.setattr(letor_table.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 7}.get)
+    assert letor_table.available() == 4096 * 7  # where the system says nothing
     machine.write_text("MemTotal: 9 kB\nMemFree: 1 kB\nMemAvailable:   3000 kB\n")
-    assert matrix_size.available() == 3000 * 1024
+    assert letor_table.available() == 3000 * 1024
     group.write_text("max\n")
-    assert matrix_size.available() == 3000 * 1024
+    assert letor_table.available() == 3000 * 1024
     group.write_text("5000000\n")
     used.write_text("4000000\n")
-    assert matrix_size.available() == 1_000_000
+    assert letor_table.available() == 1_000_000
     used.write_text("6000000\n")
-    assert matrix_size.available() == 0
+    assert letor_table.available() == 0
 
 
 @pytest.mark.parametrize(
@@ -272,9 +271,9 @@ def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkey
     ],
 )
 def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
-    monkeypatch.setattr(matrix_size, "available", lambda: 1 << 40)
-    room = matrix_size.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    monkeypatch.setattr(letor_table, "available", lambda: 1 << 40)
+    room = letor_table.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
     assert room.bound(text) == (most, why)
-    monkeypatch.setattr(matrix_size, "available", lambda: 1000)
-    room = matrix_size.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    monkeypatch.setattr(letor_table, "available", lambda: 1000)
+    room = letor_table.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
     assert room.bound(text) == (800, "80 % of the memory that this machine has left")

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import archive, catalogue, layout
+from shuffleproof.core.data import catalogue, layout
 from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.read import Limits
@@ -172,13 +172,13 @@ def test_an_archive_of_one_file_is_split_as_the_file_would_be(tmp_path, store):
 def test_archives_cannot_leave_their_folder_nor_grow_without_end(tmp_path):
     path = zipped(tmp_path / "out.zip", {"../../out.txt": "x", "/abs.txt": "y", "c\\d.txt": "z"})
     (tmp_path / "in").mkdir()
-    archive.unpack(path, tmp_path / "in")
+    catalogue.unpack_archive(path, tmp_path / "in")
     found = sorted(str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*.txt"))
     assert found == ["in/abs.txt", "in/c/d.txt", "in/out.txt"]
     bomb = zipped(tmp_path / "bomb.zip", {f"{part}.txt": "0" * (40 << 20) for part in "ab"})
     (tmp_path / "full").mkdir()
     with pytest.raises(DataError, match="decompression bomb"):
-        archive.unpack(bomb, tmp_path / "full", Limits(ratio=10.0))
+        catalogue.unpack_archive(bomb, tmp_path / "full", Limits(ratio=10.0))
 
 
 def test_broken_archives_say_so(tmp_path):
@@ -188,9 +188,9 @@ def test_broken_archives_say_so(tmp_path):
     (tmp_path / "broken.zip").write_bytes(packed)
     (tmp_path / "in").mkdir()
     with pytest.raises(DataError, match="cannot be unpacked"):
-        archive.unpack(tmp_path / "broken.zip", tmp_path / "in")
+        catalogue.unpack_archive(tmp_path / "broken.zip", tmp_path / "in")
     (tmp_path / "cut.zip").write_bytes(packed[:-40])
-    assert archive.members(tmp_path / "cut.zip") == []
+    assert catalogue.archive_members(tmp_path / "cut.zip") == []
     double = io.BytesIO()
     with zipfile.ZipFile(double, "w") as file:
         file.writestr("a", "1")
@@ -199,4 +199,4 @@ def test_broken_archives_say_so(tmp_path):
     (tmp_path / "double.zip").write_bytes(double.getvalue())
     (tmp_path / "again").mkdir()
     with pytest.raises(DataError, match="two files of one name"):
-        archive.unpack(tmp_path / "double.zip", tmp_path / "again")
+        catalogue.unpack_archive(tmp_path / "double.zip", tmp_path / "again")
