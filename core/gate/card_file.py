@@ -35,7 +35,7 @@ class CardRanker:
         name: as a study names it.
         digest: of what it computes.
         steady: whether it gave the lists as they are the same scores each time.
-        noise: by measure, how far the mean moved when nothing changed (`core.gate.noise`).
+        noise: by measure, how far the mean moved when nothing changed (`gate.check.noise_floor`).
     """
 
     name: str

@@ -7,9 +7,12 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32, Float64
 
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
-from shuffleproof.core.gate import noise
+from shuffleproof.core.experiment import score_floor
 from shuffleproof.core.gate.card_file import CardFile, CardRanker, Condition
 from shuffleproof.core.gate.comparison import (
     LEAST,
@@ -20,8 +23,11 @@ from shuffleproof.core.gate.comparison import (
     compare,
 )
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.card.question import Card
@@ -32,6 +38,9 @@ from shuffleproof.core.words import listed
 
 PACKAGES = ("shuffleproof", "numpy", "torch", "lightgbm")
 """Whose versions a card says, beside Python's."""
+
+REPEATS, SHAKES = 4, 4
+"""How often the noise of a ranker is looked for by scoring again, and by moving its scores."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +115,7 @@ def card_of(
     entered = with_initial(found)
     for at, (name, named) in enumerate(entered.items()):
         yield Progress(at, len(entered), "rankers' noise", {})
-        steady, floors = noise.floor(named.ranker, workbench.prepared.test, chosen)
+        steady, floors = noise_floor(named.ranker, workbench.prepared.test, chosen)
         by_measure = dict(zip(map(str, chosen), floors, strict=True))
         rankers[name] = CardRanker(name, digests[name], steady, by_measure)
     points = result.trials[["ranker", "family", "level"]].drop_duplicates()
@@ -305,3 +314,47 @@ def _notes(card: CardFile, today: CardFile | None, names: Mapping[str, str]) -> 
     unsteady = [new for new in names if not today.rankers[new].steady]
     if unsteady:
         yield f"Not deterministic, the same lists had other scores: {listed(unsteady)}."
+
+
+def noise_floor(
+    ranker: Ranker, base: JudgedLists, measures: Sequence[Measure]
+) -> tuple[bool, list[float]]:
+    """Whether a ranker gives the same scores again, and its noise in each measure.
+
+    The lists as they are are scored again, and the scores are moved within what arithmetic may do
+    to them (`core.experiment.score_floor`): another processor, or another order of summation, may
+    break a near tie the other way. What has equal scores keeps them equal.
+
+    Args:
+        ranker: anything that scores.
+        base: the lists as they are.
+        measures: whose means are watched.
+
+    Returns:
+        Steady or not; by measure the largest distance of the mean from that of the first scores.
+    """
+    first = ranker.score(base.dataset, base.lists)
+    again = [ranker.score(base.dataset, base.lists) for _ in range(REPEATS)]
+    steady = all(score_floor.same_within_floor(base.lists.offsets, first, one) for one in again)
+    moved = [*again, *(_shaken(base, first, draw) for draw in range(SHAKES))]
+    means = _means(measures, base, first)
+    noise = np.max([np.abs(_means(measures, base, one) - means) for one in moved], axis=0)
+    return steady, np.nan_to_num(noise).tolist()
+
+
+def _means(
+    measures: Sequence[Measure], base: JudgedLists, scores: np.ndarray
+) -> Float64[np.ndarray, " measures"]:
+    values = evaluate(list(measures), base.dataset, base.lists, scores).astype(np.float64)
+    counted = np.maximum(np.count_nonzero(~np.isnan(values), axis=1), 1)
+    return np.nansum(values, axis=1) / counted
+
+
+def _shaken(base: JudgedLists, scores: np.ndarray, draw: int) -> Float32[np.ndarray, " candidates"]:
+    """The scores within the floor of each, ties kept."""
+    owner = ragged.segment_ids(base.lists.offsets)
+    pairs = np.stack([owner, scores.astype(np.float64)], axis=1)
+    _, same = np.unique(pairs, axis=0, return_inverse=True)
+    doubt = score_floor.of_scores(base.lists.offsets, scores).doubt
+    chance = generator(draw, "gate noise").uniform(-1.0, 1.0, len(scores))
+    return (scores + doubt * chance[same.reshape(-1)]).astype(np.float32)

@@ -15,8 +15,7 @@ from pre_commit.clientlib import load_config
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
-from shuffleproof.core.gate import noise
-from shuffleproof.core.gate.check import check_card, gate, names_of
+from shuffleproof.core.gate.check import check_card, gate, names_of, noise_floor
 from shuffleproof.core.gate.comparison import Tier
 from shuffleproof.core.gate.reports import STATUS_FAILED, STATUS_UNTOLD, junit, markdown, status
 from shuffleproof.core.metrics.measure import Measure
@@ -165,12 +164,12 @@ def test_noise_is_none_of_a_steady_ranker_even_with_ties_and_grows_with_chance(t
     measures = [Measure.parse("NDCG@10"), Measure.parse("NDCG(ties=row)@10")]
     floors = {}
     for spread in (0.0, 0.05, 5.0):
-        steady, floors[spread] = noise.floor(Shaky(spread), base, measures)
+        steady, floors[spread] = noise_floor(Shaky(spread), base, measures)
         assert steady == (spread == 0)
     assert max(floors[0.0]) < 1e-4
     assert floors[0.0][0] < floors[0.05][0] < floors[5.0][0]
     assert 0.005 < floors[5.0][0] < 0.2
-    assert noise.floor(Shaky(0.0, weight=0.0), base, measures) == (True, [0.0, 0.0])
+    assert noise_floor(Shaky(0.0, weight=0.0), base, measures) == (True, [0.0, 0.0])
 
 
 def blocks(language):
