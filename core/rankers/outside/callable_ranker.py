@@ -19,10 +19,10 @@ from shuffleproof.core.rankers.outside.callable_process import ARRAYS, FILES, IN
 from shuffleproof.core.rankers.outside.file_ranker import LARGEST
 from shuffleproof.core.rankers.outside.function_process import (
     FunctionProcess,
+    FunctionProcesses,
     jobs_allowed,
     seconds_allowed,
 )
-from shuffleproof.core.rankers.outside.function_processes import FunctionProcesses
 from shuffleproof.core.rankers.outside.signature import EXTRA
 from shuffleproof.core.words import counted
 

@@ -21,11 +21,11 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.file_process import (
+    ModelError,
     columns,
     lightgbm_scores,
     xgboost_scores,
 )
-from shuffleproof.core.rankers.outside.model_errors import ModelError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import methods
 from shuffleproof.core.studies.kinds.benchmark import outside_runs

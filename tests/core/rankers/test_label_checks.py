@@ -7,7 +7,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.label_checks import _selects, check_selection, check_training_labels
+from shuffleproof.core.rankers.fit_cache import _selects, check_selection, check_training_labels
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
 
