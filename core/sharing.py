@@ -34,8 +34,7 @@ from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store, store_at
-from shuffleproof.core.store.board import FOLDER, Board, board_of
-from shuffleproof.core.store.object_claims import ObjectClaims
+from shuffleproof.core.store.board import FOLDER, Board, ObjectClaims, board_of
 from shuffleproof.core.user_code import import_module_of_user
 
 WORKERS = 8

@@ -201,9 +201,11 @@ class _Reader:
             raise DataError(self._name, "no lines", f"A line reads: {self._form}.")
 
     def twice(self) -> LetorError:
+        """The error of the line read last, whose document its topic has already."""
         return self._error("a document that this topic has already", "Keep one of the lines.")
 
     def no_number(self, text: str) -> LetorError:
+        """The error of the line read last, whose score or grade is this text."""
         kind = "number" if self._least == RUN_COLUMNS else "whole number"
         finding = f"{quoted(text)} where a {kind} is due"
         bound = "" if self._least == RUN_COLUMNS else f", grades up to {HIGHEST_GRADE:,}"

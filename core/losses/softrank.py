@@ -87,8 +87,11 @@ def expected_discount(
 
 
 class _ExpectedDiscount(torch.autograd.Function):
+    """E[discount] of every document, its derivative made in the same pass."""
+
     @staticmethod
     def forward(ctx: Any, above: Tensor, discounts: Tensor) -> Tensor:
+        """f32[documents], from f32[documents, docs] and f32[docs]; keeps the derivative."""
         passes = by_kernel if above.device.type == "cpu" else by_tensors
         expected, gradient = passes(above, discounts)
         ctx.save_for_backward(gradient)
@@ -97,6 +100,7 @@ class _ExpectedDiscount(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        """The gradient by `above`, f32[documents, docs]; discounts are constants."""
         (gradient,) = ctx.saved_tensors
         return gradient * grad[:, None], None
 

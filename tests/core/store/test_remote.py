@@ -12,9 +12,8 @@ from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.store import remote
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
-from shuffleproof.core.store.board import board_of
+from shuffleproof.core.store.board import ObjectClaims, board_of
 from shuffleproof.core.store.keys import key_of
-from shuffleproof.core.store.object_claims import ObjectClaims
 
 KEY = key_of("data", {"made": "for a test"}, [])
 
