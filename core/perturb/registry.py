@@ -11,7 +11,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.numerals import number
-from shuffleproof.core.perturb import families_data, families_order, families_system
+from shuffleproof.core.perturb import families_data, families_order, system
 from shuffleproof.core.perturb.base import Chain, Perturbation, origins, sources
 from shuffleproof.core.perturb.entry import PerturbationEntry
 from shuffleproof.core.perturb.feasibility import any_level
@@ -34,7 +34,7 @@ PERTURBATIONS: dict[str, PerturbationEntry] = {
         *families_data.SET,
         *families_data.FEATURES,
         *families_data.LABELS,
-        *families_system.SYSTEM,
+        *system.SYSTEM_FAMILIES,
     )
 }
 
@@ -185,10 +185,10 @@ def _chain_entry(links: list[Perturbation], last: PerturbationEntry) -> Perturba
     kinds = [link.changes for link in links] + [last.changes]
     labelled = ["labels" in kind for kind in kinds]
     families = [link.family for link in links] + [last.family]
-    system = [name for name, kind in zip(families, kinds, strict=True) if "system" in kind]
-    if system:
+    of_system = [name for name, kind in zip(families, kinds, strict=True) if "system" in kind]
+    if of_system:
         raise UsageError(
-            f"{system[0]} stands alone: it changes no input that another link could go on from, "
+            f"{of_system[0]} stands alone: it changes no input that another link could go on from, "
             "but how a ranker is trained or asked on the lists as they are; study it by itself"
         )
     if any(labelled) and not all(labelled):
