@@ -19,6 +19,7 @@ from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import MISSING, Collection, digest_of
 from shuffleproof.core.retrieval.registry import (
     FusedEntry,
+    FusedRetriever,
     IndexedCollection,
     Retriever,
     RetrieverEntry,
@@ -125,8 +126,6 @@ class Growth:
             UsageError: one that only reorders what another found.
         """
         if isinstance(entry, FusedEntry):
-            from shuffleproof.core.retrieval.fusion import FusedRetriever  # noqa: PLC0415 (names a cycle)
-
             return FusedRetriever(entry.fusion, [self.retriever(one) for one in entry.members])
         refuse_rerankers(entry)
         if entry.sparse:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float32, Int32, Int64
+from jaxtyping import Float32, Float64, Int32, Int64
 
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.progress import Progress
@@ -20,6 +20,9 @@ from shuffleproof.core.store.artefacts import Store
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
     from shuffleproof.core.retrieval.word_index import WordIndex
+
+DEPTH = 1000
+"""Documents of each retriever that are made one; more where more are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +180,56 @@ def _found(place: str) -> Any:
     return getattr(importlib.import_module(f"shuffleproof.core.retrieval.{module}"), name)
 
 
+class FusedRetriever:
+    """Σ 1 / (k + rank), or a weighted mean of scores between 0 and 1, over what each finds.
+
+    A document that a retriever does not find gets nothing from it. Literature: Cormack, Clarke &
+    Büttcher, SIGIR 2009 (reciprocal rank fusion); Fox & Shaw, TREC 1994 (sums of scores brought to
+    0 … 1).
+    """
+
+    def __init__(self, name: FusedName, parts: Sequence[Retriever]) -> None:
+        """Keep the retrievers."""
+        self._name, self._parts = name, parts
+
+    def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
+        """At most k documents for each query, among those that any of them finds; ties by place."""
+        found = [one.search(query_texts, max(k, DEPTH)) for one in self._parts]
+        return RankedDocuments.of_queries(
+            [self._one([one.of(query) for one in found], k) for query in range(len(query_texts))]
+        )
+
+    def _one(
+        self, found: Sequence[tuple[np.ndarray, np.ndarray]], k: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        documents = np.unique(np.concatenate([own for own, _ in found]))
+        total = np.zeros(len(documents))
+        for part, (own, scores) in enumerate(found):
+            total[np.searchsorted(documents, own)] += self._values(part, scores)
+        best = np.argsort(-total, kind="stable")[:k]
+        return documents[best], total[best]
+
+    def _values(self, part: int, scores: np.ndarray) -> Float64[np.ndarray, " found"]:
+        """What each document of one retriever's list gets, best first."""
+        if self._name.method == "rrf":
+            return 1.0 / (self._name.number + np.arange(1, len(scores) + 1))
+        share = self._name.number / 100
+        return _unit(scores) * (1 - share if part else share)
+
+
+def _unit(scores: np.ndarray) -> Float64[np.ndarray, " found"]:
+    """Scores between 0, the list's lowest, and 1, its highest; all 1 where they are alike.
+
+    >>> _unit(np.array([3.0, 2.0, 1.0])).tolist(), _unit(np.array([5.0])).tolist()
+    ([1.0, 0.5, 0.0], [1.0])
+    """
+    if not len(scores):
+        return np.zeros(0)
+    low, high = float(scores.min()), float(scores.max())
+    spread = high - low
+    return (scores.astype(np.float64) - low) / spread if spread > 0 else np.ones(len(scores))
+
+
 @dataclass(frozen=True)
 class FusedEntry(RetrieverEntry):
     """Several retrievers made one.
@@ -201,7 +254,7 @@ class FusedEntry(RetrieverEntry):
             str(fusion), f"{prefix}({labels})",
             "Sums of reciprocal ranks." if rrf else "A weighted mean of scores between 0 and 1.",
             "Cormack, Clarke & Büttcher, SIGIR 2009" if rrf else "Fox & Shaw, TREC 1994",
-            "fusion:FusedRetriever", fusion=fusion,
+            "registry:FusedRetriever", fusion=fusion,
         )  # fmt: skip
 
     @property
@@ -212,8 +265,7 @@ class FusedEntry(RetrieverEntry):
     def made(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
         parts = [one.made(indexed) for one in self.members]
-        made: Retriever = _found(self.place)(self.fusion, parts)
-        return made
+        return FusedRetriever(self.fusion, parts)
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
         """Train what its members need, or find it trained."""

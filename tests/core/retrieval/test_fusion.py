@@ -9,9 +9,13 @@ import pytest
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.retrieval import planted
-from shuffleproof.core.retrieval.fusion import FusedRetriever
 from shuffleproof.core.retrieval.name import parse_fusion
-from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, retriever_entry
+from shuffleproof.core.retrieval.registry import (
+    FusedRetriever,
+    IndexedCollection,
+    RankedDocuments,
+    retriever_entry,
+)
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.methods import references
 
