@@ -373,3 +373,9 @@ def _verdicts(result: StudyResult, ranker: str, block: np.ndarray) -> np.ndarray
         INVARIANT,
     )
     return np.asarray(names)
+
+
+def certificates_of(result: StudyResult) -> list[Certificate]:
+    """The certificates of a stored study."""
+    reads = {label: frozenset(names) for label, names in result.facts["reads"].items()}
+    return certificates(result, reads)

@@ -11,7 +11,7 @@ from shuffleproof.core.studies.headline import UNTOLD as CANNOT
 from shuffleproof.core.studies.kinds.invariance.certificate import (
     SHOWN,
     Certificate,
-    certificates,
+    certificates_of,
 )
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.result import StudyResult
@@ -70,9 +70,3 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """What the command answers in JSON."""
     return {"certificates": [finite(card.plain()) for card in certificates_of(result)]}
-
-
-def certificates_of(result: StudyResult) -> list[Certificate]:
-    """The certificates of a stored study."""
-    reads = {label: frozenset(names) for label, names in result.facts["reads"].items()}
-    return certificates(result, reads)

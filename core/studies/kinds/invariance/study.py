@@ -24,9 +24,12 @@ from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance import examination, scoring
-from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
+from shuffleproof.core.studies.kinds.invariance.certificate import (
+    Certificate,
+    certificates,
+    certificates_of,
+)
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
-from shuffleproof.core.studies.kinds.invariance.sections import certificates_of as certified_in
 from shuffleproof.core.studies.kinds.invariance.verdict import largest_fact, systematic_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import run_study
@@ -211,7 +214,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     is_function = RankerName.parse(ranker).kind is Kind.FUNCTION
     if queries is None and not lists and not is_function and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
-        return certified_in(StudyResult.open(stored.path))[0]
+        return certificates_of(StudyResult.open(stored.path))[0]
     additional = yield from _additional_lists(workbench, queries, lists, seed)
     identified = yield from workbench.identified(ranker)
     base = workbench.test_lists(queries)
