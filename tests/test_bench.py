@@ -27,7 +27,8 @@ from shuffleproof.core.bench import (
 from shuffleproof.core.bench.machine import Machine
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli import work
-from shuffleproof.core.cli.arguments import BENCH_JOBS, main
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.flags_work import BENCH_JOBS
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.models.config import SETRANK_PRESETS
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec

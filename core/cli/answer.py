@@ -1,7 +1,10 @@
 """What a command answers, and how it reaches the terminal: JSON or a plain table on stdout.
 
 Every command's --json is one object: `schema` (which command's answer it is), `version`, and the
-keys that `core.cli.answer_keys` describes. Rows stand under `rows`.
+keys that `ANSWERS` describes and `list answers` prints. Rows stand under `rows`. With --dry-run
+`train` and `study` answer instead `lists`, `rankers` and `trials` (what, count, stored, seconds
+from low to high of each), `seconds` of all that is not stored, and `result`, the key of a study
+that is stored. A key may be added at any time; NaN is null.
 """
 
 import json
@@ -10,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
+from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number
 
@@ -82,3 +87,181 @@ def _cell(value: Any) -> str:
 def warn(text: str) -> None:
     """One line on stderr."""
     print(text, file=sys.stderr)
+
+
+_RESULT = {
+    "result": "key of the stored study; null where it was stopped",
+    "stopped": "by --max-seconds: seconds, trials done and of how many; else null",
+    "headline": "the answer: text, tier (what becomes of the ranker that loses most), why",
+    "summary": "a row a ranker, family, level and measure: tau really left, set size, mean over "
+    "queries and draws, 95 % bootstrap interval (low, high), queries that count (n)",
+}
+ANSWERS: Mapping[str, Mapping[str, str]] = {
+    "ingest": {"folds": "name, key, queries, documents, features and notes of every fold"},
+    "ingest-preferences": {
+        "name": "given", "key": "of what is stored", "queries": "read",
+        "items": "over all queries", "judgments": "answers, or rows of a matrix",
+        "rankers": "of sets of rankings and runs", "labelled": "whether items have labels",
+        "notes": "what was left out or put together, in words",
+    },
+    "consistency": {
+        "queries": "examined", "items": "over all queries", "pairs": "of two items that have one",
+        "ties": "pairs without a majority", "triads": "of three items, each pair with a majority",
+        "cyclic_triads": "of which each item beats the next",
+        "cyclic_rate": "cyclic_triads / triads",
+        "chains": "i, j, k with f(i, j) and f(j, k) ≥ ½ and a known f(i, k)",
+        "moderate_violations": "chains with f(i, k) below the less of the two",
+        "strong_violations": "chains with f(i, k) below the more of the two",
+        "asymmetric_pairs": "with f(i, j) + f(j, i) other than 1",
+        "components": "strongly connected components of the majorities, over all queries",
+        "largest_component": "items of the largest",
+        "scoreable_queries": "whose wins are strongly connected: Bradley–Terry has strengths",
+        "position_pairs": "asked with either item first",
+        "position_consistency": "share of them answered alike both ways; null: there are none",
+        "repeated_pairs": "questions asked more than once, of a judge, in an order",
+        "repeated_contradictions": "share of them not answered alike; null: there are none",
+        "self_comparisons": "items compared with themselves", "not_reflexive": "of them, not tied",
+        "judges": "judge or ranker, judgments with a majority, those against it, their rate",
+        "cycles": "the worst: query, the three items, their least margin",
+        "per_query": "the same by query; win_components, scoreable; with --best slater, kemeny and "
+        "their lower bounds, and whether kemeny is exact",
+        "notes": "what reading left out",
+    },
+    "aggregate": {
+        "summary": "by aggregator: mean agreement and all calls; measures where items have labels",
+        "rows": "by query and aggregator: order (items, the best first), agreement (share of all "
+        "weight that the order agrees with), calls (pairs asked), unanswered, complete (all that "
+        "it wanted was asked), loss (weight against the order), lower_bound (no order loses less), "
+        "exact (an order loses just that), agreement_bound, measures where items have labels",
+    },
+    "judge": {
+        "name": "of the set", "key": "of what is stored", "judge": "that answers are noted under",
+        "queries": "of the set", "judgments": "of the set, all judges together",
+        "asked": "questions that were answered now", "before": "of the plan, answered before",
+        "complete": "whether all that the plan wants was answered",
+        "malformed": "answers that are no preference, of the plan",
+        "malformed_answers": "query, a, b and answer of each; with --answers place and answer",
+        "seconds": "that asking took (not with --answers)",
+        "cost": "calls at most, those answered before that are not among them (null: an aggregator "
+        "asks), price and seconds where those of a call were given, text; with --dry-run this, "
+        "name and judge alone",
+    },
+    "judge --next": {"name": "of the set", "judge": "who is to answer", "next": "pairs written"},
+    "ingest-collection": {
+        "name": "given", "key": "of what is stored", "format": "smart, trec, beir or jsonl",
+        "documents": "read", "queries": "read", "judgments": "read",
+        "notes": "what was decided on the way, in words",
+        "findings": "code, severity, message and action of each",
+    },
+    "doctor-collection": {
+        "documents": "of the collection", "queries": "of it", "judgments": "of it",
+        "findings": "code, severity, message and action of each",
+    },
+    "candidates": {
+        "name": "given", "key": "of the data set", "queries": "with a relevant document",
+        "documents": "candidates over all queries", "features": "how many",
+        "rows": "id and meaning of each feature", "notes": "how it was made",
+    },
+    "search": {
+        "collection": "as named", "query": "as given",
+        "unknown": "words of it that the collection lacks",
+        "rows": "retriever, rank, document (its id), score, title, text (its beginning)",
+    },
+    "doctor": {
+        "queries": "of the parts examined", "documents": "likewise", "features": "columns",
+        "labels": "documents of each grade",
+        "findings": "severity, code, part, message, queries and action of what was found",
+    },
+    "doctor --ranker": {
+        "findings": "as `doctor`", "ranker": "its name", "lists": "examined",
+        "of": "lists that there are",
+        "seconds": "that a list takes", "measures": "means over the lists examined",
+    },
+    "list": {
+        "rows": "name, summary and source, and what else is known of the kind; of a recipe field, "
+        "type, default, value in the preset, low, high, choices, unit and meaning",
+    },
+    "train": {
+        "ranker": "its name", "artefact": "key of what is stored", "cached": "whether it was",
+        "epochs": "trained", "valid": "measures of the validation part", "seconds": "it took now",
+    },
+    "train --data collection": {
+        "ranker": "snrm, fnrm or cnrm", "artefact": "key of what is stored",
+        "cached": "whether it was", "epochs": "steps trained",
+        "valid": "empty: no judgments are read", "seconds": "it took now",
+        "last": "what the last step measured: loss, and of snrm non-zeros and dead dimensions, of "
+        "fnrm and cnrm the share of pairs in the labeller's order (agreement)",
+        "gates": "of snrm, empty for others: postings_per_query_over_n, "
+        "largest_document_frequency, matched_share, empty_share, "
+        " nonzeros_document, nonzeros_query, dense_in_disguise",
+    },
+    "tune": {
+        "preset": "the name by which commands take what was found", "base": "the preset below it",
+        "fields": "of its recipe that differ", "measure": "of validation, by which it was chosen",
+        "valid": "its value and those of the presets that were tried first",
+        "trials": "made", "done": "of them finished", "pruned": "of them stopped early",
+        "failed": "of them diverged", "search": "range or choices of each field",
+        "history": "a row a trial: of, state, value, seconds, curve, fields, rankers (keys)",
+        "test": "means on the test part", "looks": "how often it was looked at for this search",
+        "cached": "whether all of it was stored",
+    },
+    "certify": {"ranker": "its name", "permutations": "scored"},
+    "bring": {
+        "ranker": "the name that studies know it by", "artefact": "key of what is stored",
+        "valid": "measures of the validation part",
+        "said": "ties that reading made, in words",
+    },
+    "runs": {
+        "result": "key of the stored comparison", **COMPARED,
+        "missing": "judged topics that each run does not answer",
+        "unjudged": "topics of each run that are not judged",
+        "tied": "share of each run's pairs of documents with equal scores",
+    },
+    **{f"study {kind}": {**_RESULT, **question.answers} for kind, question in EVERY.items()},
+    "check": {
+        "verdict": "the worst tier found", "finding": "in words", "baseline": "the card's file",
+        "least": "the smallest loss that is a regression",
+        "tiers": "number of comparisons, by tier",
+        "comparisons": "a row a ranker, measure, family and level, the worst first: tier, because, "
+        "means before and after, their difference with Holm's p and interval, queries (n), noise",
+        "notes": "what else there is to know",
+    },
+    "library list": {
+        "rows": "an entry each: `imported` from where, `stale` why; damaged ones with name, "
+        "damaged, found and bytes",
+    },
+    "library show": {
+        "name": "of the entry", "key": "its key", "recipe": "what determines it",
+        "imported": "from which archive and when, or null", "stale": "why, or empty",
+    },
+    "library compare": {"rows": "a field that differs each, with its value by key"},
+    "library export": {"out": "the file", "bytes": "its size", "artefacts": "keys in it"},
+    "library import": {
+        "artefacts": "keys that are in the store now", "made_here": "those that no import brought",
+    },
+    "library verify": {"artefacts": "read", "damaged": "name, kind and finding of each"},
+    "library clean": {
+        "store": "bytes of all", "freed": "bytes of the waste", "removed": "whether it was",
+        "waste": "a row a kind: files and MB",
+    },
+    "library rename": {"key": "of the entry", "name": "its new name"},
+    "library tag": {"key": "of the entry", "tags": "it carries now"},
+    "library delete": {"deleted": "keys", "bytes": "freed"},
+    "export": {
+        "out": "the file", "bytes": "its size",
+        "part": "of a data set, where one is; of a collection `retriever` and `rows` written",
+    },
+    "bench": {"rows": "a measured job each, with the peer's time and the ratio"},
+    "demo": {
+        "certificates": "as `study invariance`", "summary": "as `study initial-ranking`",
+        "report": "the file", "seconds": "it took",
+    },
+    "sample": {"rows": "an artefact each: key and bytes"},
+    "worker": {
+        "ran": "false where another worker is at work",
+        "done": "jobs in this state; with --until-empty or --take instead `units` it did, "
+        "`assignments` it finished, `failure` why it ended early",
+    },
+    "app": {},
+}  # fmt: skip
+"""The keys by command; `app` serves and answers nothing."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import (
     asked_question,
+    changes_of,
     one_fold,
     recipe_of,
     scope_of,
@@ -13,7 +14,6 @@ from shuffleproof.core.cli.open import (
     use_device,
 )
 from shuffleproof.core.cli.studies import listless_question
-from shuffleproof.core.parameters import fields_of
 from shuffleproof.core.studies.rehearsal import Dry, rehearse, rehearsed_training
 
 
@@ -41,12 +41,6 @@ def train(arguments: argparse.Namespace) -> Answer:
     scope = scope_of(arguments)
     scope = replace(scope, data=one_fold(scope.data, scope.store))
     return _told(rehearsed_training(scope, arguments.ranker, changes_of(arguments)))
-
-
-def changes_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """What --set and --seed change of a ranker's recipe."""
-    changes = fields_of(arguments.set)
-    return changes if arguments.seed is None else changes | {"seed": str(arguments.seed)}
 
 
 def _told(dry: Dry) -> Answer:

@@ -5,10 +5,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from shuffleproof.core.cli import export_format
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.open import measures_of, one_fold, run_shown, store_of, workbench_of
-from shuffleproof.core.cli.work import report, write_picture
+from shuffleproof.core.cli.open import (
+    export_format,
+    measures_of,
+    one_fold,
+    run_shown,
+    store_of,
+    workbench_of,
+)
+from shuffleproof.core.cli.studies import report, write_picture
 from shuffleproof.core.data import catalogue, table_write, trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor import write as letor_write
@@ -39,7 +45,7 @@ TITLES = {"markdown": "**{}**\n\n", "latex": ""}
 
 def export(arguments: argparse.Namespace) -> Answer:
     """`export`: a study's numbers, a ranker's run, a data set's text, a collection's vectors."""
-    chosen = export_format.export_format(arguments)
+    chosen = export_format(arguments)
     if arguments.out is None:
         from shuffleproof.core.cli import retrieval  # noqa: PLC0415 (only of collections)
 

@@ -168,6 +168,12 @@ def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
     return recipe, preset
 
 
+def changes_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """What --set and --seed change of a ranker's recipe."""
+    changes = fields_of(arguments.set)
+    return changes if arguments.seed is None else changes | {"seed": str(arguments.seed)}
+
+
 def scope_of(arguments: argparse.Namespace) -> Scope:
     """What a command is about: its data, its lists, its store."""
     preset = preset_of(arguments)
@@ -381,3 +387,30 @@ def _rate(rate: float) -> str:
     ('12.3/s', '50 s each')
     """
     return f"{rate:.1f}/s" if rate >= 0.1 else f"{duration(1 / rate)} each"
+
+
+ENDINGS = {
+    ".run": "run", ".qrels": "qrels", ".txt": "letor", ".gz": "letor", "": "letor", ".csv": "csv",
+    ".parquet": "parquet", ".tex": "latex", ".md": "markdown", ".zip": "run", ".html": "html",
+    ".json": "json", ".pdf": "pdf", ".svg": "svg", ".png": "png",
+}  # fmt: skip
+
+
+def export_format(arguments: argparse.Namespace) -> str:
+    """What `--format` says, else the file's ending; of a collection, what is written of it.
+
+    Raises:
+        UsageError: the ending names no format, or there is no file or more than one.
+    """
+    of_collection = [name for name in ("vectors", "run") if getattr(arguments, name) is not None]
+    if len(of_collection) + (arguments.out is not None) != 1:
+        raise UsageError("name one file: FILE, or of a collection --vectors FILE or --run FILE")
+    if of_collection:
+        return of_collection[0]
+    found: str | None = arguments.format or ENDINGS.get(arguments.out.suffix)
+    if found is None:
+        known = ", ".join(filter(None, ENDINGS))
+        raise UsageError(
+            f"the ending {arguments.out.suffix!r} names no format: give one of {known}, or --format"
+        )
+    return found

@@ -1,16 +1,15 @@
 """The commands about rankers: what there is, train one, certify one."""
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import MISSING, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.aggregate.registry import AGGREGATORS, SUPERVISED
-from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.answer_keys import ANSWERS
-from shuffleproof.core.cli.dry_run import changes_of
+from shuffleproof.core.cli.answer import ANSWERS, Answer, table
 from shuffleproof.core.cli.open import (
+    changes_of,
     one_fold,
     recipe_of,
     run_shown,
@@ -30,10 +29,12 @@ from shuffleproof.core.library import entries as library
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES
+from shuffleproof.core.parameters import Parameter, parameters, text_of, type_in_words
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.progress import limit_seconds
-from shuffleproof.core.rankers import recipe_fields
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.retrieval.name import is_trained
 from shuffleproof.core.retrieval.registry import RETRIEVERS, retriever_entry
@@ -111,12 +112,12 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
     if is_trained(arguments.of):
         entry = retriever_entry(arguments.of)
         recipe = entry.learner.preset(entry.preset or entry.presets[0])
-        rows = recipe_fields.of_parts((recipe.model, recipe.weak, recipe.training))
-        return Answer(rows, table([recipe_fields.short(row) for row in rows]))
+        rows = field_rows((recipe.model, recipe.weak, recipe.training))
+        return Answer(rows, table([_short_field(row) for row in rows]))
     name = RankerName.parse(ranker_name(arguments.of))
-    rows = recipe_fields.rows(name)
+    rows = recipe_rows(name)
     nothing = f"{name} is not trained: there is nothing to set."
-    return Answer(rows, table([recipe_fields.short(row) for row in rows]) if rows else nothing)
+    return Answer(rows, table([_short_field(row) for row in rows]) if rows else nothing)
 
 
 def _words(entry: Any) -> str:
@@ -240,3 +241,74 @@ def _rehearsed(question: Invariance, scope: Scope) -> "Dry":
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
     return rehearse(question, scope)
+
+
+def recipe_rows(name: RankerName) -> list[dict[str, Any]]:
+    """A row a field: its type, default, value in the preset, bounds, choices and meaning.
+
+    Args:
+        name: of a registered ranker; at its first preset where it names none.
+
+    Returns:
+        The rows; none where nothing is trained.
+
+    Raises:
+        UnknownNameError: no such ranker or preset.
+        UsageError: what is no registered ranker.
+
+    >>> leaves = recipe_rows(RankerName.parse("mart@small"))[1]
+    >>> leaves["value"], leaves["default"], leaves["low"], leaves["meaning"]
+    (8, 20, 2, 'leaves of a tree')
+    """
+    if name.kind is not Kind.REGISTERED:
+        raise UsageError(f"{name}: name a registered ranker, as in `list recipe dlcm@paper`")
+    entry = registry.entry(name.base)
+    if not entry.fitted:
+        return []
+    spec = registry.spec(name, entry.presets[0])
+    parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)
+    return field_rows(parts, FIXED.get(name.base, {}))
+
+
+def field_rows(parts: Iterable[Any], fixed: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The same of the parts of any recipe.
+
+    Args:
+        parts: dataclasses of declared fields.
+        fixed: fields that the name decides.
+    """
+    return [
+        _field_row(declared, getattr(part, declared.name), declared.name in fixed)
+        for part in parts
+        for declared in parameters(part)
+    ]
+
+
+def _field_row(declared: Parameter, value: Any, is_fixed: bool) -> dict[str, Any]:  # noqa: FBT001 (a row's mark)
+    decided = "; decided by the ranker's name" if is_fixed else ""
+    unit = f", in {declared.unit}" if declared.unit else ""
+    return {
+        "field": declared.name,
+        "type": "a choice" if declared.choices else type_in_words(declared.type),
+        "default": None if declared.default is MISSING else declared.default,
+        "value": value,
+        "low": declared.low,
+        "high": declared.high,
+        "choices": list(declared.choices),
+        "unit": declared.unit,
+        "meaning": f"{declared.help}{unit}{decided}",
+    }
+
+
+def _short_field(row: dict[str, Any]) -> dict[str, str]:
+    """A row for a terminal."""
+    low, high = (None if row[end] is None else f"{row[end]:g}" for end in ("low", "high"))
+    ends = f"{low} … {high}" if low and high else f"≥ {low}" if low else f"≤ {high}" if high else ""
+    return {
+        "field": row["field"],
+        "value": text_of(row["value"]),
+        "default": text_of(row["default"]),
+        "type": "" if row["choices"] else row["type"].replace("null", "none"),
+        "allowed": ", ".join(row["choices"]) or ends,
+        "meaning": row["meaning"],
+    }

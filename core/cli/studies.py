@@ -1,13 +1,19 @@
 """The commands that run studies: what is asked is read from flags, what was found is told."""
 
 import argparse
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
+from subprocess import run
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.flags_studies import DIGITS, question_of
+from shuffleproof.core.cli.flags import DIGITS
+from shuffleproof.core.cli.flags_studies import question_of
 from shuffleproof.core.cli.open import answer_question, asked_question, run_shown, store_of
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY, LISTLESS
@@ -79,3 +85,40 @@ def text_of(artefact: Artefact, digits: int = DIGITS, view: View | None = None) 
     telling = EVERY[artefact.recipe["kind"]].telling()
     sections = sections_of(telling, StudyResult.open(artefact.path), view or View(digits=digits))
     return terminal_text(sections, digits) + "\n"
+
+
+FIGURE_REMEDY = "Mend what it names, or export .html, which needs no browser."
+
+
+def report(studies: list[Artefact], out: Path) -> None:
+    """Write stored studies as one self-contained HTML file, drawn by the app's figures.
+
+    Raises:
+        DataError: the report's process failed.
+    """
+    paths = [str(study.path) for study in studies]
+    command = [sys.executable, "-m", "shuffleproof.app.report", *paths, str(out)]
+    finished = run(command, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        raise DataError(
+            str(out), f"the report could not be written ({finished.stderr[-500:].strip()})",
+            "Mend what it names, or export .csv, .json, .parquet or .tex instead.",
+        )  # fmt: skip
+
+
+def write_picture(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
+    """Write one picture of a stored study as PDF, SVG or PNG, drawn by the app's figures.
+
+    Args:
+        study: the study.
+        out: the file.
+        how: as `shuffleproof.app.pictures` takes it: measures, number, size, width and format.
+
+    Raises:
+        DataError: it could not be drawn.
+    """
+    words = ["-m", "shuffleproof.app.pictures", str(study.path), str(out), json.dumps(how)]
+    finished = run([sys.executable, *words], capture_output=True, text=True, check=False)
+    if finished.returncode:
+        said = finished.stderr.strip().splitlines()[-1:] or ["its process ended"]
+        raise DataError(str(out), f"the figure could not be drawn ({said[0]})", FIGURE_REMEDY)

@@ -1,34 +1,14 @@
 """The command that searches for a recipe: `tune`."""
 
 import argparse
-import re
 import time
 from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import recipe_of, run_shown, scope_of, share, use_device
-from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.words import counted
-
-UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def seconds(text: str) -> float:
-    """A length of time: seconds, or with a unit.
-
-    >>> seconds("90"), seconds("10m"), seconds("1.5h")
-    (90.0, 600.0, 5400.0)
-    """
-    found = re.fullmatch(r"([0-9.]+)([smh]?)", text.strip())
-    try:
-        value = number(found[1]) * UNITS[found[2]] if found else 0.0
-    except ValueError:
-        value = 0.0
-    if value <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a length of time such as 90s, 10m or 2h")
-    return value
 
 
 def tune(arguments: argparse.Namespace) -> Answer:

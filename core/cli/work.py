@@ -2,24 +2,22 @@
 
 import argparse
 import importlib
-import json
 import os
 import pkgutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from subprocess import run
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.arguments import BENCH_JOBS
+from shuffleproof.core.cli.flags_work import BENCH_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
-from shuffleproof.core.cli.studies import answer_of, text_of
-from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
+from shuffleproof.core.cli.studies import answer_of, report, text_of
+from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_supervisor import supervise
 from shuffleproof.core.jobs import SHORT, WORKER, jobs_of
 from shuffleproof.core.perturb.levels import levels_of
@@ -34,14 +32,8 @@ if TYPE_CHECKING:
     from shuffleproof.core.bench.page import Slower
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
-
-
 FAMILY = "transpositions"
-
-
 DRAWS = 10
-
-
 PERMUTATIONS = 20
 
 
@@ -122,43 +114,6 @@ def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, 
     )
     cards = run_shown("certificates", Invariance(rankers, PERMUTATIONS).run(workbench))
     return figure, cards
-
-
-FIGURE_REMEDY = "Mend what it names, or export .html, which needs no browser."
-
-
-def report(studies: list[Artefact], out: Path) -> None:
-    """Write stored studies as one self-contained HTML file, drawn by the app's figures.
-
-    Raises:
-        DataError: the report's process failed.
-    """
-    paths = [str(study.path) for study in studies]
-    command = [sys.executable, "-m", "shuffleproof.app.report", *paths, str(out)]
-    finished = run(command, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        raise DataError(
-            str(out), f"the report could not be written ({finished.stderr[-500:].strip()})",
-            "Mend what it names, or export .csv, .json, .parquet or .tex instead.",
-        )  # fmt: skip
-
-
-def write_picture(study: Artefact, out: Path, how: Mapping[str, Any]) -> None:
-    """Write one picture of a stored study as PDF, SVG or PNG, drawn by the app's figures.
-
-    Args:
-        study: the study.
-        out: the file.
-        how: as `shuffleproof.app.pictures` takes it: measures, number, size, width and format.
-
-    Raises:
-        DataError: it could not be drawn.
-    """
-    words = ["-m", "shuffleproof.app.pictures", str(study.path), str(out), json.dumps(how)]
-    finished = run([sys.executable, *words], capture_output=True, text=True, check=False)
-    if finished.returncode:
-        said = finished.stderr.strip().splitlines()[-1:] or ["its process ended"]
-        raise DataError(str(out), f"the figure could not be drawn ({said[0]})", FIGURE_REMEDY)
 
 
 def worker(arguments: argparse.Namespace) -> Answer:

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.answer import VERSION, table
-from shuffleproof.core.cli.answer_keys import ANSWERS
+from shuffleproof.core.cli.answer import ANSWERS, VERSION, table
 from shuffleproof.core.cli.arguments import main, parser
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted

@@ -12,12 +12,13 @@ from pandas import DataFrame
 
 from shuffleproof.core.cli import answer, arguments, examples, library
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.cli.rankers import recipe_rows
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import ALIASES, MEASURES
 from shuffleproof.core.parameters import ELSEWHERE, parameters
 from shuffleproof.core.perturb.levels import pairs_of
-from shuffleproof.core.rankers import recipe_fields, registry
+from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import SPOKEN, RankerName, parse_forgiving
 from shuffleproof.core.rankers.registry import FEATURE, RANKERS
 from shuffleproof.core.store.artefacts import default_store
@@ -109,7 +110,7 @@ def test_measures_are_known_as_other_programs_write_them(name):
 def test_every_field_of_a_recipe_is_told(name, capsys):
     text = name.replace(FEATURE, "feature:3")
     for preset in RANKERS[name].presets:
-        rows = recipe_fields.rows(RankerName.parse(f"{text}@{preset}"))
+        rows = recipe_rows(RankerName.parse(f"{text}@{preset}"))
         assert bool(rows) == RANKERS[name].fitted
         for row in rows:
             assert row["meaning"]
@@ -148,7 +149,7 @@ def test_a_field_of_other_libraries_hints_at_ours(ranker, theirs, ours):
 def test_what_others_call_a_field_is_no_field_of_the_same_recipe():
     for name in RANKERS:
         if RANKERS[name].fitted:
-            fields = {row["field"] for row in recipe_fields.rows(RankerName.parse(name))}
+            fields = {row["field"] for row in recipe_rows(RankerName.parse(name))}
             for ours in fields & set(ELSEWHERE):
                 assert ours not in ELSEWHERE[ours]
     assert all(set(ELSEWHERE) & {one.name for one in parameters(registry.spec("mart"))})
