@@ -1,24 +1,97 @@
-"""What studies of retrievers share: the judged queries of a collection, and their two folds."""
+"""What studies of retrievers share: their plan, the judged queries of a collection, two folds."""
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Int64
 
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.registry import IndexedCollection
+from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import CellPlan, Compute, by_cells
+from shuffleproof.core.studies.listless import ListlessQuestion
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
 """Documents that a retriever is asked for."""
+
+Planned = TypeVar("Planned", bound="CollectionPlan")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionPlan(CellPlan):
+    """What descriptions of studies of a text collection share.
+
+    Attributes:
+        kind: the registry's name of the study.
+        collection: digest of the collection.
+        analysis: how its texts become terms.
+        seeds: of what is drawn and of what is learnt.
+        queries: only the first so many judged queries; None: all.
+        measures: as text.
+        stored: what is kept of every query.
+    """
+
+    kind: str = field(default="", init=False)
+    collection: str
+    analysis: str
+    seeds: int
+    queries: int | None
+    measures: tuple[str, ...]
+    stored: tuple[str, ...]
+
+    @classmethod
+    def of_question(  # noqa: PYI019 (checked at run time, where Self means nothing)
+        cls: type[Planned],
+        question: ListlessQuestion,
+        indexed: IndexedCollection,
+        beside: Sequence[str],
+        **own: Any,
+    ) -> Planned:
+        """The plan of a question, whose fields of the same names it takes.
+
+        Args:
+            question: what is asked of it.
+            indexed: the collection.
+            beside: what is kept of every query beside its measures.
+            own: fields that follow from neither.
+        """
+        texts = tuple(str(Measure.parse(text)) for text in question.names_of("measures"))
+        names = question.names_of("retrievers")
+        values = vars(question) | {
+            "collection": indexed.collection.digest,
+            "analysis": repr(indexed.collection.analysis),
+            "networks": tuple(retriever_entry(name).network(indexed) for name in names),
+            "measures": texts,
+            "stored": (*texts, *beside),
+        }
+        found = values | own
+        return cls(**{one.name: found[one.name] for one in fields(cls) if one.init})
+
+    @property
+    def parsed(self) -> list[Measure]:
+        """Its measures."""
+        return [Measure.parse(text) for text in self.measures]
+
+    def digest_of(self, **facts: Any) -> str:
+        """The key of a cell; other cells do not enter it.
+
+        Args:
+            facts: plain values that tell the cell from others.
+        """
+        shared = {
+            "kind": self.kind, "collection": self.collection, "analysis": self.analysis,
+            "queries": self.queries, "measures": list(self.stored),
+        }  # fmt: skip
+        return key_of("trial", shared | facts).digest
 
 
 @dataclass(frozen=True)
@@ -34,6 +107,11 @@ class JudgedQueries:
     places: tuple[int, ...]
     ids: tuple[str, ...]
     facts: Mapping[str, Any]
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """What every cell notes: how many queries, and how many documents are searched."""
+        return {"queries": len(self.ids), "set_size": float(self.facts["documents"])}
 
     @classmethod
     def of(cls, indexed: IndexedCollection, data: str, most: int | None) -> "JudgedQueries":

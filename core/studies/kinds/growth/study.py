@@ -11,16 +11,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32
 
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.growth import Growth as Grown
 from shuffleproof.core.retrieval.growth import Places, later_documents
 from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
-from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import JudgedQueries, work_cells
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.judged_queries import CollectionPlan, JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.growth.question import Growth
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.study import Found, Trial
@@ -35,40 +33,30 @@ of those that came later; and, alike for every query, the share of words of late
 earlier one has."""
 
 
-@dataclass(frozen=True)
-class Plan(CellPlan):
+@dataclass(frozen=True, kw_only=True)
+class Plan(CollectionPlan):
     """The study's full description.
 
     Attributes:
-        collection: digest of the collection.
-        analysis: how its texts become terms.
         retrievers: their names.
-        networks: digest of what each of them learns of all documents at seed 0; empty where it
-            learns nothing.
+        networks: digest of what each of them learns at seed 0; empty where it learns nothing.
         withheld: shares of the documents that come later.
         depth: of recall.
-        seeds: draws of the documents, and of what is learnt.
-        queries: only the first so many judged queries; None: all.
-        measures: as text.
-        stored: what is kept of every query.
     """
 
     kind: str = field(default=Growth.kind, init=False)
-    collection: str
-    analysis: str
     retrievers: tuple[str, ...]
     networks: tuple[str, ...]
     withheld: tuple[float, ...]
     depth: int
-    seeds: int
-    queries: int | None
-    measures: tuple[str, ...]
-    stored: tuple[str, ...]
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: every retriever at a share of a seed, learnt both ways.
 
-        >>> plan = Plan("digest", "", ("ql",), ("",), (0.0, 0.5), 9, 1, None, ("AP",), ("AP",))
+        >>> plan = Plan(
+        ...     collection="", analysis="", seeds=1, queries=None, measures=("AP",), stored=("AP",),
+        ...     retrievers=("ql",), networks=("",), withheld=(0.0, 0.5), depth=9,
+        ... )
         >>> [(cell.row.family, cell.row.level) for cell in plan.cells()]
         [('with them', 0.0), ('with them', 0.5), ('before', 0.5)]
         """
@@ -82,14 +70,10 @@ class Plan(CellPlan):
         )
 
     def _digest(self, row: Trial, network: str) -> str:
-        """The key of a cell; other retrievers, shares and seeds do not enter it."""
-        facts = {
-            "kind": self.kind, "retriever": row.ranker, "network": network, "learnt": row.family,
-            "share": row.level, "seed": row.draw, "depth": self.depth,
-            "collection": self.collection, "analysis": self.analysis, "queries": self.queries,
-            "measures": list(self.stored),
-        }  # fmt: skip
-        return key_of("trial", facts).digest
+        return self.digest_of(
+            retriever=row.ranker, network=network, learnt=row.family, share=row.level,
+            seed=row.draw, depth=self.depth,
+        )  # fmt: skip
 
 
 def run(
@@ -105,15 +89,8 @@ def run(
     Raises:
         DataError: fewer than two queries are judged.
     """
-    collection, store = indexed.collection, indexed.store
-    judged = JudgedQueries.of(indexed, data, asked.queries)
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    networks = tuple(retriever_entry(name).network(indexed) for name in asked.retrievers)
-    plan = Plan(
-        collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.withheld,
-        asked.depth, asked.seeds, asked.queries, texts, (*texts, *COSTS, *SPLIT),
-    )  # fmt: skip
-    measures = [Measure.parse(text) for text in texts]
+    collection, judged = indexed.collection, JudgedQueries.of(indexed, data, asked.queries)
+    plan = Plan.of_question(asked, indexed, (*COSTS, *SPLIT))
     last: dict[tuple[float, int], Grown] = {}
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
@@ -130,17 +107,14 @@ def run(
                 last[point] = Grown.of(seeded, row.level)
             yield from last[point].learning(entry)
             retriever, unknown = last[point].retriever(entry), last[point].unknown
-        values = np.concatenate(
-            [
-                measure_folds(indexed, retriever, judged.places, measures),
-                recall_by_group(collection, retriever, judged.places, late, asked.depth),
-                np.full((1, len(judged.ids)), unknown, np.float32),
-            ]
-        )
-        size = float(len(collection))
-        return {"queries": len(judged.ids), "set_size": size}, {"values": values}
+        values = [
+            measure_folds(indexed, retriever, judged.places, plan.parsed),
+            recall_by_group(collection, retriever, judged.places, late, asked.depth),
+            np.full((1, len(judged.ids)), unknown, np.float32),
+        ]
+        return judged.size, {"values": np.concatenate(values)}
 
-    return (yield from work_cells(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, indexed.store, compute))
 
 
 def recall_by_group(

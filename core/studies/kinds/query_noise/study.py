@@ -15,10 +15,15 @@ from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.effectiveness import measure_queries
 from shuffleproof.core.retrieval.query_noise import noisy
 from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
-from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import DEPTH, JudgedQueries, folds, work_cells
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.judged_queries import (
+    DEPTH,
+    CollectionPlan,
+    JudgedQueries,
+    folds,
+    work_cells,
+)
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
 from shuffleproof.core.studies.study import Found, Trial
 
@@ -30,39 +35,30 @@ TEXTS = ("changed", "empty", "matched")
 its words, and how many documents were found (of at most `DEPTH`)."""
 
 
-@dataclass(frozen=True)
-class Plan(CellPlan):
+@dataclass(frozen=True, kw_only=True)
+class Plan(CollectionPlan):
     """The study's full description.
 
     Attributes:
-        collection: digest of the collection.
-        analysis: how its texts become terms.
         retrievers: their names.
         networks: digest of what each of them learns at seed 0; empty where it learns nothing.
         noise: kinds.
         levels: of each kind.
-        seeds: draws of noise, splits of the queries, and of what is learnt.
-        queries: only the first so many judged queries; None: all.
-        measures: as text.
-        stored: what is kept of every query.
     """
 
     kind: str = field(default=QueryNoise.kind, init=False)
-    collection: str
-    analysis: str
     retrievers: tuple[str, ...]
     networks: tuple[str, ...]
     noise: tuple[str, ...]
     levels: tuple[float, ...]
-    seeds: int
-    queries: int | None
-    measures: tuple[str, ...]
-    stored: tuple[str, ...]
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: a retriever of a seed, undisturbed first.
 
-        >>> plan = Plan("digest", "", ("ql",), ("",), ("drop",), (0.5,), 2, None, ("AP",), ("AP",))
+        >>> plan = Plan(
+        ...     collection="", analysis="", seeds=2, queries=None, measures=("AP",), stored=("AP",),
+        ...     retrievers=("ql",), networks=("",), noise=("drop",), levels=(0.5,),
+        ... )
         >>> [(cell.row.family, cell.row.level, cell.row.draw) for cell in plan.cells()]
         [('none', 0.0, 0), ('drop', 0.5, 0), ('none', 0.0, 1), ('drop', 0.5, 1)]
         """
@@ -75,13 +71,9 @@ class Plan(CellPlan):
         )
 
     def _digest(self, row: Trial, network: str) -> str:
-        """The key of a cell; other retrievers, noise and seeds do not enter it."""
-        facts = {
-            "kind": self.kind, "retriever": row.ranker, "network": network, "noise": row.family,
-            "level": row.level, "seed": row.draw, "collection": self.collection,
-            "analysis": self.analysis, "queries": self.queries, "measures": list(self.stored),
-        }  # fmt: skip
-        return key_of("trial", facts).digest
+        return self.digest_of(
+            retriever=row.ranker, network=network, noise=row.family, level=row.level, seed=row.draw
+        )
 
 
 def run(
@@ -97,15 +89,8 @@ def run(
     Raises:
         DataError: fewer than two queries are judged.
     """
-    collection, store = indexed.collection, indexed.store
     judged = JudgedQueries.of(indexed, data, asked.queries)
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    networks = tuple(retriever_entry(name).network(indexed) for name in asked.retrievers)
-    plan = Plan(
-        collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.noise,
-        asked.levels, asked.seeds, asked.queries, texts, (*texts, *TEXTS),
-    )  # fmt: skip
-    fitted = _Fitted(indexed, judged)
+    plan, fitted = Plan.of_question(asked, indexed, TEXTS), _Fitted(indexed, judged)
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         row = cell.row
@@ -114,10 +99,9 @@ def run(
         def asked_as(text: str) -> str:
             return text if row.family == CLEAN else noisy(text, row.family, row.level, row.draw)
 
-        values = fitted.values(row, asked_as, [Measure.parse(text) for text in texts])
-        return {"queries": len(judged.ids), "set_size": float(len(collection))}, {"values": values}
+        return judged.size, {"values": fitted.values(row, asked_as, plan.parsed)}
 
-    return (yield from work_cells(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, indexed.store, compute))
 
 
 class _Fitted:

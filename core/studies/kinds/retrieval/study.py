@@ -23,10 +23,15 @@ from shuffleproof.core.retrieval.registry import (
     Retriever,
     retriever_entry,
 )
-from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import DEPTH, JudgedQueries, folds, work_cells
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.judged_queries import (
+    DEPTH,
+    CollectionPlan,
+    JudgedQueries,
+    folds,
+    work_cells,
+)
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import Found, Trial
@@ -48,52 +53,38 @@ TERMS = "document_terms"
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-@dataclass(frozen=True)
-class Plan(CellPlan):
+@dataclass(frozen=True, kw_only=True)
+class Plan(CollectionPlan):
     """The study's full description.
 
     Attributes:
-        collection: digest of the collection.
-        analysis: how its texts become terms.
         retrievers: their names.
         networks: digest of what each of them learns at seed 0; empty where it learns nothing.
-        seeds: splits of the queries, and of what is learnt.
-        queries: only the first so many judged queries; None: all.
-        measures: as text.
-        stored: what is kept of every query.
     """
 
     kind: str = field(default=Retrieval.kind, init=False)
-    collection: str
-    analysis: str
     retrievers: tuple[str, ...]
     networks: tuple[str, ...]
-    seeds: int
-    queries: int | None
-    measures: tuple[str, ...]
-    stored: tuple[str, ...]
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: every retriever on the first split, then the others.
 
-        >>> plan = Plan("digest", "", ("ql", "bm25"), ("", ""), 2, None, ("AP",), ("AP", *COSTS))
+        >>> plan = Plan(
+        ...     collection="", analysis="", seeds=2, queries=None, measures=("AP",), stored=("AP",),
+        ...     retrievers=("ql", "bm25"), networks=("", ""),
+        ... )
         >>> [(cell.row.ranker, cell.row.draw) for cell in plan.cells()]
         [('ql', 0), ('bm25', 0), ('ql', 1), ('bm25', 1)]
         """
         return tuple(
-            Cell(Trial(name, self.kind, 0.0, seed), 0, self._digest(name, network, seed))
+            Cell(
+                Trial(name, self.kind, 0.0, seed),
+                0,
+                self.digest_of(retriever=name, network=network, seed=seed),
+            )
             for seed in range(self.seeds)
             for name, network in zip(self.retrievers, self.networks, strict=True)
         )
-
-    def _digest(self, name: str, network: str, seed: int) -> str:
-        """The key of a cell; other retrievers and seeds do not enter it."""
-        facts = {
-            "kind": self.kind, "retriever": name, "network": network, "seed": seed,
-            "collection": self.collection,
-            "analysis": self.analysis, "queries": self.queries, "measures": list(self.stored),
-        }  # fmt: skip
-        return key_of("trial", facts).digest
 
     def assembled(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
@@ -134,15 +125,8 @@ def run(
     Raises:
         DataError: fewer than two queries are judged.
     """
-    collection, store = indexed.collection, indexed.store
     judged = JudgedQueries.of(indexed, data, asked.queries)
-    places = judged.places
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
-    networks = tuple(retriever_entry(name).network(indexed) for name in asked.retrievers)
-    plan = Plan(
-        collection.digest, repr(collection.analysis), asked.retrievers, networks, asked.seeds,
-        asked.queries, texts, (*texts, *COSTS),
-    )  # fmt: skip
+    places, plan = judged.places, Plan.of_question(asked, indexed, COSTS)
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         values = np.full((len(plan.stored), len(places)), np.nan, np.float32)
@@ -158,15 +142,14 @@ def run(
             yield Progress(fold, 2, "folds")
             retriever = entry.made(replace(indexed, training=training, seed=seed))
             queries = [places[at] for at in tested.tolist()]
-            parsed = [Measure.parse(text) for text in texts]
-            values[:, tested] = measure_folds(indexed, retriever, queries, parsed)
+            values[:, tested] = measure_folds(indexed, retriever, queries, plan.parsed)
         arrays = {"values": values}
         if isinstance(retriever, InvertedRetriever):
             arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)
             arrays[TERMS] = spread_of_terms(retriever.document_terms)
-        return {"queries": len(places), "set_size": float(len(collection))}, arrays
+        return judged.size, arrays
 
-    return (yield from work_cells(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, indexed.store, compute))
 
 
 def frequency_curve(

@@ -7,18 +7,14 @@ fitted to judgments, so every judged query is measured at every seed.
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import snrm
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.cells import Cell, CellPlan
-from shuffleproof.core.studies.judged_queries import JudgedQueries, work_cells
+from shuffleproof.core.studies.cells import Cell
+from shuffleproof.core.studies.judged_queries import CollectionPlan, JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.study import Found, Trial
@@ -31,36 +27,24 @@ Ways = tuple[tuple[str, float, str], ...]
 """A penalty or `PRUNING`, its level, and the digest of its network at seed 0."""
 
 
-@dataclass(frozen=True)
-class Plan(CellPlan):
+@dataclass(frozen=True, kw_only=True)
+class Plan(CollectionPlan):
     """The study's full description.
 
     Attributes:
-        collection: digest of the collection.
-        analysis: how its texts become terms.
         preset: of SNRM.
         penalties: that are tried.
         strengths: weights of each.
         keep: dimensions that pruning keeps.
         ways: all of these with their networks.
-        seeds: of what is learnt.
-        queries: only the first so many judged queries; None: all.
-        measures: as text.
-        stored: what is kept of every query.
     """
 
     kind: str = field(default=Sparsity.kind, init=False)
-    collection: str
-    analysis: str
     preset: str
     penalties: tuple[str, ...]
     strengths: tuple[float, ...]
     keep: tuple[int, ...]
     ways: Ways
-    seeds: int
-    queries: int | None
-    measures: tuple[str, ...]
-    stored: tuple[str, ...]
 
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: every way at the first seed, then the others."""
@@ -72,13 +56,7 @@ class Plan(CellPlan):
         )
 
     def _digest(self, row: Trial, network: str) -> str:
-        """The key of a cell; other ways and seeds do not enter it."""
-        facts = {
-            "kind": self.kind, "way": row.ranker, "level": row.level, "network": network,
-            "seed": row.draw, "collection": self.collection, "analysis": self.analysis,
-            "queries": self.queries, "measures": list(self.stored),
-        }  # fmt: skip
-        return key_of("trial", facts).digest
+        return self.digest_of(way=row.ranker, level=row.level, network=network, seed=row.draw)
 
 
 def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe:
@@ -108,18 +86,14 @@ def run(
     Raises:
         DataError: fewer than two queries are judged.
     """
-    store, judged = indexed.store, JudgedQueries.of(indexed, data, asked.queries)
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    judged = JudgedQueries.of(indexed, data, asked.queries)
     points = [(way, level) for way in asked.penalties for level in asked.strengths]
     points += [(PRUNING, float(level)) for level in asked.keep]
     ways = tuple(
         (way, level, snrm.key_of_training(indexed, recipe_of(asked.preset, way, level, 0)).digest)
         for way, level in points
     )
-    plan = Plan(
-        indexed.collection.digest, repr(indexed.collection.analysis), asked.preset, asked.penalties,
-        asked.strengths, asked.keep, ways, asked.seeds, asked.queries, texts, (*texts, *COSTS),
-    )  # fmt: skip
+    plan = Plan.of_question(asked, indexed, COSTS, ways=ways)
 
     def compute(cell: Cell) -> Generator[Progress, None, Found]:
         row = cell.row
@@ -129,14 +103,10 @@ def run(
         latent = snrm.load(seeded, artefact, recipe)
         if row.ranker == PRUNING:
             latent = prune_latent(latent, int(row.level))
-        values = measure_folds(
-            indexed, latent, judged.places, [Measure.parse(text) for text in texts]
-        )
-        return {
-            "queries": len(judged.ids), "set_size": float(len(indexed.collection)),
-        }, {"values": np.asarray(values, np.float32)}  # fmt: skip
+        values = measure_folds(indexed, latent, judged.places, plan.parsed)
+        return judged.size, {"values": values}
 
-    return (yield from work_cells(plan, judged, store, compute))
+    return (yield from work_cells(plan, judged, indexed.store, compute))
 
 
 def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:
