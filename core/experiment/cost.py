@@ -17,18 +17,24 @@ from shuffleproof.core.models import size
 from shuffleproof.core.models.config import DLCMConfig, SetRankConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.rankers.base import RankerSpec
+from shuffleproof.core.rankers.boosting import fit as boosting
+from shuffleproof.core.rankers.boosting import trees
 from shuffleproof.core.rankers.boosting.fit import FRankAdditiveSpec, RankBoostSpec
-from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, MARTSpec
-from shuffleproof.core.rankers.linear.fit import IRSVMSpec, RankSVMSpec
+from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec
+from shuffleproof.core.rankers.linear import fit as linear
+from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.rankers.pairs import recipes as pair_recipes
-from shuffleproof.core.rankers.pairs.recipes import PairNetSpec, PairSpec, PairTreesSpec
+from shuffleproof.core.rankers.pairs.function import PairSpec
+from shuffleproof.core.rankers.pairs.net import PairNetSpec
+from shuffleproof.core.rankers.pairs.trees import PairTreesSpec
+from shuffleproof.core.rankers.tabular import TabularSpec
 from shuffleproof.core.store.artefacts import Store
 
-KINDS: dict[str, type[RankSVMSpec | RankBoostSpec]] = {
-    kind.name: kind for kind in (RankSVMSpec, IRSVMSpec, RankBoostSpec, FRankAdditiveSpec)
-}
-"""The recipes that are counted here, by the ranker's name."""
+KINDS: Mapping[str, type[TabularSpec]] = {
+    **trees.KINDS, **linear.KINDS, **boosting.KINDS, **pair_recipes.KINDS
+}  # fmt: skip
+"""The recipes that are no networks, by the ranker's name."""
 
 PRODUCTS = 40
 """Products with the features in a Newton step: conjugate gradients take about twenty passes."""
@@ -354,8 +360,7 @@ def spec_of(recipe: Mapping[str, Any]) -> RankerSpec | None:
         if "training" in values:
             return NeuralSpec.of_recipe(values)
         name = values.pop("name", None)
-        kinds = {"lambdamart": LambdaMARTSpec, "mart": MARTSpec, **KINDS, **pair_recipes.KINDS}
-        return kinds[name](**values) if name in kinds else None
+        return KINDS[name](**values) if name in KINDS else None
     except (TypeError, KeyError, ShuffleproofError):
         return None
 

@@ -10,7 +10,6 @@ import numpy as np
 import scipy
 from jaxtyping import Float, Int64
 
-SORTINGS = ("shown", "label", "score", "cluster")
 Sorting = Literal["shown", "label", "score", "cluster"]
 
 MOST_CELLS = 60

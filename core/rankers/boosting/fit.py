@@ -4,7 +4,6 @@ Documents are put into canonical order before anything is summed, so the order o
 nothing. A round's choice of the threshold looks at every document and feature once.
 """
 
-import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,12 +16,11 @@ from safetensors.numpy import load_file, save_file
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
+from shuffleproof.core.parameters import parameter, with_changes
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input, RankerSpec, one_line
+from shuffleproof.core.rankers.base import RankerSpec, one_line
 from shuffleproof.core.rankers.boosting.bins import MOST_BINS, BinnedDocuments, comparable
 from shuffleproof.core.rankers.boosting.rounds import (
     ChosenStump,
@@ -30,13 +28,17 @@ from shuffleproof.core.rankers.boosting.rounds import (
     fidelity_round,
     graded_lists,
 )
-from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
-from shuffleproof.core.words import counted
+from shuffleproof.core.rankers.canonical import CanonicalLists, row_order_parameter
+from shuffleproof.core.rankers.tabular import (
+    TabularRanker,
+    TabularSpec,
+    read_head,
+    refuse_no_documents,
+)
 
 NDCG = Measure.parse("NDCG@10")
 
 FAMILY = "boosting"
-FILE = "ranker.json"
 STUMPS = "stumps.safetensors"
 
 
@@ -71,7 +73,7 @@ class Stumps:
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedRanker:
+class BoostedRanker(TabularRanker):
     """Fitted threshold rankers; a score depends on the document's features alone.
 
     Attributes:
@@ -83,15 +85,7 @@ class BoostedRanker:
     spec: RankerSpec
     stumps: Stumps
     feature_ids: tuple[int, ...]
-    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
-
     __repr__ = one_line
-
-    @property
-    def name(self) -> str:
-        """The registry's name."""
-        return self.spec.name
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -101,11 +95,7 @@ class BoostedRanker:
         Raises:
             ShapeError: the data set's features are not those of the fit.
         """
-        if dataset.feature_ids != self.feature_ids:
-            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError(
-                "features", finding, f"the {len(self.feature_ids)} of the training set"
-            )
+        self.check_columns(dataset)
         scores = np.zeros(len(lists.rows))
         for column, (thresholds, gains) in self.stumps.tables.items():
             values = comparable(dataset.features[lists.rows, column])
@@ -114,25 +104,14 @@ class BoostedRanker:
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json` and `stumps.safetensors`."""
-        saved = {
-            "family": FAMILY,
-            "recipe": self.spec.recipe(),
-            "feature_ids": list(self.feature_ids),
-        }
-        (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
+        self.write_head(directory, FAMILY)
         arrays = {name: np.ascontiguousarray(array) for name, array in vars(self.stumps).items()
                   if isinstance(array, np.ndarray)}  # fmt: skip
         save_file(arrays, directory / STUMPS)
 
 
-def load_stumps(directory: Path) -> tuple[dict[str, Any], Stumps, tuple[int, ...]]:
-    """The recipe, the threshold rankers and the feature ids that `save` wrote."""
-    saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
-    return saved["recipe"], Stumps(**load_file(directory / STUMPS)), tuple(saved["feature_ids"])
-
-
 @dataclass(frozen=True)
-class RankBoostSpec:
+class RankBoostSpec(TabularSpec):
     """The recipe of RankBoost (Freund, Iyer, Schapire & Singer 2003), thresholds on features."""
 
     rounds: int = parameter(1000, "greatest number of threshold rankers", low=1)
@@ -153,32 +132,15 @@ class RankBoostSpec:
     row_order: str = row_order_parameter()
 
     name: ClassVar[str] = "rankboost"
-    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
-    fits_documents: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
-
-    @classmethod
-    def preset(cls, preset: str = "paper", **changes: Any) -> "RankBoostSpec":
-        """A preset's recipe with fields replaced.
-
-        Raises:
-            UnknownNameError: no such preset.
-            ParameterError: a value that a field does not take.
-
-        >>> RankBoostSpec.preset("paper").rounds
-        1000
-        """
-        if preset not in PRESETS:
-            raise UnknownNameError(f"preset of {cls.name}", preset, PRESETS)
-        return cls(**(PRESETS[preset] | changes))
-
-    def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values; see `canonical.LATER`."""
-        return {"name": self.name, **recipe_values(self, LATER)}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},  # SetRank, section 5: 1000 rounds; FRank names no number
+        "released": {},  # no such ranker was released
+        # Chosen on held-out queries of four sets (`bench tuned`): few bins and a fixed number of
+        # steps that are not whole. Rounds chosen by the NDCG@10 of a few dozen validation queries
+        # were luck: they lost at rank 1.
+        "tuned": {"rounds": 150, "bins": 8, "pair_weights": "queries", "learning_rate": 0.3},
+        "small": {"rounds": 100},
+    }
 
     def round(self, learning: "BoostingFit") -> ChosenStump | None:
         """The next threshold ranker and its factor; None: nothing is left to learn."""
@@ -198,8 +160,7 @@ class RankBoostSpec:
             DataError: no documents to learn from.
         """
         del workspace
-        if not len(train.lists.rows):
-            raise DataError("train", "no documents to learn from", "Give a training part.")
+        refuse_no_documents(train)
         learning = BoostingFit.begun(self, train)
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         watched = _Watched(valid) if stopping else None
@@ -245,15 +206,7 @@ class FRankAdditiveSpec(RankBoostSpec):
         return fidelity_round(learning.lists, learning.documents, learning.scores, self.tried)
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {},  # SetRank, section 5: 1000 rounds; FRank names no number
-    "released": {},  # no such ranker was released
-    # Chosen on held-out queries of four sets (`bench tuned`): few bins and a fixed number of steps
-    # that are not whole. Rounds chosen by the NDCG@10 of a few dozen validation queries were luck:
-    # they lost at rank 1.
-    "tuned": {"rounds": 150, "bins": 8, "pair_weights": "queries", "learning_rate": 0.3},
-    "small": {"rounds": 100},
-}
+KINDS = {kind.name: kind for kind in (RankBoostSpec, FRankAdditiveSpec)}
 
 
 def spec(name: str, preset: str = "paper", **changes: Any) -> RankBoostSpec:
@@ -261,23 +214,17 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankBoostSpec:
 
     Args:
         name: the ranker.
-        preset: a key of PRESETS.
+        preset: a key of the recipe's `presets`.
         changes: values by field name; text is read as the field's type demands.
     """
-    recipe: RankBoostSpec = with_changes(_kind(name).preset(preset), changes)
+    recipe: RankBoostSpec = with_changes(KINDS[name].preset(preset), changes)
     return recipe
 
 
 def load(directory: Path) -> BoostedRanker:
     """The ranker that `save` wrote."""
-    recipe, stumps, feature_ids = load_stumps(directory)
-    fields = dict(recipe)
-    ranker_spec = _kind(fields.pop("name"))(**fields)
-    return BoostedRanker(ranker_spec, stumps, feature_ids)
-
-
-def _kind(name: str) -> type[RankBoostSpec]:
-    return FRankAdditiveSpec if name == FRankAdditiveSpec.name else RankBoostSpec
+    ranker_spec, feature_ids, _ = read_head(directory, KINDS)
+    return BoostedRanker(ranker_spec, Stumps(**load_file(directory / STUMPS)), feature_ids)
 
 
 @dataclass

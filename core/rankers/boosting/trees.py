@@ -6,11 +6,10 @@ depends on their content alone before anything is fitted. LightGBM is loaded by 
 load or score: recipes are cheap.
 """
 
-import json
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,20 +19,25 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.jobs_slots import threads_allowed
-from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
+from shuffleproof.core.parameters import parameter, with_changes
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input, one_line
+from shuffleproof.core.rankers.base import one_line
 from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, Grades, row_order_parameter
 from shuffleproof.core.rankers.library_words import in_its_words
+from shuffleproof.core.rankers.tabular import (
+    TabularRanker,
+    TabularSpec,
+    read_head,
+    refuse_no_documents,
+)
 from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     from lightgbm import Booster
 
 FAMILY = "trees"
-FILE = "ranker.json"
 MODEL = "model.txt"
 LONGEST_QUERY = 10_000  # LightGBM refuses longer ones
 SINGLE_THREAD = 4_000_000
@@ -42,7 +46,7 @@ machine is busy they wait for each other a hundred times as long. The trees are 
 
 
 @dataclass(frozen=True)
-class LambdaMARTSpec:
+class LambdaMARTSpec(TabularSpec):
     """The recipe of LambdaMART (Burges 2010) as LightGBM fits it."""
 
     trees: int = parameter(1000, "greatest number of trees", low=1)
@@ -75,35 +79,16 @@ class LambdaMARTSpec:
 
     name: ClassVar[str] = "lambdamart"
     objective: ClassVar[str] = "lambdarank"
-    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
-    fits_documents: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
-
-    @classmethod
-    def preset(cls, preset: str = "paper", **changes: Any) -> "LambdaMARTSpec":
-        """A preset's recipe with fields replaced.
-
-        Raises:
-            UnknownNameError: no such preset.
-            ParameterError: a value that a field does not take.
-
-        >>> LambdaMARTSpec.preset("paper").trees
-        1000
-        """
-        if preset not in PRESETS:
-            raise UnknownNameError(f"preset of {cls.name}", preset, PRESETS)
-        return cls(**(asdict(PRESETS[preset]) | changes))
-
-    def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values.
-
-        Fields that came later are left out at their defaults: earlier rankers keep their keys.
-        """
-        return {"name": self.name, **recipe_values(self, {"least_trees": 1, **LATER})}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},  # SetRank, section 5: 1000 trees of 20 leaves
+        "released": {},  # the released lists were made with the same trees
+        "tuned": {
+            "trees": 2000, "learning_rate": 0.05, "leaf_documents": 50, "feature_share": 0.5,
+            "patience": 100, "least_trees": 100,
+        },
+        "small": {"trees": 100, "leaves": 8},
+    }  # fmt: skip
+    later: ClassVar[Mapping[str, Any]] = {"least_trees": 1, **LATER}
 
     def fit(
         self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
@@ -119,8 +104,7 @@ class LambdaMARTSpec:
             DataError: no documents, or more than 10 000 in one query, or LightGBM refuses.
         """
         del workspace
-        if not len(train.lists.rows):
-            raise DataError("train", "no documents to learn from", "Give a training part.")
+        refuse_no_documents(train)
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         for part in (train, valid) if stopping else (train,):
             _check_queries(part)
@@ -142,19 +126,7 @@ class MARTSpec(LambdaMARTSpec):
     objective: ClassVar[str] = "regression"
 
 
-PRESETS: dict[str, LambdaMARTSpec] = {
-    "paper": LambdaMARTSpec(),  # SetRank, section 5: 1000 trees of 20 leaves
-    "released": LambdaMARTSpec(),  # the released lists were made with the same trees
-    "tuned": LambdaMARTSpec(
-        trees=2000,
-        learning_rate=0.05,
-        leaf_documents=50,
-        feature_share=0.5,
-        patience=100,
-        least_trees=100,
-    ),
-    "small": LambdaMARTSpec(trees=100, leaves=8),
-}
+KINDS = {kind.name: kind for kind in (LambdaMARTSpec, MARTSpec)}
 
 
 def spec(name: str, preset: str = "paper", **changes: Any) -> LambdaMARTSpec:
@@ -162,16 +134,15 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> LambdaMARTSpec:
 
     Args:
         name: the ranker.
-        preset: a key of PRESETS.
+        preset: a key of the recipe's `presets`.
         changes: values by field name; text is read as the field's type demands.
     """
-    kind = MARTSpec if name == MARTSpec.name else LambdaMARTSpec
-    recipe: LambdaMARTSpec = with_changes(kind.preset(preset), changes)
+    recipe: LambdaMARTSpec = with_changes(KINDS[name].preset(preset), changes)
     return recipe
 
 
 @dataclass(frozen=True)
-class LambdaMART:
+class LambdaMART(TabularRanker):
     """Fitted trees; a score depends on the document's features alone.
 
     Attributes:
@@ -183,15 +154,7 @@ class LambdaMART:
     spec: LambdaMARTSpec
     text: str
     feature_ids: tuple[int, ...]
-    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
-
     __repr__ = one_line
-
-    @property
-    def name(self) -> str:
-        """The registry's name."""
-        return self.spec.name
 
     @property
     def trees(self) -> int:
@@ -206,11 +169,7 @@ class LambdaMART:
         Raises:
             ShapeError: the data set's features are not those of the fit.
         """
-        if dataset.feature_ids != self.feature_ids:
-            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError(
-                "features", finding, f"the {len(self.feature_ids)} of the training set"
-            )
+        self.check_columns(dataset)
         if not len(lists.rows):
             return np.zeros(0, dtype=np.float32)
         features = dataset.features[lists.rows]
@@ -219,12 +178,7 @@ class LambdaMART:
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json` and LightGBM's `model.txt`."""
-        saved = {
-            "family": FAMILY,
-            "recipe": self.spec.recipe(),
-            "feature_ids": list(self.feature_ids),
-        }
-        (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
+        self.write_head(directory, FAMILY)
         (directory / MODEL).write_text(self.text, encoding="utf-8")
 
     def check(self) -> None:
@@ -278,11 +232,8 @@ def threads(features: Float32[np.ndarray, "docs features"]) -> int:
 
 def load(directory: Path) -> LambdaMART:
     """The ranker that `save` wrote."""
-    saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
-    fields = dict(saved["recipe"])
-    kind = MARTSpec if fields.pop("name") == MARTSpec.name else LambdaMARTSpec
-    text = (directory / MODEL).read_text(encoding="utf-8")
-    return LambdaMART(kind(**fields), text, tuple(saved["feature_ids"]))
+    ranker_spec, feature_ids, _ = read_head(directory, KINDS)
+    return LambdaMART(ranker_spec, (directory / MODEL).read_text(encoding="utf-8"), feature_ids)
 
 
 @dataclass

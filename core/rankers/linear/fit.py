@@ -7,8 +7,7 @@ direction only sweeps are needed. Documents are put into canonical order before 
 summed, so the order of the file changes nothing.
 """
 
-import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,27 +22,32 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, Normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.ragged import offsets_of
-from shuffleproof.core.errors import DataError, ShapeError, UnknownNameError
+from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
-from shuffleproof.core.parameters import check, parameter, recipe_values, with_changes
+from shuffleproof.core.parameters import parameter, with_changes
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Input, one_line
-from shuffleproof.core.rankers.canonical import LATER, CanonicalLists, row_order_parameter
+from shuffleproof.core.rankers.base import one_line
+from shuffleproof.core.rankers.canonical import CanonicalLists, row_order_parameter
 from shuffleproof.core.rankers.linear import weights as linear_weights
 from shuffleproof.core.rankers.linear.pairs import HingePoint, PairedLists
 from shuffleproof.core.rankers.linear.products import column_sums, row_sums
+from shuffleproof.core.rankers.tabular import (
+    TabularRanker,
+    TabularSpec,
+    read_head,
+    refuse_no_documents,
+)
 from shuffleproof.core.words import counted
 
 FAMILY = "linear"
-FILE = "ranker.json"
 WEIGHTS = "weights.safetensors"
 BLOCK = 1 << 16
 UNFINISHED = "steps, which ran out before the tolerance"
 
 
 @dataclass(frozen=True)
-class RankSVMSpec:
+class RankSVMSpec(TabularSpec):
     """The recipe of RankSVM (Herbrich et al. 2000; Joachims 2002), squared hinge in the primal."""
 
     cost: float = parameter(
@@ -70,32 +74,15 @@ class RankSVMSpec:
     row_order: str = row_order_parameter()
 
     name: ClassVar[str] = "ranksvm"
-    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
-    fits_documents: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the parameters."""
-        check(self)
-
-    @classmethod
-    def preset(cls, preset: str = "paper", **changes: Any) -> "RankSVMSpec":
-        """A preset's recipe with fields replaced.
-
-        Raises:
-            UnknownNameError: no such preset.
-            ParameterError: a value that a field does not take.
-
-        >>> RankSVMSpec.preset("paper").cost
-        200.0
-        """
-        if preset not in PRESETS:
-            raise UnknownNameError(f"preset of {cls.name}", preset, PRESETS)
-        return cls(**(PRESETS[preset] | changes))
-
-    def recipe(self) -> dict[str, Any]:
-        """Everything that determines the result, as plain JSON values; see `canonical.LATER`."""
-        return {"name": self.name, **recipe_values(self, LATER)}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},  # SetRank, section 5: C = 200, SVMrank's
+        "released": {},  # no such ranker was released
+        # Chosen on held-out queries of four sets (`bench tuned`): of five normalisations and fixed
+        # C from 0.0002 to 20 the one with the highest means. C chosen on a few dozen validation
+        # queries, by their NDCG@10, was luck: it lost at rank 1.
+        "tuned": {"cost": 0.002, "normalisation": "quantile"},
+        "small": {"tolerance": 1e-3},
+    }
 
     def pairs(self, lists: CanonicalLists, cost: float) -> PairedLists:
         """The pairs that are learnt from.
@@ -120,8 +107,7 @@ class RankSVMSpec:
             DataError: no documents, or more than 1 024 different labels.
         """
         del workspace
-        if not len(train.lists.rows):
-            raise DataError("train", "no documents to learn from", "Give a training part.")
+        refuse_no_documents(train)
         canonical = CanonicalLists.of(train, self.row_order)
         normalisation, matrix = _normalised_matrix(
             canonical, self.normalisation, train.dataset.feature_ids
@@ -166,15 +152,7 @@ class IRSVMSpec(RankSVMSpec):
         return linear_weights.by_exchange(lists.labels, lists.lengths, price, self.cutoff)
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "paper": {},  # SetRank, section 5: C = 200, SVMrank's
-    "released": {},  # no such ranker was released
-    # Chosen on held-out queries of four sets (`bench tuned`): of five normalisations and fixed C
-    # from 0.0002 to 20 the one with the highest means. C chosen on a few dozen validation queries,
-    # by their NDCG@10, was luck: it lost at rank 1.
-    "tuned": {"cost": 0.002, "normalisation": "quantile"},
-    "small": {"tolerance": 1e-3},
-}
+KINDS = {kind.name: kind for kind in (RankSVMSpec, IRSVMSpec)}
 
 
 def spec(name: str, preset: str = "paper", **changes: Any) -> RankSVMSpec:
@@ -182,15 +160,15 @@ def spec(name: str, preset: str = "paper", **changes: Any) -> RankSVMSpec:
 
     Args:
         name: the ranker.
-        preset: a key of PRESETS.
+        preset: a key of the recipe's `presets`.
         changes: values by field name; text is read as the field's type demands.
     """
-    recipe: RankSVMSpec = with_changes(_kind(name).preset(preset), changes)
+    recipe: RankSVMSpec = with_changes(KINDS[name].preset(preset), changes)
     return recipe
 
 
 @dataclass(frozen=True, eq=False)
-class LinearRanker:
+class LinearRanker(TabularRanker):
     """A weighted sum of normalised features; a score depends on the document's row alone.
 
     Attributes:
@@ -206,9 +184,6 @@ class LinearRanker:
     normalisation: Normalisation
     feature_ids: tuple[int, ...]
     finished: bool = True
-    reads: ClassVar[frozenset[Input]] = frozenset({"features"})
-    rankings: ClassVar[int] = 0
-
     __repr__ = one_line
 
     @property
@@ -222,11 +197,6 @@ class LinearRanker:
             f"fell to {spec.tolerance:g} of its first: more steps would change its weights."
         )
 
-    @property
-    def name(self) -> str:
-        """The registry's name."""
-        return self.spec.name
-
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
@@ -235,11 +205,7 @@ class LinearRanker:
         Raises:
             ShapeError: the data set's features are not those of the fit.
         """
-        if dataset.feature_ids != self.feature_ids:
-            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError(
-                "features", finding, f"the {len(self.feature_ids)} of the training set"
-            )
+        self.check_columns(dataset)
         scores = np.empty(len(lists.rows), dtype=np.float32)
         for start in range(0, len(scores), BLOCK):
             rows = lists.rows[start : start + BLOCK]
@@ -249,14 +215,7 @@ class LinearRanker:
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json` and `weights.safetensors`."""
-        saved = {
-            "family": FAMILY,
-            "recipe": self.spec.recipe(),
-            "feature_ids": list(self.feature_ids),
-            "finished": self.finished,
-            "warning": self.warning,
-        }
-        (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
+        self.write_head(directory, FAMILY, finished=self.finished, warning=self.warning)
         arrays = {"weights": self.weights, **self.normalisation.arrays()}
         save_file(
             {name: np.ascontiguousarray(a) for name, a in arrays.items()}, directory / WEIGHTS
@@ -265,18 +224,11 @@ class LinearRanker:
 
 def load(directory: Path) -> LinearRanker:
     """The ranker that `save` wrote."""
-    saved = json.loads((directory / FILE).read_text(encoding="utf-8"))
-    fields = dict(saved["recipe"])
-    ranker_spec = _kind(fields.pop("name"))(**fields)
+    ranker_spec, ids, head = read_head(directory, KINDS)
     arrays = load_file(directory / WEIGHTS)
     normalisation = Normalisation.from_arrays(ranker_spec.normalisation, arrays)
-    finished = saved.get("finished", True)
-    ids = tuple(saved["feature_ids"])
+    finished = head.get("finished", True)
     return LinearRanker(ranker_spec, arrays["weights"], normalisation, ids, finished)
-
-
-def _kind(name: str) -> type[RankSVMSpec]:
-    return IRSVMSpec if name == IRSVMSpec.name else RankSVMSpec
 
 
 def _normalised_matrix(

@@ -1,15 +1,15 @@
-"""A trained preference function as a ranker: its preferences of a list, and their sums as scores.
+"""A preference function as a ranker: what it learns from, its preferences, their sums as scores.
 
 A function of two documents need not be antisymmetric nor transitive, so its preferences may
 contradict themselves; `pairwise-<aggregator>:<ranker>` makes orders of them in other ways.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from abc import abstractmethod
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32, Float64
@@ -17,15 +17,21 @@ from safetensors.numpy import save_file
 
 from shuffleproof.core.aggregate.preferences import pairs_of_matrix
 from shuffleproof.core.aggregate.scores import sum_of_preferences
+from shuffleproof.core.data import features
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.features import Normalisation
+from shuffleproof.core.data.features import NORMALISATIONS, Normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import ShapeError
-from shuffleproof.core.rankers.base import Input, Ranker, one_line
-from shuffleproof.core.words import counted
+from shuffleproof.core.data.ragged import offsets_of
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec, one_line
+from shuffleproof.core.rankers.canonical import CanonicalLists, row_order_parameter
+from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
+from shuffleproof.core.rankers.tabular import TabularRanker, TabularSpec
 
 FAMILY = "pairs"
-FILE, NORMALISED = "ranker.json", "normalisation.safetensors"
+NORMALISED = "normalisation.safetensors"
 BINS = 10
 
 Matrix = Float64[np.ndarray, "docs docs"]
@@ -61,7 +67,7 @@ class CalibrationBin:
 
 
 @dataclass(frozen=True, eq=False)
-class PairRanker:
+class PairRanker(TabularRanker):
     """A fitted preference function; as a ranker it scores by the sum of preferences.
 
     Attributes:
@@ -73,20 +79,14 @@ class PairRanker:
             empty where there are none.
     """
 
-    spec: Any
+    spec: RankerSpec
     function: PairFunction
     normalisation: Normalisation
     feature_ids: tuple[int, ...]
     calibration: tuple[CalibrationBin, ...] = ()
     reads: ClassVar[frozenset[Input]] = frozenset({"features", "neighbours"})
-    rankings: ClassVar[int] = 0
 
     __repr__ = one_line
-
-    @property
-    def name(self) -> str:
-        """The registry's name."""
-        return str(self.spec.name)
 
     def preferences(self, dataset: RankingDataset, lists: CandidateLists) -> Iterator[Matrix]:
         """f(i, j) of every two documents of each list, in the order shown; NaN on the diagonal.
@@ -94,11 +94,7 @@ class PairRanker:
         Raises:
             ShapeError: the data set's features are not those of the fit.
         """
-        if dataset.feature_ids != self.feature_ids:
-            finding = f"{counted(len(dataset.feature_ids), 'feature')} with other ids"
-            raise ShapeError(
-                "features", finding, f"the {len(self.feature_ids)} of the training set"
-            )
+        self.check_columns(dataset)
         features = self.normalisation.of_documents(dataset, lists.rows)
         for start, end in pairwise(lists.offsets.tolist()):
             matrix = self.function.probabilities(features[start:end])
@@ -121,13 +117,8 @@ class PairRanker:
 
     def save(self, directory: Path) -> None:
         """Write `ranker.json`, the normalisation and the function."""
-        saved = {
-            "family": FAMILY,
-            "recipe": self.spec.recipe(),
-            "feature_ids": list(self.feature_ids),
-            "calibration": [asdict(tenth) for tenth in self.calibration],
-        }
-        (directory / FILE).write_text(json.dumps(saved, indent=1), encoding="utf-8")
+        calibration = [asdict(tenth) for tenth in self.calibration]
+        self.write_head(directory, FAMILY, calibration=calibration)
         save_file(self.normalisation.arrays(), directory / NORMALISED)
         self.function.save(directory)
 
@@ -183,3 +174,63 @@ def calibration(ranker: Ranker, judged: JudgedLists) -> tuple[CalibrationBin, ..
         for tenth in range(BINS)
         if (places == tenth).any()
     )
+
+
+@dataclass(frozen=True)
+class PairSpec(TabularSpec):
+    """What recipes of preference functions share."""
+
+    pairs: int | None = parameter(
+        200, "pairs of unequal grades drawn from a query; none: all of them", low=1, high=10**6
+    )
+    balanced: bool = parameter(
+        True,  # noqa: FBT003
+        "each two grades of a query weigh alike, however many documents have them",
+    )
+    normalisation: str = parameter(
+        "z-score", "normalisation of the features, fitted on train", choices=tuple(NORMALISATIONS)
+    )
+    seed: int = parameter(
+        0, "seed of the pairs that are drawn and of first weights", low=0, high=2**31 - 1
+    )
+    row_order: str = row_order_parameter()
+
+    reads: ClassVar[frozenset[Input]] = frozenset({"features", "neighbours"})
+    fits_documents: ClassVar[bool] = False
+
+    def fit(
+        self, train: JudgedLists, valid: JudgedLists, workspace: Path | None = None
+    ) -> Generator[Progress, None, PairRanker]:
+        """Fit on pairs of `train`; the calibration is that of the pairs of `valid`.
+
+        Args:
+            train: lists to learn from.
+            valid: lists that the calibration is measured on; nothing is selected on them.
+            workspace: a directory that outlives a killed process.
+
+        Raises:
+            DataError: no list has documents of different grades.
+        """
+        canonical = CanonicalLists.of(train, self.row_order)
+        training_pairs = TrainingPairs.of(canonical, self.pairs, self.balanced, self.seed)
+        if not len(training_pairs.better):
+            finding = "no two documents of a query have different labels"
+            raise DataError("train", finding, "Give training queries with several grades.")
+        offsets = offsets_of(canonical.lengths)
+        names = tuple(map(str, range(len(canonical.lengths))))
+        ids = train.dataset.feature_ids
+        dataset = RankingDataset(canonical.features, canonical.labels, offsets, names, ids)
+        normalisation = features.fit(self.normalisation, dataset)
+        matrix = normalisation.apply(canonical.features, offsets)
+        fitted = yield from self.learnt(matrix, training_pairs, workspace)
+        ranker = PairRanker(self, fitted, normalisation, ids)
+        return replace(ranker, calibration=calibration(ranker, valid))
+
+    @abstractmethod
+    def learnt(
+        self,
+        matrix: Float32[np.ndarray, "docs features"],
+        training_pairs: TrainingPairs,
+        workspace: Path | None,
+    ) -> Generator[Progress, None, PairFunction]:
+        """The function that these pairs of rows teach."""

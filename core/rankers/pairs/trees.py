@@ -1,25 +1,69 @@
 """Boosted trees on [x, z, x − z], asked in both directions; nothing makes them antisymmetric."""
 
 import re
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32
 
+from shuffleproof.core.data.features import NORMALISATIONS
+from shuffleproof.core.parameters import parameter
+from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.boosting.trees import MODEL, check_trees, threads
-from shuffleproof.core.rankers.pairs.function import Matrix
+from shuffleproof.core.rankers.pairs.function import Matrix, PairFunction, PairSpec
 from shuffleproof.core.rankers.pairs.training_pairs import TrainingPairs
 
 if TYPE_CHECKING:
     from lightgbm import Booster
 
-    from shuffleproof.core.rankers.pairs.recipes import PairTreesSpec
 
 BLOCK = 1 << 16
 """Pairs that are asked together."""
+
+
+@dataclass(frozen=True)
+class PairTreesSpec(PairSpec):
+    """The recipe of boosted trees on [x, z, x − z], as LightGBM fits them."""
+
+    normalisation: str = parameter(
+        "none", "normalisation of the features, fitted on train", choices=tuple(NORMALISATIONS)
+    )
+    trees: int = parameter(300, "number of trees", low=1, search=(50, 1000))
+    leaves: int = parameter(31, "leaves of a tree", low=2, high=131072, search=(4, 128))
+    learning_rate: float = parameter(
+        0.1, "shrinkage of every tree", low=1e-6, high=1, search=(0.01, 0.3)
+    )
+    leaf_pairs: int = parameter(
+        20, "least number of pairs in a leaf", low=1, high=2**31 - 1, search=(5, 200)
+    )
+
+    name: ClassVar[str] = "pair-trees"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        "released": {},
+        "tuned": {"pairs": 1000, "trees": 500, "learning_rate": 0.05},
+        "small": {"pairs": 50, "trees": 60, "leaves": 8},
+    }
+
+    def learnt(
+        self,
+        matrix: Float32[np.ndarray, "docs features"],
+        training_pairs: TrainingPairs,
+        workspace: Path | None,
+    ) -> Generator[Progress, None, PairFunction]:
+        """The trees; a killed fit starts anew."""
+        del workspace
+        booster = new_booster(self, matrix, training_pairs)
+        for grown in range(1, self.trees + 1):
+            exhausted = booster.update()
+            yield Progress(grown, self.trees, "trees", {})
+            if exhausted:
+                break
+        return PairTrees(text_of(booster))
 
 
 @dataclass(frozen=True)
@@ -76,7 +120,7 @@ def side_by_side(
 
 
 def new_booster(
-    spec: "PairTreesSpec",
+    spec: PairTreesSpec,
     features: Float32[np.ndarray, "docs features"],
     training_pairs: TrainingPairs,
 ) -> "Booster":

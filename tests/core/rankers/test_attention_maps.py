@@ -1,6 +1,7 @@
 """Weights on request against the fast path and torch, measures against hand formulas and scipy."""
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -316,7 +317,7 @@ def test_re_indexing_undoes_the_order_shown(order):
     )
 
 
-@pytest.mark.parametrize("by", attention_order.SORTINGS)
+@pytest.mark.parametrize("by", get_args(attention_order.Sorting))
 def test_sortings_are_orders_of_all_documents(by):
     generator = np.random.default_rng(0)
     labels, scores = np.array([0.0, 2.0, 1.0, 2.0]), np.array([0.5, -1.0, 3.0, 0.5])

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import pytest
 
@@ -28,6 +28,8 @@ from tests.core.library.test_library import LETOR
 
 LISTS = ListRecipe(("mart@small",), depth=5, scores="in-sample")
 
+OTHER = {"trees": 7, "leaves": 8}
+
 
 def test_names_of_today_stand_in_keys_as_they_are():
     """Every preset whose recipe is in the table has the digest of the table, or its mark."""
@@ -50,7 +52,7 @@ def changed(monkeypatch):
     """The preset is another recipe from now on."""
 
     def change():
-        monkeypatch.setitem(trees.PRESETS, "small", replace(trees.PRESETS["small"], trees=7))
+        monkeypatch.setitem(trees.LambdaMARTSpec.presets, "small", OTHER)
         return preset_digests.digest_of(registry.spec("mart", "small"))
 
     return change
@@ -94,11 +96,10 @@ def finished_lists(fold, recipe, store):
 
 
 def test_pages_look_for_networks_on_the_lists_of_today(monkeypatch):
-    other = replace(trees.PRESETS["small"], trees=7)
     monkeypatch.setattr(training, "usual_preset", lambda _data: "small")
     plain = training.usual_lists("mine").initial
     assert plain == ("lambdamart@small",)
-    monkeypatch.setitem(trees.PRESETS, "small", other)
+    monkeypatch.setitem(trees.LambdaMARTSpec.presets, "small", OTHER)
     assert training.usual_lists("mine").initial == (
         f"lambdamart@small~{preset_digests.digest_of(registry.spec('lambdamart', 'small'))}",
     )
