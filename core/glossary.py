@@ -198,13 +198,3 @@ def rewrite_terms(text: str, write: Callable[[str, Term], str]) -> str:
         return write(hit[0], term) if new else hit[0]
 
     return pattern.sub(once, text)
-
-
-def definition_line(term: Term) -> str:
-    """A term with its meaning and source, in one line.
-
-    >>> definition_line(TERMS[0]).partition(":")[0]
-    'Ablation'
-    """
-    source = f" ({term.source})" if term.source else ""
-    return f"{term.name}: {term.meaning}{source}"

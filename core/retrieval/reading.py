@@ -27,7 +27,6 @@ TAG = re.compile(r"<[^<>]{0,200}>")
 CITATIONS = re.compile(r"\d+\t\d+\t\d+$")
 ID_NAMES = ("_id", "id", "docid", "doc_id", "docno", "qid", "query_id")
 TEXT_NAMES = ("text", "contents", "body", "abstract", "query", "segment", "passage")
-NO_DOCUMENT = "Leave the line out, or give it what the format wants."
 JUDGED = "A line reads: query 0 document grade, or query document grade; a grade is a whole number."
 JUDGED_BY_TABS = "A line reads: query, tab, document, tab, grade; a grade is a whole number."
 DIGITS = re.compile(r"\d+")
