@@ -15,10 +15,10 @@ from shuffleproof.core.cli.open import (
     workbench_of,
 )
 from shuffleproof.core.cli.studies import report, write_picture
-from shuffleproof.core.data import catalogue, table_write, trec
+from shuffleproof.core.data import catalogue, trec
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.frames import WRITERS
 from shuffleproof.core.data.letor import write as letor_write
-from shuffleproof.core.data.table_write import WRITERS
 from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.metrics.bundles import under_bundle
 from shuffleproof.core.parameters import parts_of
@@ -209,12 +209,12 @@ def write(arguments: argparse.Namespace, chosen: str) -> str:
     """
     store, out = store_of(arguments), arguments.out
     fold = catalogue.resolve(one_fold(arguments.what, store), store)
-    part = arguments.part or (ALL if chosen in table_write.WRITERS or is_folder(out) else "test")
+    part = arguments.part or (ALL if chosen in WRITERS or is_folder(out) else "test")
     parts: dict[str, RankingDataset] = {
         name: getattr(fold, name) for name in FILES if part in {name, ALL}
     }
-    if chosen in table_write.WRITERS:
-        table_write.WRITERS[chosen](parts, out)
+    if chosen in WRITERS:
+        WRITERS[chosen](parts, out)
     elif chosen == "qrels":
         trec.write_qrels(out, *parts.values())
     elif part != ALL:
