@@ -11,7 +11,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.retrieval.registry import retriever_entry
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.collection_study import DEPTH
 from shuffleproof.core.studies.kinds.growth.study import BEFORE, NEW_WORDS, SEEN, UNSEEN, WITH
 from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS

@@ -18,7 +18,7 @@ from shuffleproof.core.retrieval.growth import Places, later_documents
 from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.judged_queries import CollectionPlan, JudgedQueries, work_cells
+from shuffleproof.core.studies.collection_study import CollectionPlan, JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.growth.question import Growth
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.study import Found, Trial

@@ -11,7 +11,7 @@ from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.retrieval.query_noise import KINDS
 from shuffleproof.core.retrieval.registry import retriever_entry
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.collection_study import DEPTH
 from shuffleproof.core.studies.kinds.query_noise.study import CLEAN
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.retriever_names import RETRIEVER, label, names, with_display_names

@@ -14,7 +14,7 @@ from shuffleproof.core.retrieval.gates import Gates
 from shuffleproof.core.retrieval.name import parse_name
 from shuffleproof.core.retrieval.registry import RETRIEVERS, retriever_entry
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.collection_study import DEPTH
 from shuffleproof.core.studies.kinds.retrieval.study import (
     COSTS,
     FREQUENCIES,

@@ -25,7 +25,7 @@ from shuffleproof.core.retrieval.registry import (
 )
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.judged_queries import (
+from shuffleproof.core.studies.collection_study import (
     DEPTH,
     CollectionPlan,
     JudgedQueries,

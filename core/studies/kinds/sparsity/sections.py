@@ -8,7 +8,7 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.judged_queries import DEPTH
+from shuffleproof.core.studies.collection_study import DEPTH
 from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS
 from shuffleproof.core.studies.kinds.sparsity.study import PRUNING

@@ -14,7 +14,7 @@ from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.judged_queries import CollectionPlan, JudgedQueries, work_cells
+from shuffleproof.core.studies.collection_study import CollectionPlan, JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.study import Found, Trial

@@ -20,7 +20,7 @@ from shuffleproof.core.retrieval.registry import (
 )
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import reproduce
-from shuffleproof.core.studies.judged_queries import folds
+from shuffleproof.core.studies.collection_study import folds
 from shuffleproof.core.studies.kinds.retrieval import sections, study
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.methods import paragraph, references
