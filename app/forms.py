@@ -1,7 +1,7 @@
 """Forms drawn from a recipe: every field with its bounds, choices, unit and help.
 
 A field's widget comes from what `core.parameters` says of it; what a person changed comes back as
-text, as `core.parameters.parsed` and the command line's `--set` take it.
+text, as `core.parameters.value_of` and the command line's `--set` take it.
 """
 
 import math
@@ -56,7 +56,7 @@ def changes(recipe: Any, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def as_text(value: Any) -> str:
-    """A value as `core.parameters.parsed` reads it.
+    """A value as `core.parameters.value_of` reads it.
 
     >>> as_text(True), as_text(None), as_text(0.05)
     ('true', 'none', '0.05')

@@ -1,6 +1,8 @@
-"""Files and folders that README and ARCHITECTURE name are there."""
+"""Files that README and ARCHITECTURE name are there, and modules that docstrings name."""
 
+import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -46,3 +48,45 @@ def test_files_and_folders_that_a_text_names_are_there(name):
 def test_what_is_none_of_the_project_is_still_named():
     texts = [(ROOT / name).read_text(encoding="utf-8") for name in TEXTS]
     assert set(NOT_THERE) <= set().union(*map(paths_of, texts))
+
+
+IN_CODE = re.compile(r"`(?:shuffleproof\.)?((?:core|app|kinds)\.[\w.]+)")
+ROOMS = ("", "core/studies/")
+"""Where what docstrings and comments name by dots lies: `kinds.…` is short for a study's."""
+
+
+@cache
+def words_of(path):
+    """Every name that a module binds, imports or reads, at any depth."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    found = {getattr(node, kind, None) for node in nodes for kind in ("name", "id", "arg", "attr")}
+    return found | {
+        one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names
+    }
+
+
+def is_known(dotted):
+    """Whether a folder or a module is called so, or a name in one."""
+    for room in ROOMS:
+        parts = dotted.split(".")
+        for end in range(len(parts), 0, -1):
+            place = ROOT / (room + "/".join(parts[:end]))
+            if place.with_suffix(".py").is_file():
+                return not parts[end:] or parts[end] in words_of(place.with_suffix(".py"))
+            if place.is_dir() and end == len(parts):
+                return True
+    return False
+
+
+def test_modules_and_what_is_in_them_are_called_as_docstrings_say():
+    named = {
+        (str(path.relative_to(ROOT)), dotted.rstrip("."))
+        for top in ("core", "app")
+        for path in (ROOT / top).rglob("*.py")
+        for dotted in IN_CODE.findall(path.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert sorted(one for one in named if not is_known(one[1])) == []
+    assert is_known("core.parameters.text_of")
+    assert not is_known("core.parameters.parsed")
+    assert not is_known("core.no_such_room.text_of")

@@ -28,7 +28,7 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     """The error by the number of shuffles, both axes logarithmic, one line a ranker.
 
     Args:
-        frame: as `kinds.group_shuffles.table.table` makes it: ranker, grouping, shuffles,
+        frame: as `kinds.group_shuffles.sections.table` makes it: ranker, grouping, shuffles,
             error, low, high, tau; shuffles 0: all pairs.
         height: pixels.
     """

@@ -302,7 +302,7 @@ def _ranked(
     spans: _Spans,
     order: DocumentOrder | None,
 ) -> tuple[Any, Any]:
-    """Sorted lists and judged labels as `blocks.measured` takes them, ties by row or by `order`."""
+    """Sorted lists and judged labels for `blocks.measure_blocks`, ties by row or by `order`."""
     rows = lists.rows if order is None else order.places[lists.rows]
     labels = dataset.labels if order is None else dataset.labels[order.rows]
     keys = _sorted_keys(lists.offsets, rows, scores, spans)

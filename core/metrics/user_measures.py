@@ -140,7 +140,7 @@ class EvaluatedMeasure:
         judged: tuple[np.ndarray, np.ndarray, np.ndarray],
         names: Sequence[str],
     ) -> Float64[np.ndarray, " lists"]:
-        """One value a list; arguments as those of `blocks.measured`, and the queries' ids.
+        """One value a list; arguments as those of `blocks.measure_blocks`, and the queries' ids.
 
         Raises:
             DataError: the function failed, or returned no finite number; the query is named.

@@ -43,8 +43,8 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
 ) -> Generator[Progress, None, Artefact]:
     """Run a study, or find it; yields progress, returns the stored result.
 
-    Where its time is up (`core.progress.within`) it returns what was finished, under no key; where
-    rows failed (FAILED), the others, under another key.
+    Where its time is up (`core.progress.limit_seconds`) it returns what was finished, under no key;
+    where rows failed (FAILED), the others, under another key.
 
     Args:
         store: where results and finished trials are kept.

@@ -218,7 +218,7 @@ class Question:
     def answered(
         self, scope: Scope, max_seconds: int | float | None = None
     ) -> Generator[Progress, None, Artefact]:
-        """`study`, or what of it is finished in so many seconds (see `core.progress.within`).
+        """`study`, or what of it is finished in so many seconds (`core.progress.limit_seconds`).
 
         Raises:
             ParameterError: seconds that are none.

@@ -191,8 +191,8 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
 class SectionsModule(Protocol):
     """How a kind of study tells what it found: the module `sections` of the kind.
 
-    Beside these three it may have `changed(recipe, facts)`: what is done, as a paper would say it,
-    where that is more than disturbing lists by families (`core.studies.methods`).
+    Beside these three it may have `methods_text(recipe, facts)`: what is done, as a paper would say
+    it, where that is more than disturbing lists by families (`core.studies.methods`).
     """
 
     def headline(self, result: "StudyResult", view: View, /) -> Headline:

@@ -38,7 +38,7 @@ class MapKind:
 
     @property
     def document_axes(self) -> tuple[int, ...]:
-        """The axes along which documents stand, for `attention_order.reindexed`."""
+        """The axes along which documents stand, for `order.reindex_by_document`."""
         return tuple(
             axis
             for axis, contents in ((-2, self.rows), (-1, self.columns))

@@ -101,7 +101,7 @@ def examine(
         (lists that they clearly change more), `exact_change`
         (what an order changes of float64 scores, as a share of the list's largest; None where there
         are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
-        `systematic` (see `scoring.summarised`), `scorings` (of each list, here),
+        `systematic` (see `scoring.order_facts`), `scorings` (of each list, here),
         `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
         of our rankers), and what `_coverage` tells.
 

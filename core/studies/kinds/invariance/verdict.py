@@ -47,7 +47,7 @@ class Verdicts:
 
     @classmethod
     def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None = None) -> "Verdicts":
-        """The verdicts of values [orders, MEASURES, lists] and of `scoring.summarised` orders."""
+        """The verdicts of values [orders, MEASURES, lists] and of `scoring.order_facts` orders."""
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
         summary = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}

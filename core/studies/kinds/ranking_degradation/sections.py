@@ -162,8 +162,8 @@ def _levels(result: StudyResult, family: str) -> list[float]:
 def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     """Whether the paper's order holds here: DLCM falls further than SetRank with ordinals.
 
-    Compares the per-query falls of the two at the highest level (`core.studies.claims.rising`).
-    Empty where the study lacks one of the two.
+    Compares the per-query falls of the two at the highest level
+    (`core.studies.claims.rising_verdict`). Empty where the study lacks one of the two.
     """
     labels = [label for label, _ in result.recipe["rankers"]]
     dlcm = next((label for label in labels if RankerName.of(label).base == "dlcm"), None)

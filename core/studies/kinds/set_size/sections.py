@@ -246,7 +246,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
 
     It takes the three rankers, each trained on lists, and a larger N1 that some test list reaches.
     The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
-    queries' losses; see `core.studies.claims.rising`.
+    queries' losses; see `core.studies.claims.rising_verdict`.
     """
     ends, by_words = _ends(result), {}
     for name, words in ORDERED:
