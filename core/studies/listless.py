@@ -28,6 +28,8 @@ class ListlessQuestion(Question):
     needed: ClassVar[tuple[str, ...]]
     """What its fields must name at least one of, as `parameter(names=…)` says it."""
 
+    printing: ClassVar[str] = "*findings(result), sep='\\n'"
+
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> "Question":
         """The question that a stored study has answered."""

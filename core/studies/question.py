@@ -112,6 +112,17 @@ class Scope:
         )
         return replace(workbench, name=self.data)
 
+    def folds(self) -> list["Scope"]:
+        """The same of every fold of its data set."""
+        from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
+
+        names = folds_of(self.data, self.store)
+        keys = self.pinned.split(",") if self.pinned else [None] * len(names)
+        return [
+            replace(self, data=name, preset=self.usual, pinned=key)
+            for name, key in zip(names, keys, strict=True)
+        ]
+
 
 @dataclass(frozen=True)
 class Question:
@@ -151,6 +162,9 @@ class Question:
 
     answers: ClassVar[Mapping[str, str]] = {}
     """The keys of its answer in JSON and what they mean, beside `result` and `summary`."""
+
+    printing: ClassVar[str] = "result.summary()"
+    """What prints what was found, in Python: its fields in braces, tuples as lists."""
 
     over_folds: ClassVar[bool] = False
     """Whether it is asked of all folds of a data set together."""
@@ -312,7 +326,10 @@ class Question:
 
     def printed(self) -> str:
         """What prints, from `result` and one function of `sections`, what was found."""
-        return "result.summary()"
+        fields = vars(self).items()
+        return self.printing.format(
+            **{name: list(own) if isinstance(own, tuple) else own for name, own in fields}
+        )
 
 
 def rankers_of(recipe: Facts) -> list[str]:

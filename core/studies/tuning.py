@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.errors import (
     DataError,
     DivergedError,
@@ -394,10 +393,7 @@ def tune(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPr
     base = _named(asked.ranker, scope.usual)
     space, name = space_of(base, asked.search), asked.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
-    names = folds_of(scope.data, scope.store)
-    keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
-    scopes = [replace(scope, data=fold, pinned=key) for fold, key in zip(names, keys, strict=True)]
-    folds = yield from claims.values_of(one.opened() for one in scopes)
+    folds = yield from claims.values_of(fold.opened() for fold in scope.folds())
     search = Search(asked, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
         raise UsageError(

@@ -55,6 +55,7 @@ class Ablation(Question):
         "table": "a row a variant",
         "queries": "of the test part",
     }
+    printing: ClassVar[str] = "table(result)"
 
     ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
     sizes: str | None = parameter(None, "a preset whose sizes all variants take", flags=Sizes())
@@ -97,7 +98,3 @@ class Ablation(Question):
         del scope
         levels_of("transpositions", text_of(self.levels))
         self.beside("study").variants(self)
-
-    def printed(self) -> str:
-        """The table of variants."""
-        return "table(result)"

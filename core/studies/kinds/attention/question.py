@@ -30,6 +30,7 @@ class Attention(Question):
         "findings": "a sentence a ranker",
         "rows": "with --query, instead of these: a ranker's heads, changes and map each",
     }
+    printing: ClassVar[str] = "finding(result, {rankers[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         help="SetRanks and DLCMs, comma-separated, each with @preset", names="rankers"
@@ -41,7 +42,3 @@ class Attention(Question):
         low=0,
         high=1,
     )
-
-    def printed(self) -> str:
-        """What is found of the first ranker."""
-        return f"finding(result, {self.rankers[0]!r})"

@@ -1,7 +1,7 @@
 """What a benchmark is asked."""
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,6 +46,7 @@ class Benchmark(Question):
         "seeds": 2,
     }
     answers: ClassVar[Mapping[str, str]] = {**COMPARED, "failed": "rows left out, with why"}
+    printing: ClassVar[str] = "markdown(result, {measures!r}, ['initial ranking'])"
 
     rankers: tuple[str, ...] = parameter(
         ("table2",),
@@ -68,19 +69,7 @@ class Benchmark(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open every fold; train and measure on each."""
-        from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
-
-        names = folds_of(scope.data, scope.store)
-        keys = scope.pinned.split(",") if scope.pinned else [None] * len(names)
-        folds = [
-            replace(scope, data=name, preset=scope.usual, pinned=key)
-            for name, key in zip(names, keys, strict=True)
-        ]
-        workbenches = yield from claims.values_of(fold.opened() for fold in folds)
+        workbenches = yield from claims.values_of(fold.opened() for fold in scope.folds())
         path, stored_names = Path(scope.data), scope.store.names()
         data_name = path.name if scope.data not in stored_names and path.is_dir() else scope.data
         return (yield from self.beside("study").run(workbenches, self, data_name))
-
-    def printed(self) -> str:
-        """The table, with marks against the initial ranking."""
-        return f"markdown(result, {list(self.measures)!r}, ['initial ranking'])"

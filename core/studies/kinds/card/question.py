@@ -36,6 +36,7 @@ class Card(Question):
         "findings": "a sentence a family",
         "out": "the file that --out wrote, else null",
     }
+    printing: ClassVar[str] = "cards(result, {families[0]!r}, 'NDCG@10').T"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     families: tuple[str, ...] = parameter(
@@ -57,7 +58,3 @@ class Card(Question):
 
         del scope
         card.check(self.families)
-
-    def printed(self) -> str:
-        """The cards side by side."""
-        return f"cards(result, {self.families[0]!r}, 'NDCG@10').T"

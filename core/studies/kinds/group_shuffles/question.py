@@ -27,6 +27,7 @@ class GroupShuffles(Question):
         "said": "what the columns mean",
         "findings": "a sentence a ranker",
     }
+    printing: ClassVar[str] = "*(finding(result, ranker) for ranker in {rankers!r}), sep='\\n'"
 
     rankers: tuple[str, ...] = parameter(
         ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"
@@ -37,7 +38,3 @@ class GroupShuffles(Question):
     orders: int = parameter(8, "random orders shown of a list", low=1, label="Orders shown")
     queries: int | None = parameter(None, "only the first so many test queries", low=1)
     seed: int = parameter(0, "of these orders")
-
-    def printed(self) -> str:
-        """What is found of every ranker."""
-        return f"*(finding(result, ranker) for ranker in {list(self.rankers)!r}), sep='\\n'"

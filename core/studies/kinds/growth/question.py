@@ -62,7 +62,3 @@ class Growth(CollectionQuestion):
             raise ParameterError("withheld", self.withheld, "each share once")
         for name in self.retrievers:
             refuse_rerankers(retriever_entry(name))
-
-    def printed(self) -> str:
-        """The sentences."""
-        return "*findings(result), sep='\\n'"

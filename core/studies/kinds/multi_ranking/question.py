@@ -31,6 +31,7 @@ class MultiRanking(Question):
         "finding": "in words",
         "geometry": "what each SetRank learnt of ranks, in words",
     }
+    printing: ClassVar[str] = "finding(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init"),
@@ -55,7 +56,3 @@ class MultiRanking(Question):
         """Open the lists of the first ranking; the others are fitted when they are needed."""
         opening = self.beside("study").open_cells(scope, scope.recipe(self.initial), self.rankers)
         return (yield from self.run((yield from opening)))
-
-    def printed(self) -> str:
-        """What is found under the first measure."""
-        return f"finding(result, {self.measures[0]!r})"

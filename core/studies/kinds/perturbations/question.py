@@ -64,6 +64,7 @@ class Perturbations(Question):
         "finding": "in words",
         "said": "notes on what is left out and on levels out of reach",
     }
+    printing: ClassVar[str] = "losses(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(
@@ -82,7 +83,3 @@ class Perturbations(Question):
 
         measures = [text for text in recipe["measures"] if text not in OWN]
         return super().of({**recipe, "measures": measures}, facts)
-
-    def printed(self) -> str:
-        """What each level costs."""
-        return f"losses(result, {self.measures[0]!r})"

@@ -98,7 +98,3 @@ class PreferenceAggregation(ListlessQuestion):
                     allowed = "whole numbers from 1 on" if takes_counts else "shares from 0 to 1"
                     raise ParameterError("levels", level, f"{allowed}, as {name} takes them")
         names.check(names.Names((self.function,)), "small", scope.store)
-
-    def printed(self) -> str:
-        """The sentences."""
-        return "*findings(result), sep='\\n'"

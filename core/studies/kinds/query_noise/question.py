@@ -64,7 +64,3 @@ class QueryNoise(CollectionQuestion):
         for kind in self.noise:
             if kind not in KINDS:
                 raise UnknownNameError("noise", kind, KINDS)
-
-    def printed(self) -> str:
-        """The sentences."""
-        return "*findings(result), sep='\\n'"

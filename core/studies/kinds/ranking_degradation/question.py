@@ -28,6 +28,7 @@ class RankingDegradation(Question):
     answers: ClassVar[Mapping[str, str]] = {
         "findings": "a row a family and measure: convention, finding in words, the paper's claim",
     }
+    printing: ClassVar[str] = "finding(result, {perturbations[0][0]!r}, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(
@@ -38,8 +39,3 @@ class RankingDegradation(Question):
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
     draws: int = parameter(10, "draws per level", low=1, label="Draws per level")
     seed: int = parameter(0, "of the draws")
-
-    def printed(self) -> str:
-        """What is found of the first family."""
-        family, measure = self.perturbations[0][0], self.measures[0]
-        return f"finding(result, {family!r}, {measure!r})"

@@ -49,7 +49,3 @@ class Retrieval(CollectionQuestion):
     measures: tuple[str, ...] = parameter(
         ("AP", "P@20", "NDCG@20", "R@1000"), "comma-separated; of 1000 documents", names="measures"
     )
-
-    def printed(self) -> str:
-        """The sentences."""
-        return "*findings(result), sep='\\n'"

@@ -32,6 +32,7 @@ class SetSize(Question):
         "shorter": "queries with fewer candidates than a size",
         "left_out": "in words",
     }
+    printing: ClassVar[str] = "finding(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-msab", "dlcm-without-init"), NAMED_RANKERS, names="rankers"
@@ -85,7 +86,3 @@ class SetSize(Question):
         """The facts as if lists were cut as usual: the study says its sizes itself."""
         lists = facts.get("lists")
         return facts if lists is None else {**facts, "lists": {**lists, "depth": USUAL_DEPTH}}
-
-    def printed(self) -> str:
-        """What is found under the first measure."""
-        return f"finding(result, {self.measures[0]!r})"

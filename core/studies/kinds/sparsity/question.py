@@ -61,7 +61,3 @@ class Sparsity(CollectionQuestion):
                 raise UnknownNameError("penalty", penalty, PENALTIES)
         if self.penalties and not self.strengths:
             raise UsageError("--strengths is empty: name at least one weight of the penalties")
-
-    def printed(self) -> str:
-        """The sentences."""
-        return "*findings(result), sep='\\n'"

@@ -99,6 +99,7 @@ class WorstCase(Question):
         "certificates": "of rankers that no order of the input moves",
         "maps": "with --map: what each exchange of two places costs, by ranker",
     }
+    printing: ClassVar[str] = "table(result)"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(
@@ -123,10 +124,6 @@ class WorstCase(Question):
         """The question that a stored study has answered."""
         search, measures = changed_fields(recipe["search"]), [recipe["measure"]]
         return super().of({**recipe, "search": search, "measures": measures}, facts)
-
-    def printed(self) -> str:
-        """Random orders and the worst one found."""
-        return "table(result)"
 
     def refuse(self, scope: Scope) -> None:
         """Refuse fields that a search has not."""
