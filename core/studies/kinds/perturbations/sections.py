@@ -21,7 +21,7 @@ from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, trials_where
 from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
 from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
-from shuffleproof.core.studies.result import StudyResult, change_by_query, most_damaged
+from shuffleproof.core.studies.result import StudyResult, change_by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
     Convention,
     Finding,
@@ -70,7 +70,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    measure = next(iter(view.measures), str(result.measures[0]))
+    measure = view.measure(result)
     frame = losses(result, measure)
     cells = condense(frame, LAST)
     facts = (cells, families_by_heading(cells["family"]), measure)
@@ -333,7 +333,7 @@ def losses(result: StudyResult, measure: str) -> pd.DataFrame:
         facts = {"ranker": ranker, "family": family, "level": float(level)}
         facts["tau"] = float(taus[at].mean())
         numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
-        answer = {name: _mean(_over_draws(cube[name][at])) for name in own}
+        answer = {name: known_mean(_over_draws(cube[name][at])) for name in own}
         rows.append(facts | numbers | answer)
     return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
@@ -607,8 +607,3 @@ def _where(point: Any) -> str:
 def _over_draws(values: Any) -> Any:
     """A point's value for every query: the mean over its draws."""
     return values.mean(axis=0, dtype=np.float64).astype(np.float32)
-
-
-def _mean(values: Any) -> float:
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if len(counted) else float("nan")

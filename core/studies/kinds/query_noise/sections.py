@@ -59,7 +59,7 @@ TEXTS = (
 
 def headline(result: StudyResult, view: View) -> Headline:
     """Who loses most to what, and who least."""
-    measure = view.measures[0] if view.measures else result.measures[0]
+    measure = view.measure(result)
     worst = _worst(result, measure)
     last = worst.iloc[0]
     if last["change"] >= 0 or not last["p"] <= ALPHA:

@@ -90,7 +90,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     if dense:
         verb = "is" if len(dense) == 1 else "are"
         return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
-    measure = view.measures[0] if view.measures else result.measures[0]
+    measure = view.measure(result)
     found = summary(result)
     found = found[found["measure"] == measure].sort_values("mean", ascending=False, kind="stable")
     first = found.iloc[0]

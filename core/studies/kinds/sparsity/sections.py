@@ -35,7 +35,7 @@ SUMMARY = (*WAY, *retrieval.SUMMARY[1:])
 
 def headline(result: StudyResult, view: View) -> Headline:
     """The best that is truly sparse, or that nothing is."""
-    measure = view.measures[0] if view.measures else result.measures[0]
+    measure = view.measure(result)
     found = _sparse(result, measure)
     if not len(found):
         return Headline("No way to sparsity passes the gates: all are dense in disguise.")
