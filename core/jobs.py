@@ -375,7 +375,7 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
         preset: preset of rankers named without one.
         pinned: the data set's keys, which `submit` finds from its name.
     """
-    from shuffleproof.core.studies import tuning  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core import tuning  # noqa: PLC0415 (only who works pays for it)
 
     asked = tuning.Tuning(ranker, tuple(search), trials, budget, seed, name, at_once)
     made, cached = yield from tuning.tune(asked, Scope(store, data, lists, preset, pinned))
@@ -546,7 +546,7 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
     """Refuse unknown rankers, fields, perturbations and measures before anything is computed."""
     job = KINDS[kind]
     if kind == "tune":
-        from shuffleproof.core.studies import tuning  # noqa: PLC0415 (NumPy: only at submission)
+        from shuffleproof.core import tuning  # noqa: PLC0415 (NumPy: only at submission)
 
         fields = ("ranker", "trials", "budget", "seed", "name", "at_once")
         of_search = {one: parameters[one] for one in fields if one in parameters}

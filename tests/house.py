@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "shuffleproof."
-BESIDE = ("core.experiment.", "core.answers.", "core.library.", "core.jobs")
+BESIDE = ("core.experiment.", "core.answers.", "core.library.", "core.jobs", "core.tuning")
 """What stood in `core/studies` when its lines were first counted, and counts among them still."""
 
 

@@ -14,7 +14,7 @@ from shuffleproof.core.words import counted
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
     from shuffleproof.core.sharing import afterwards  # noqa: PLC0415 (who has work to do)
-    from shuffleproof.core.studies.tuning import Tuning, refuse, tune  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.tuning import Tuning, refuse, tune  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
     recipe_of(arguments)  # which refuses names that nothing has

@@ -7,11 +7,11 @@ import pytest
 
 from shuffleproof.app.figures.tuning import parallel
 from shuffleproof.app.views.tune import page as view
+from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution import jobs_history
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import tuning
 from shuffleproof.core.studies.question import Scope
 from tests import app_pages
 from tests.app_jobs import desk

@@ -13,14 +13,13 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures.tuning import best_alt_text, best_so_far, parallel, parallel_alt_text
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
-from shuffleproof.core import sharing
+from shuffleproof.core import sharing, tuning
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.rankers.named_presets import NamedPreset
-from shuffleproof.core.studies import tuning
 from shuffleproof.core.studies.tables import COUNT, NAME, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted, duration, listed, number
 

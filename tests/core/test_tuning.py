@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from shuffleproof.core import sharing
+from shuffleproof.core import sharing, tuning
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.jobs import KINDS, jobs_of, submit
 from shuffleproof.core.progress import Progress, run_to_end
@@ -12,13 +12,12 @@ from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import tuning
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
-from shuffleproof.core.studies.tuning import Tuning, space_of, table, tune
+from shuffleproof.core.tuning import Tuning, space_of, table, tune
 
 LISTS = {"initial": ("feature:3",), "scores": "in-sample", "depth": 12}
 ASKED = Tuning("ranksvm", trials=6)
