@@ -9,13 +9,22 @@ from shuffleproof.core.retrieval.recipe import Analysis, CollectionFormat
 
 def add(commands: flags.Commands) -> None:
     """Add them."""
-    _data_commands(commands)
-    _preference_commands(commands)
-    _judge_command(commands)
-    _collection_commands(commands)
+    for add_one in (
+        _ingest,
+        _doctor,
+        _ingest_preferences,
+        _consistency,
+        _aggregate,
+        _judge,
+        _ingest_collection,
+        _doctor_collection,
+        _search,
+        _candidates,
+    ):
+        add_one(commands)
 
 
-def _data_commands(commands: flags.Commands) -> None:
+def _ingest(commands: flags.Commands) -> None:
     ingest = flags.command(commands, "ingest", "data:ingest", "read LETOR files into the store")
     ingest.add_argument(
         "path", type=Path, nargs="?", help="a file, or a folder or zip of parts, folds or S1 … S5"
@@ -50,6 +59,9 @@ def _data_commands(commands: flags.Commands) -> None:
         type=Path,
         help="what pages show of queries: such a file with qid, text and, for slices, tag",
     )
+
+
+def _doctor(commands: flags.Commands) -> None:
     doctor = flags.command(
         commands, "doctor", "data:doctor_",
         "what an upload hides, or a ranker; exit status 3 where there is a problem, which spoils "
@@ -72,9 +84,7 @@ def _data_commands(commands: flags.Commands) -> None:
     flags.lists(doctor)
 
 
-def _preference_commands(
-    commands: flags.Commands,
-) -> None:
+def _ingest_preferences(commands: flags.Commands) -> None:
     ingest = flags.command(
         commands, "ingest-preferences", "preferences:ingest",
         "read preferences between pairs into the store: tables of query, a, b[, preference, votes, "
@@ -108,6 +118,9 @@ def _preference_commands(
     )
     ingest.add_argument("--items", type=Path, help="a file of query and item: all that there are")
     ingest.add_argument("--qrels", type=Path, help="judgments (TREC): labels of items")
+
+
+def _consistency(commands: flags.Commands) -> None:
     consistency = flags.command(
         commands,
         "consistency",
@@ -119,6 +132,9 @@ def _preference_commands(
         "--best", action="store_true",
         help="search each query's best order too: what it contradicts, and the least that any does",
     )  # fmt: skip
+
+
+def _aggregate(commands: flags.Commands) -> None:
     aggregate = flags.command(
         commands,
         "aggregate",
@@ -136,7 +152,7 @@ def _preference_commands(
     aggregate.add_argument("--seed", type=whole, default=0, help="of pivots and of pairs bought")
 
 
-def _judge_command(commands: flags.Commands) -> None:
+def _judge(commands: flags.Commands) -> None:
     judge = flags.command(
         commands, "judge", "judging:judge",
         "ask a live judge (an address of HTTP, or a function) for preferences between the test "
@@ -203,9 +219,7 @@ def _judge_command(commands: flags.Commands) -> None:
     judge.set_defaults(initial="file-order")
 
 
-def _collection_commands(
-    commands: flags.Commands,
-) -> None:
+def _ingest_collection(commands: flags.Commands) -> None:
     ingest = flags.command(
         commands, "ingest-collection", "retrieval:ingest",
         "read a text collection into the store: documents, queries, judgments of SMART, TREC, "
@@ -215,11 +229,17 @@ def _collection_commands(
     ingest.add_argument("--name", required=True, help="the name to find it by")
     flags.fields(ingest, CollectionFormat)
     flags.fields(ingest, Analysis)
+
+
+def _doctor_collection(commands: flags.Commands) -> None:
     doctor = flags.command(
         commands, "doctor-collection", "retrieval:doctor",
         "what a text collection hides; exit status 3 where there is a problem",
     )  # fmt: skip
     doctor.add_argument("collection", help="a stored name, a key, or a folder")
+
+
+def _search(commands: flags.Commands) -> None:
     search = flags.command(
         commands, "search", "retrieval:search", "what retrievers find for a text"
     )
@@ -230,6 +250,9 @@ def _collection_commands(
         help="comma-separated, of `list retrievers` (default bm25)",
     )  # fmt: skip
     search.add_argument("-k", type=flags.count, default=10, help="documents of each (default 10)")
+
+
+def _candidates(commands: flags.Commands) -> None:
     candidates = flags.command(
         commands, "candidates", "retrieval:candidates",
         "a learning-to-rank data set of a collection: candidates, features, judgments",

@@ -14,11 +14,18 @@ UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def add(commands: flags.Commands) -> None:
     """Add them."""
-    _ranker_commands(commands)
-    _outside_commands(commands)
+    for add_one in (
+        _list,
+        _train,
+        _tune,
+        _certify,
+        _bring,
+        _runs,
+    ):
+        add_one(commands)
 
 
-def _ranker_commands(commands: flags.Commands) -> None:
+def _list(commands: flags.Commands) -> None:
     names = flags.command(commands, "list", "rankers:names", "what can be chosen")
     names.set_defaults(first="open:look_over_list")
     names.add_argument(
@@ -37,6 +44,9 @@ def _ranker_commands(commands: flags.Commands) -> None:
     names.add_argument(
         "--all", action="store_true", help="of what is stored: parts of cross-fittings too"
     )
+
+
+def _train(commands: flags.Commands) -> None:
     train = flags.command(commands, "train", "rankers:train", "train a ranker, or find it trained")
     train.set_defaults(first="open:look_over")
     train.add_argument(
@@ -55,6 +65,9 @@ def _ranker_commands(commands: flags.Commands) -> None:
     flags.dry_run(train, "train")
     flags.workers(train)
     flags.workbench(train)
+
+
+def _tune(commands: flags.Commands) -> None:
     tune = flags.command(
         commands, "tune", "tune:tune",
         "search a ranker's recipe on validation; the best becomes a preset with a name",
@@ -82,6 +95,9 @@ def _ranker_commands(commands: flags.Commands) -> None:
     )  # fmt: skip
     flags.workers(tune)
     flags.workbench(tune)
+
+
+def _certify(commands: flags.Commands) -> None:
     certify = flags.command(
         commands, "certify", "rankers:certify", "is it invariant to the order shown?"
     )
@@ -112,13 +128,16 @@ def _ranker_commands(commands: flags.Commands) -> None:
     flags.workbench(certify)
 
 
-def _outside_commands(commands: flags.Commands) -> None:
+def _bring(commands: flags.Commands) -> None:
     bring = flags.command(
         commands, "bring", "outside_rankers:bring", "a ranker from outside, by its file"
     )
     bring.add_argument("kind", choices=("scores", "lightgbm", "xgboost"))
     bring.add_argument("path", type=Path, help="scores of the test part, or a model file")
     bring.add_argument("--data", default="sample", help="the data set that it is brought to")
+
+
+def _runs(commands: flags.Commands) -> None:
     runs = flags.command(commands, "runs", "outside_rankers:runs", "TREC runs, judged and compared")
     runs.add_argument("run", type=Path, nargs="+", help="files of runs")
     runs.add_argument("--qrels", type=Path, required=True, help="the judgments")
