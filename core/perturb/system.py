@@ -2,7 +2,7 @@
 
 The lists stay as they are. What is changed is how a ranker was trained, or how it is asked: the
 floor under every other family, for what is smaller than these changes is arithmetic or luck.
-`kinds.perturbations.system` trains the rankers again, and asks them.
+`kinds.perturbations.system` trains the rankers again, and asks them. The families stand below.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""What workers tell each other: assignments, how many units of each were done, and how far."""
+"""What workers tell each other: assignments, how many units of each were done, and how far.
+
+In an object store they claim units here too; on a disk that all see, by `core.execution.claims`.
+"""
 
 import os
 import shutil
