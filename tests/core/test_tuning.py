@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from shuffleproof.core import sharing, tuning
+from shuffleproof.core.data import folds
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.jobs import KINDS, jobs_of, submit
 from shuffleproof.core.progress import Progress, run_to_end
@@ -318,7 +319,7 @@ def test_a_search_that_cannot_be_made_is_no_job(tmp_path, given):
 
 def test_a_job_over_folds_opens_the_folds_that_its_name_meant(tmp_path, monkeypatch):
     opened, names = [], ["two-fold1", "two-fold2"]
-    monkeypatch.setattr(tuning, "folds_of", lambda *_: names)
+    monkeypatch.setattr(folds, "folds_of", lambda *_: names)
 
     def first(self, *_):
         opened.append((self.data, self.pinned))
