@@ -22,6 +22,7 @@ from shuffleproof.core.answers.scoring import (
     single_list,
 )
 from shuffleproof.core.answers.shown_order import document_names
+from shuffleproof.core.answers.two_lists import compare_lists
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
@@ -38,7 +39,6 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     extended_lists,
     scores_under,
 )
-from shuffleproof.core.studies.kinds.perturbations.query import compare_lists
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
 BEFORE = ("answered_before", "score_before")
@@ -54,7 +54,7 @@ def sizes(item: Mapping[str, Any]) -> dict[str, Any]:
             size; `features` (ids of columns), if wanted.
 
     Returns:
-        As `kinds.perturbations.query.compare_lists`: documents in the order of the list `before`,
+        As `core.answers.two_lists.compare_lists`: documents in the order of the list `before`,
         those that only the list `now` has after them.
 
     Raises:
@@ -86,7 +86,7 @@ def conditions(item: Mapping[str, Any]) -> dict[str, Any]:
             `features` (ids of columns), if wanted.
 
     Returns:
-        As `kinds.perturbations.query.compare_lists`; `shown` is the rank under the first ranking
+        As `core.answers.two_lists.compare_lists`; `shown` is the rank under the first ranking
         that is read (as it was, where it is left out).
 
     Raises:
@@ -154,10 +154,10 @@ def replay_trial(item: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"{change} changes documents; `study perturbations` shows such a query")
     draws = generator(item["seed"], item["family"], float(item["level"]), item["draw"])
     after = disturb(change, base, draws)
-    return compared_lists(ranker, single_list(base, at), single_list(after, at).lists)
+    return compare_orders(ranker, single_list(base, at), single_list(after, at).lists)
 
 
-def compared_lists(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
+def compare_orders(ranker: Ranker, base: JudgedLists, disturbed: CandidateLists) -> dict[str, Any]:
     """One list before and after: where each document was shown and where the ranker put it."""
     before = ranker.score(base.dataset, base.lists)
     source = source_of(base.lists, disturbed)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core import jobs
+from shuffleproof.core.answers.two_lists import compare_lists
 from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.perturb.levels import pairs_of
 from shuffleproof.core.perturb.worst_moves import inversions
@@ -12,7 +13,6 @@ from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.perturbations.query import (
-    compare_lists,
     replay_trial,
     swaps,
     worst_replayed,
