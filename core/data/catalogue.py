@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shuffleproof.core.data import layout, mapped_file, texts
+from shuffleproof.core.data import document_texts, layout, mapped_file
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.data.letor.sink import MissingCells
@@ -44,7 +44,7 @@ class ReadingOptions:
         missing: what NULL and NaN cells become: error, zero, mean or largest.
         fractions: of the queries for train, validation and test where one file is split.
         seed: of that split.
-        texts: a side file of what the documents say (`core.data.texts`); None: nothing is known.
+        texts: a side file of what documents say (`core.data.document_texts`); None: not known.
     """
 
     missing: str = MissingCells.ERROR.value
@@ -199,7 +199,7 @@ def _store_fold(
             return artefact
         name, fold, notes = yield from _load_fold(parts, reading)
         if reading.texts is not None:
-            fold, note = texts.with_texts(fold, reading.texts)
+            fold, note = document_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
         sizes = {
             part: {"queries": dataset.queries, "documents": dataset.documents}
