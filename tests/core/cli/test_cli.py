@@ -177,10 +177,9 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     for flags in (("--figure", "1"), ("--per-query",)):
         assert refused("export", "sample", tmp_path / "y.csv", *flags)[0] == 2
     of_others = {"--part": "test", "--against": "dlcm", "--test": "paired t", "--marks": "daggers"}
-    for flag, value in of_others.items():
-        status, said = refused("export", study["result"], tmp_path / "y.csv", flag, value)
-        assert status == 2
-        assert flag in said
+    for flag in of_others.items():
+        status, said = refused("export", study["result"], tmp_path / "y.csv", *flag)
+        assert (status, flag[0] in said) == (2, True)
     answered("export", study["result"], tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
     assert "SetRank IMSAB small keeps" in page
