@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")  # how fast an example is says more of what else the machine does
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch loads: see core/__main__.py
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many images: each process compiles all
