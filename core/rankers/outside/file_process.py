@@ -170,12 +170,12 @@ def open_rankers(directories: list[Path]) -> None:
     """
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     package = "shuffleproof.core.rankers"
-    registry, trees = (
-        import_module(f"{package}.{name}") for name in ("registry", "boosting.trees")
+    registry, trees, tabular = (
+        import_module(f"{package}.{name}") for name in ("registry", "boosting.trees", "tabular")
     )
     for directory in directories:
         registry.load(directory)
-        for head in directory.rglob(trees.FILE):
+        for head in directory.rglob(tabular.FILE):
             ranker = registry.load(head.parent)
             if isinstance(ranker, trees.LambdaMART):
                 ranker.check()
