@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared")  # how fast an example is says more of what else the machine does
+
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch loads: see core/__main__.py
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # set in many images: each process compiles all
 sys.dont_write_bytecode = False
@@ -19,8 +22,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.pop("COLUMNS", None)  # that of who watches the tests, by which tables would fold
 
-settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("busy")  # what is slow is the machine, or the first call of all
 MAIN = sys.modules["__main__"]
 
 

@@ -172,15 +172,17 @@ def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     table = (tmp_path / "x.md").read_text()
     assert "| Ranker | 0 | 5 | 20 |" in table
     assert f"| SetRank IMSAB small | {flat['mean'].iloc[0]:.3f} |" in table
-    for name in ("x.md", "x.html"):
-        assert refused("export", study["result"], tmp_path / name, "--per-query")[0] == 2
-    for flags in (("--figure", "1"), ("--per-query",)):
-        assert refused("export", "sample", tmp_path / "y.csv", *flags)[0] == 2
-    of_others = {"--part": "test", "--against": "dlcm", "--test": "paired t", "--marks": "daggers"}
-    for flag, value in of_others.items():
-        status, said = refused("export", study["result"], tmp_path / "y.csv", flag, value)
-        assert status == 2
-        assert flag in said
+    for what, name, flags in (
+        *((study["result"], name, "--per-query") for name in ("x.md", "x.html")),
+        *(("sample", "y.csv", flags) for flags in ("--figure 1", "--per-query", "--marks letters")),
+        *((study["result"], "y.csv", flags) for flags in ("--part test", "--against dlcm")),
+        *(
+            (study["result"], "y.csv", flags)
+            for flags in ("--test randomisation", "--marks daggers")
+        ),
+    ):
+        said = refused("export", what, tmp_path / name, *flags.split())
+        assert (said[0], "--per-query" in flags or flags.split()[0] in said[1]) == (2, True)
     answered("export", study["result"], tmp_path / "x.html")
     page = (tmp_path / "x.html").read_text()
     assert "SetRank IMSAB small keeps" in page

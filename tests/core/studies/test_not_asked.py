@@ -29,7 +29,6 @@ ANSWERED = {
     "card": "a start alone",
     "perturbations": "left out, with the reason",
     "initial-rankings": "it reads no initial ranking, so it has one row",
-    "set-size": "looked up at every length, as if it scored each document by itself",
 }
 """Kinds that take scores in a file, and what becomes of them."""
 

@@ -17,6 +17,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import MissingRankingError, UsageError
+from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.experiment.score_reuse import shared_scores
 from shuffleproof.core.metrics.agreement import kendall_tau
@@ -135,9 +136,11 @@ def plan_sizes(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
         asked: rankers, each N0 one of `workbenches`, measures and seeds.
 
     Raises:
+        NotAskedAgainError: scores in a file, which are of lists as they were.
         UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
             study has not; a ranker that reads more initial rankings than the lists carry.
     """
+    refuse(asked.rankers)
     trained_on = asked.trained_on or feasibility.train_sizes(tuple(workbenches))
     missing = [size for size in trained_on if size not in workbenches]
     if missing:

@@ -151,12 +151,10 @@ def by_first_feature(features, _ranks):
     return features[:, 0]
 
 
-def test_combinations_files_functions_and_stored_rankers_are_taken(workbenches, tmp_path):
-    test = workbenches[5].fold.test
-    (tmp_path / "mine.txt").write_text("\n".join(f"{x}" for x in test.features[:, 0]))
-    scores, function = f"scores:{tmp_path / 'mine.txt'}", f"{__name__}:by_first_feature"
+def test_combinations_functions_and_stored_rankers_are_taken(workbenches):
+    function = f"{__name__}:by_first_feature"
     kept = run_to_end(workbenches[5].trained("rrf:feature:1+feature:2")).artefact.key
-    names = ("rrf:feature:1+feature:2", scores, function, f"rrf:feature:1+feature:2#{kept.digest}")
+    names = ("rrf:feature:1+feature:2", function, f"rrf:feature:1+feature:2#{kept.digest}")
     asked = SetSize(names, (5,))
     assert {row.family for row in set_size.plan_sizes(workbenches, asked).rows} == {"any"}
     found = StudyResult.open(run_to_end(set_size.run(workbenches, asked)).path)
@@ -165,9 +163,9 @@ def test_combinations_files_functions_and_stored_rankers_are_taken(workbenches, 
         fused = run_to_end(workbenches[size].trained(names[0])).ranker
         own = {
             names[0]: fused.score(judged.dataset, judged.lists),
-            scores: judged.dataset.features[judged.lists.rows, 0],
+            function: judged.dataset.features[judged.lists.rows, 0],
         }
-        own |= {names[3]: own[names[0]], function: own[scores]}
+        own |= {names[2]: own[names[0]]}
         for label, answer in own.items():
             measure = [Measure.parse("NDCG@10")]
             expected = evaluate(measure, judged.dataset, judged.lists, answer)[0]
