@@ -34,12 +34,12 @@ MOST_BYTES = 4 << 30
 def main(arguments: list[str]) -> int:
     """Score the given features, or open rankers; 0 done, 1 with the reason on stderr."""
     kind, *paths = arguments
+    absent: Any = None
+    sys.modules.update(dict.fromkeys(UNUSED, absent))
     try:
         if kind == "rankers":
             open_rankers([Path(text) for text in paths])
         else:
-            absent: Any = None
-            sys.modules.update(dict.fromkeys(UNUSED, absent))
             score(kind, *map(Path, paths))
     except ModelError as error:
         print(json.dumps([error.found, error.remedy]), file=sys.stderr)  # noqa: T201
