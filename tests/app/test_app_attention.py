@@ -196,21 +196,6 @@ def test_the_study_is_handed_in_watched_and_shown(trained_sample, tmp_path, monk
     assert drawn.startswith("dead share of queries and heads: 16 points of ")
 
 
-def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
-    program = (
-        "import sys\n"
-        "from streamlit.testing.v1 import AppTest\n"
-        "draw = 'from shuffleproof.app.views.attention import page\\npage.page()'\n"
-        "page = AppTest.from_string(draw)\n"
-        "page.run(timeout=90)\n"
-        "assert not page.exception and not page.error, page\n"
-        "assert page.get('plotly_chart')\n"
-        "sys.exit(', '.join({'torch', 'lightgbm'} & set(sys.modules)) or 0)\n"
-    )
-    ended = in_process(program, trained_sample[0].root)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-
-
 def in_process(program, root):
     home = places.ROOT
     return subprocess.run(

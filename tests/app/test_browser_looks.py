@@ -29,6 +29,15 @@ LOWEST = """() => Math.max(...["h1", "[data-testid=stPlotlyChart]"].map(
 ))"""
 """Where the first picture ends."""
 
+MOVED = """path => {
+    window.stillSince = undefined;
+    history.pushState({}, "", path);
+    dispatchEvent(new PopStateEvent("popstate"));
+}"""
+"""Goes to a page as "back" does: an address would load Streamlit and Plotly anew."""
+
+OTHER = "title => ![title, undefined].includes(document.querySelector('h1')?.innerText)"
+
 GRAVE = {"serious", "critical"}
 STEADY = 0.05
 """The largest cumulative layout shift of the first page."""
@@ -63,13 +72,20 @@ def test_every_page_can_be_read_by_all(chromium, server):
     with browser.fresh(chromium, server) as visitor:
         page = visitor.page
         page.set_default_timeout(browser.PATIENCE)
-        for path in PAGES:
-            page.emulate_media(color_scheme="light", reduced_motion="reduce")
-            page.goto(f"{server.url}/{path}", wait_until="commit")
-            page.wait_for_function(browser.STILL, polling=100)
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        first, *others = PAGES
+        page.goto(f"{server.url}/{first}", wait_until="commit")
+        page.wait_for_function(browser.STILL, polling=100)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        for path in (first, *others):
+            if path != first:
+                title = page.locator("h1").first.inner_text()
+                page.emulate_media(color_scheme="light")
+                page.evaluate(MOVED, f"/{path}")
+                page.wait_for_function(OTHER, arg=title)
+                page.wait_for_function(browser.STILL, polling=100)
             if "study" in PAGES[path].pins:
                 low += [(path, own) for own in [page.evaluate(LOWEST)] if own > FOLD]
-            page.evaluate(AXE.read_text(encoding="utf-8"))
             for scheme, rules in RULES.items():
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_function(FADED, arg=scheme)

@@ -16,7 +16,7 @@ from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from tests.soak import fuzzing
 from tests.soak.fuzzing import WrongError
 
-SECONDS = 15.0
+SECONDS = 6.0
 RIGHT = "right"
 
 BEHAVIOURS = {

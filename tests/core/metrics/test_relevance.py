@@ -196,7 +196,7 @@ def one_list(draw, grades=(0, 1, 2, 3, 4)):
     return judged, shown, scores
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(one_list(), st.sampled_from(["zero", "one", "skip"]))
 def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, empty):
     judged, rows, scores = case
@@ -210,7 +210,7 @@ def test_every_measure_is_its_definition_averaged_over_the_orders_of_ties(case, 
         assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7, nan_ok=True), str(measure)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(one_list(grades=(-2, -0.5, 0, 0.25, 1, 1.5, 3)))
 def test_fractional_and_negative_grades_too(case):
     judged, rows, scores = case

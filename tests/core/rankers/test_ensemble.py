@@ -74,7 +74,7 @@ def in_shown_order(ranker, seed):
     return scores
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_ranks_and_points_are_scipys(seed):
     draws = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def agreement(votes, order):
     return sum(found[above, below] for above, below in combinations(order, 2))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6))
 def test_kemenys_order_cannot_be_improved_by_moving_one_document(seed):
     draws = np.random.default_rng(seed)
@@ -130,7 +130,7 @@ def by_the_book(votes, start):
     return order
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6))
 def test_kemenys_search_moves_a_document_to_its_best_place_and_no_other(seed):
     draws = np.random.default_rng(seed)

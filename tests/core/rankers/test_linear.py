@@ -92,7 +92,7 @@ def random_pairs(draws, ties):
     return PairedLists(offsets_of(lengths), grades, *weights), scores
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), ties=st.booleans())
 def test_loss_gradient_and_curvature_are_those_of_all_pairs(seed, ties):
     draws = np.random.default_rng(seed)

@@ -69,8 +69,10 @@ def test_every_loss_trains_a_net(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NETS, *OTHERS])
 def test_small_presets_on_the_sample_are_far_above_the_best_single_feature(name):
+    """Within ten epochs of thirty: the best epoch is kept, so that more are no worse."""
     sets = name.startswith(("gsf", "setrank", "dlcm"))
-    assert gain(name, planted()) > (0.25 if sets else 0.15)  # what was measured: .28 to .35, .17
+    reached = gain(name, planted(), epochs=10)
+    assert reached > (0.25 if sets else 0.15)  # what was measured: .27 to .35, .16 and .17
 
 
 @pytest.mark.parametrize(
