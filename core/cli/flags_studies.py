@@ -67,6 +67,7 @@ def add(
             fields(added, question)
             max_seconds(added, "; the same line without it goes on")
             dry_run(added, "listless_study")
+            add_worker_flags(added, count)
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
 
 
