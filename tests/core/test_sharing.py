@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 import torch
@@ -199,6 +200,37 @@ def test_studies_of_collections_and_preferences_are_made_by_workers_cell_by_cell
     assert shared.values[:, kept].tobytes() == alone.values[:, kept].tobytes()
     assert shared.recipe == alone.recipe
     assert untouched(stores[1])
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file .*_log:ResourceWarning")  # of submitit's own
+def test_a_job_of_a_cluster_that_is_killed_loses_nothing_and_makes_nothing_twice(
+    alone, question, data, tmp_path, monkeypatch
+):
+    """Two jobs by submitit's local executor; the one that holds a claim is killed at its unit."""
+    submitit = pytest.importorskip("submitit")
+    monkeypatch.setattr(submitit.core.core.Job, "_results_timeout_s", 0)  # for slow file systems
+    store, killed, at_death = Store(tmp_path), [], []
+
+    def kill(_):
+        if killed or not contents(store):
+            return  # no unit has been made yet
+        for claim in (tmp_path / "claims").glob("*"):
+            with suppress(FileNotFoundError, ValueError):  # given back, or being written
+                killed.append(json.loads(claim.read_text())["process"])
+                os.kill(killed[0], signal.SIGKILL)
+                at_death.extend(contents(store))
+                return
+
+    work = sharing.share_work(store, "benchmark", question, "slurm:local", workers=2)
+    assert run_to_end(work, kill) == ()
+    assert killed
+    assert len(at_death) < len(alone[1]), "something was left to do"
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "artefacts").rglob("*")}
+    assert contents(store) == alone[1]
+    assert untouched(store)
+    result = answered(store, data)
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    assert result.values.tobytes() == alone[0].values.tobytes()
 
 
 def started(store, *flags):
