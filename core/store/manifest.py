@@ -294,6 +294,7 @@ FACTS: Mapping[str, Any] = {
     "ranker": {
         "name?": str, "valid?": {"*": NUMBER}, "test?": {"*": NUMBER}, "seconds?": NUMBER,
         "members?": [str], "file?": str, "epochs?": int, "machine?": str,
+        "documents_at_once?": int,
     },
     "collection": {
         "name": str, "documents": int, "queries": int, "judgments": int, "notes?": [str],
