@@ -40,7 +40,7 @@ def within_memory(
         # Out of the handler: the error would keep all tensors of the failed work alive.
         before, budget = budget, max(longest, budget // 2)
         LOG.warning(
-            "the memory of %s does not hold %s documents at once: going on with %s, which is slower",
+            "the memory of %s does not hold %s documents at once: going on with %s (slower)",
             device, f"{before:,}", f"{budget:,}",
         )  # fmt: skip
         if torch.cuda.is_available():
