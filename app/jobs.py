@@ -235,6 +235,8 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")
+    if values.get("documents_at_once"):
+        words.append(f"memory holds {values['documents_at_once']:,.0f} documents at once")
     seconds = remaining_seconds(steps, str(progress["unit"]), part)
     if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
         seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]

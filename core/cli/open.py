@@ -25,7 +25,7 @@ from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 from shuffleproof.core.studies.stored_names import stored_name
 from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown
 from shuffleproof.core.words import duration
@@ -266,11 +266,7 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
-    if arguments.executor:
-        if arguments.max_seconds is not None:
-            raise UsageError("--executor works to the end: leave --max-seconds out")
-        values = {one.name: getattr(question, one.name) for one in parameters(question)}
-        share(question.kind, values, scope, arguments)
+    share_question(question, scope, arguments)
     work = question.answered(scope, arguments.max_seconds)
     return run_shown(
         question.kind.replace("-", " "),
@@ -278,6 +274,20 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
         lambda: rehearse(question, scope),
         lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
     )
+
+
+def share_question(question: Question, scope: Scope, arguments: argparse.Namespace) -> None:
+    """Let the workers of --executor, if there are any, make what a question needs.
+
+    Raises:
+        UsageError: it is to stop after some seconds, no such executor, or it is not installed.
+    """
+    if not arguments.executor:
+        return
+    if arguments.max_seconds is not None:
+        raise UsageError("--executor works to the end: leave --max-seconds out")
+    values = {one.name: getattr(question, one.name) for one in parameters(question)}
+    share(question.kind, values, scope, arguments)
 
 
 def share(
@@ -290,7 +300,9 @@ def share(
     """
     from shuffleproof.core.sharing import share_work  # noqa: PLC0415 (who has work to do)
 
-    of_scope = {"data": scope.data, "lists": dict(scope.lists or {}), "preset": scope.usual}
+    of_scope: dict[str, Any] = {"data": scope.data}
+    if kind not in LISTLESS:
+        of_scope |= {"lists": dict(scope.lists or {}), "preset": scope.usual}
     work = share_work(
         scope.store, kind, {**values, **of_scope}, arguments.executor,
         workers=arguments.workers, modules=arguments.modules or (),

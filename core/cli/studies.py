@@ -12,7 +12,13 @@ from typing import Any
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.flags import DIGITS
 from shuffleproof.core.cli.flags_studies import question_of
-from shuffleproof.core.cli.open import answer_question, asked_question, run_shown, store_of
+from shuffleproof.core.cli.open import (
+    answer_question,
+    asked_question,
+    run_shown,
+    share_question,
+    store_of,
+)
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Scope
@@ -31,6 +37,7 @@ def study(arguments: argparse.Namespace) -> Answer:
 def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
     question, scope = listless_question(arguments)
+    share_question(question, scope, arguments)
     artefact = run_shown(question.kind, question.answered(scope, arguments.max_seconds))
     return print_study(artefact, arguments)
 

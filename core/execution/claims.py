@@ -43,6 +43,9 @@ class Place(Protocol):
     def made(self, name: str, text: str) -> bool:
         """Make a claim that says this; False: there is one of that name."""
 
+    def names(self) -> list[str]:
+        """All claims."""
+
     def seen(self, name: str) -> tuple[Seen, str] | None:
         """A claim as it is now and what it says; None: there is none."""
 
@@ -128,6 +131,16 @@ class Claims:
     def is_free(self, name: str) -> bool:
         """Whether nobody is at a unit (any more)."""
         return self._abandoned_claim(name) is not None
+
+    def sweep(self) -> None:
+        """Take away abandoned claims: who died when its unit was stored left one that nobody seeks.
+
+        Those of other machines stay until a lease is over.
+        """
+        for name in self.at.names():
+            abandoned = self._abandoned_claim(name)
+            if abandoned not in {None, GONE}:
+                self.at.buried(name, abandoned)
 
     def close(self) -> None:
         """Stop touching."""
@@ -264,6 +277,10 @@ class Folder:
             (self.path / name).unlink(missing_ok=True)
             raise
         return True
+
+    def names(self) -> list[str]:
+        """The names of its files."""
+        return sorted(path.name for path in self.path.glob("*"))
 
     def seen(self, name: str) -> tuple[Seen, str] | None:
         """Which file it is and when it was touched last."""

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
+from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
 from shuffleproof.core.parameters import check, parameter, parameters, unknown_field, with_changes
@@ -287,7 +288,10 @@ class Learner(Generic[R, M]):
             DivergedError: the loss is no longer a finite number.
         """
         store, key = indexed.store, self.key_of_training(indexed, recipe)
-        with store.lock(key):
+        artefact = store.find(key)
+        if artefact is not None:
+            return artefact
+        with claims.claim_unit(str(key)), store.lock(key):
             artefact = store.find(key)
             if artefact is not None:
                 return artefact

@@ -279,6 +279,10 @@ class ObjectClaims:
         """Write an object that nobody else can have written."""
         return self.remote.create(f"{CLAIMS}/{name}", f"{text}\n0".encode())
 
+    def names(self) -> list[str]:
+        """The names of its objects."""
+        return self.remote.names(CLAIMS)
+
     def seen(self, name: str) -> tuple[str, str] | None:
         """What it says, with the count of beats."""
         content = self.remote.read(f"{CLAIMS}/{name}")
