@@ -53,6 +53,11 @@ body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDro
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
+/* Files that arrived stand in the list below; only those on their way or refused stand here. */
+.stApp [class*=st-key-uploader] [data-testid=stFileChips] > div >
+  div:not(:has([data-testid=stFileChipIconSpinner], [aria-invalid=true])) { display: none; }
+.stApp [class*=st-key-uploader] [aria-label="Add files"] { width: auto; white-space: nowrap; }
+.stApp [class*=st-key-uploader] [aria-label="Add files"]::after { content: "Add files"; }
 .stApp [class*=st-key-glossary] h3 { font-size: 1rem; padding: 0; }
 
 /* On a projector: no sidebar, large letters. */
