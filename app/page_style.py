@@ -53,6 +53,7 @@ body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDro
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
+.stApp [data-testid=stButtonGroup] { flex-wrap: wrap; max-width: 100%; }
 /* Files that arrived stand in the list below; only those on their way or refused stand here. */
 .stApp [class*=st-key-uploader] [data-testid=stFileChips] > div >
   div:not(:has([data-testid=stFileChipIconSpinner], [aria-invalid=true])) { display: none; }
@@ -88,7 +89,6 @@ body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDro
   /* The buttons of a table stand above it: below the heading, not on it. */
   .stApp [data-testid=stElementContainer]:has(> [data-testid=stFullScreenFrame]
     [data-testid=stDataFrame]) { margin-top: 1.75rem; }
-  .stApp [data-testid=stButtonGroup] { flex-wrap: wrap; max-width: 100%; }
   .stApp .st-key-cards_verdict { min-height: 7rem; }
   .stApp .st-key-convention { flex-wrap: wrap; }
   .stApp .st-key-convention > :first-child { flex-basis: 100%; }

@@ -86,9 +86,7 @@ def clear(own: str) -> None:
         held.clear()
 
 
-def _arrived(
-    key: str, label: str, taken: Taken, hint: str | None = None
-) -> Sequence[UploadedFile]:
+def _arrived(key: str, label: str, taken: Taken, hint: str | None = None) -> Sequence[UploadedFile]:
     """Draw an uploader; the files that arrived since it was drawn last, each once.
 
     It stays the same, so that a file dropped while others are taken is not lost with it. What the

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
 
 from shuffleproof.app.figures.text import label_of
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import FILES, RankerName
 
 PALETTE = (
     "#006EB4", "#D25A00", "#DC50FA", "#BE2850", "#F05AAA", "#468CFA", "#7828FA", "#5A6464",
@@ -116,7 +116,7 @@ def stroke(ranker: str) -> Stroke:
     if name in KNOWN:
         place, dash, shape = KNOWN[name]
         return Stroke(PALETTE[place], dash, shape)
-    name = named.display if named.path else name
+    name = named.display if named.head in FILES else name
     digest = hashlib.sha256(name.encode()).digest()
     shape = FURTHER[digest[1] % len(FURTHER)]
     grey = named.feature is not None  # a yardstick, whose colour no ranker of the paper has
