@@ -84,6 +84,9 @@ LABEL_HEIGHT = 17.0
 GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False}
 TAG = re.compile(r"<[^>]*>")
 
+UNSIGNED_ZERO = {"labelalias": {"+0": "0", "+0.00": "0"}}
+"""Of an axis of signed differences: no sign stands before nothing."""
+
 NAMES = {"automargin": True}
 """Of an axis that has names for ticks: a picture with it is drawn twice, to find their room."""
 
