@@ -344,7 +344,7 @@ def page(
     if stored:
         study(stored)
     opened_first = False
-    if not stored and not (at_work and job_panel.has_first_results(form.panel)):
+    if not stored and not (at_work and job_panel.has_first_results(form.panel, (data,))):
         with sample_result.draw_sample(form.panel.kind):
             if not at_work:
                 parts.not_yet(missing.format(data=data), remedy)

@@ -11,7 +11,7 @@ from shuffleproof.core.experiment.list_sources import recipe_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
-from shuffleproof.core.rankers.name import FILES
+from shuffleproof.core.rankers.name import FILES, remember_file_name
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import canonical_json, key_of
@@ -82,6 +82,8 @@ def _ranker(artefact: Artefact, arrived: Arrival, labels: set[str]) -> TrainedRa
     recipe = artefact.recipe
     name = str(artefact.facts.get("name") or recipe["ranker"]["name"])
     file = str(recipe["ranker"].get("file", "")) if name in FILES else ""
+    if file:
+        remember_file_name(artefact.key.digest, file)
     label = f"{name}:{file}" if file else name
     label = f"{name}#{artefact.key.digest[:6]}" if label in labels else label
     labels.add(label)

@@ -104,7 +104,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         "ranker", [*chain.from_iterable(map(proposals.texts, rankers))]
     )
     notices = st.container()
-    picture, controls = st.columns([8, 3], gap="medium")
+    picture, controls = parts.top_row([8, 3])
     notes = st.container()
     with controls:
         one, ranker = _list(data, labels, first)

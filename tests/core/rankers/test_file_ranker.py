@@ -19,6 +19,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.file_process import (
     ModelError,
@@ -153,11 +154,13 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(workbench, f
     (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
     artefact = run_to_end(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
     names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
+    monkeypatch.setattr("shuffleproof.core.rankers.name._FILE_NAMES", {})
     asked = Benchmark(tuple(names), 3, ("NDCG@10",))
     plan = benchmark.plan_benchmark([workbench], asked)
     assert [row.label for row in plan.rows[3:6]] == names[:3]
     assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
     result = StudyResult.open(run_to_end(benchmark.run([workbench], asked, "sample")).path)
+    assert RankerName.of(names[0]).display == "scores.txt", "opened, it is called by its file"
     own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
     test = workbench.prepared.test
     scores = expected["scores"][test.lists.rows]
