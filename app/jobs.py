@@ -18,6 +18,7 @@ import streamlit as st
 from shuffleproof.app import services, state, uploads
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.core import jobs as work
+from shuffleproof.core import tuning
 from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
@@ -200,6 +201,16 @@ def recipe(job: Job) -> str:
     return " ".join((named, *changes))
 
 
+def tuned_preset(job: Job) -> str:
+    """The preset that a search makes.
+
+    >>> tuned_preset(Job("0", "tune", {"ranker": "mart", "data": "mq2008", "name": None}))
+    'mart@tuned_mq2008'
+    """
+    given = job.parameters
+    return f"{ranker(job)}@{given['name'] or tuning.name_for(given['data'])}"
+
+
 @dataclass(frozen=True)
 class Far:
     """How far a job is: a share from 0 to 1, in words, and seconds left where they are known."""
@@ -217,6 +228,9 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     Far(share=0.1, words='3 of at most 30 epochs', seconds=None)
     >>> far(Job("0", "train", {}, state="running", progress=told | {"unit": "units by ray"})).words
     'waiting for workers of ray'
+    >>> by_two = told | {"unit": "units by processes:2"}
+    >>> far(Job("0", "train", {}, state="running", progress=by_two)).words
+    'waiting for 2 processes'
     >>> far(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
     'attempt 2 · 3 of at most 30 epochs'
     """
@@ -230,11 +244,15 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     progress = job.progress
     if str(progress["unit"]).startswith(ASKED):
         where = str(progress["unit"]).removeprefix(ASKED)
-        return Far(0.0, " · ".join([*again, f"waiting for workers of {where}"]))
+        kind, _, count = where.partition(":")
+        whom = f"{count} {kind}" if count.isdecimal() else f"workers of {where}"
+        return Far(0.0, " · ".join([*again, f"waiting for {whom}"]))
     words = [*again, f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")
+    if values.get("documents_at_once"):
+        words.append(f"memory holds {values['documents_at_once']:,.0f} documents at once")
     seconds = remaining_seconds(steps, str(progress["unit"]), part)
     if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
         seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]

@@ -39,7 +39,8 @@ LOOKS = """<style>
 
 /* What is still to come has its place: the sidebar, the list that moves. */
 @media (min-width: 768px) {
-  .stAppViewContainer:not(:has([data-testid=stSidebar])) > div { margin-left: 300px; }
+  html:not([data-page=present]) .stAppViewContainer:not(:has([data-testid=stSidebar])) > div {
+    margin-left: 300px; }
   /* All pages of an area, and the jobs below them, in view. */
   .stApp [data-testid=stSidebarHeader] { height: 1.75rem; margin-bottom: 0; }
 }
@@ -49,14 +50,33 @@ body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDro
   width: min(40rem, 92vw) !important; }
 .stApp .st-key-data { min-height: 68px; }
 .stApp [class*=st-key-links] [data-testid=stSkeleton] { height: 20px; }
+html:not([data-page=""], [data-page=tour]) [data-testid=stMain] [data-testid=stSkeleton] {
+  height: 68px; }
+html .stApp .st-key-top_row [data-testid=stColumn]:first-child [data-testid=stSkeleton] {
+  height: 40px; }
+html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
+/* Until the picture of a page and all beside it are drawn, nothing below them is: it would move. */
+.stApp [data-testid=stLayoutWrapper]:has(> .st-key-top_row [data-testid=stSkeleton]) ~ *,
+.stApp [data-testid=stLayoutWrapper]:has(> .st-key-top_row):not(:has(> .st-key-top_row
+  [data-testid=stColumn]:first-child :is(.main-svg, [data-testid=stAlert],
+  .st-key-cards_place))) ~ * {
+  visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 3s forwards; }
+@keyframes shown { to { visibility: visible; height: auto; overflow: visible; } }
 .stApp .st-key-cards_place { min-height: 500px; }
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
+.stApp [data-testid=stButtonGroup] { flex-wrap: wrap; max-width: 100%; }
+/* Files that arrived stand in the list below; only those on their way or refused stand here. */
+.stApp [class*=st-key-uploader] [data-testid=stFileChips] > div >
+  div:not(:has([data-testid=stFileChipIconSpinner], [aria-invalid=true])) { display: none; }
+.stApp [class*=st-key-uploader] [aria-label="Add files"] { width: auto; white-space: nowrap; }
+.stApp [class*=st-key-uploader] [aria-label="Add files"]::after { content: "Add files"; }
 .stApp [class*=st-key-glossary] h3 { font-size: 1rem; padding: 0; }
 
 /* On a projector: no sidebar, large letters. */
-.stApp:has(.st-key-presented) :is([data-testid=stSidebar], [data-testid=stHeader],
+html[data-page=present] .stApp:is(:has(.st-key-presented), :not(:has(h1)))
+  :is([data-testid=stSidebar], [data-testid=stHeader],
   [data-testid=stExpandSidebarButton]) { display: none; }
 .stApp .st-key-presented :is(h1, h1 *) { font-size: 24px; line-height: 1.4; padding: 0; }
 .st-key-presenting { opacity: .8; }
@@ -79,11 +99,13 @@ body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDro
 }
 
 @media (max-width: 640px) {
+  .stApp .st-key-top_row [data-testid=stColumn]:first-child:not(:has(.main-svg,
+    [data-testid=stAlert], .st-key-cards_place)) ~ * {
+    visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 3s forwards; }
   .stApp .js-plotly-plot .modebar-container { display: none; }
   /* The buttons of a table stand above it: below the heading, not on it. */
   .stApp [data-testid=stElementContainer]:has(> [data-testid=stFullScreenFrame]
     [data-testid=stDataFrame]) { margin-top: 1.75rem; }
-  .stApp [data-testid=stButtonGroup] { flex-wrap: wrap; max-width: 100%; }
   .stApp .st-key-cards_verdict { min-height: 7rem; }
   .stApp .st-key-convention { flex-wrap: wrap; }
   .stApp .st-key-convention > :first-child { flex-basis: 100%; }

@@ -40,15 +40,7 @@ def uploader(
         taken: which files count.
         hint: a sentence of help.
     """
-    turn = st.session_state.get(f"{own} turn {part}", 0)
-    files = st.file_uploader(
-        label, accept_multiple_files="directory" if taken == "directory" else True,
-        key=f"{own} {part} {turn}", max_upload_size=limit(), help=hint,
-    )  # fmt: skip
-    if files:
-        _spool(own, part, files, taken)
-        st.session_state[f"{own} turn {part}"] = turn + 1
-        st.rerun()
+    _spool(own, part, _arrived(f"{own} {part}", label, taken, hint), taken)
     with st.container(gap="xxsmall"):
         for file in files_of_parts(own, part):
             _chosen(own, file)
@@ -62,15 +54,8 @@ def drop_zone(own: str, label: str, part_of: Callable[[str], str]) -> None:
         label: of the uploader.
         part_of: tells the part of a file by its name.
     """
-    turn = st.session_state.get(f"{own} turn", 0)
-    files = st.file_uploader(
-        label, accept_multiple_files=True, key=f"{own} {turn}", max_upload_size=limit()
-    )
-    if files:
-        for file in files:
-            _spool(own, part_of(file.name), [file], "all")
-        st.session_state[f"{own} turn"] = turn + 1
-        st.rerun()
+    for file in _arrived(f"{own} files", label, "all"):
+        _spool(own, part_of(file.name), [file], "all")
 
 
 def draft(own: str) -> Draft | None:
@@ -101,8 +86,26 @@ def clear(own: str) -> None:
         held.clear()
 
 
+def _arrived(key: str, label: str, taken: Taken, hint: str | None = None) -> Sequence[UploadedFile]:
+    """Draw an uploader; the files that arrived since it was drawn last, each once.
+
+    It stays the same, so that a file dropped while others are taken is not lost with it. What the
+    session remembers of its files goes, since they would be given again when the page runs again.
+    """
+    with st.container(key=f"uploader {key}"):
+        files = st.file_uploader(
+            label, accept_multiple_files="directory" if taken == "directory" else True, key=key,
+            max_upload_size=limit(), help=hint,
+        )  # fmt: skip
+    if files:
+        del st.session_state[key]
+    return files
+
+
 def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: Taken) -> None:
     """Write the files to the disk and drop them from the session's memory."""
+    if not files:
+        return
     held = st.session_state[own] = draft(own) or Draft(services.store())
     if taken == "last":
         for old in held.files(part):

@@ -12,6 +12,7 @@ from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
 from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.errors import ArtefactError
+from shuffleproof.core.rankers.name import remember_file_name
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.manifest import Artefact
@@ -85,7 +86,11 @@ def folder_changes(kinds: Sequence[str]) -> Now:
 def _artefacts(kind: str, state: Now) -> tuple[Artefact, ...]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
-    return tuple(store().artefacts(kind))
+    found = tuple(store().artefacts(kind))
+    for artefact in found if kind == "ranker" else ():
+        if file := artefact.recipe["ranker"].get("file"):
+            remember_file_name(artefact.key.digest, file)
+    return found
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

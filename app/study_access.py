@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import services, state
+from shuffleproof.app import jobs, services, state
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.store.manifest import Artefact
@@ -65,6 +65,10 @@ def place_of_job(job: Job) -> tuple[str, dict[str, str]] | None:
     if job.kind == "ingest":
         name = str(job.parameters["name"])
         return ("data", {state.USE: name}) if name in state.data_sets() else None
+    if job.kind == "tune":
+        data = str(job.parameters["data"])
+        of = {state.USE: data} if data in state.data_sets() else {}
+        return "tune", of | {"tuned": jobs.tuned_preset(job)}
     key = job.result.get("artefact") if isinstance(job.result, dict) else None
     try:
         artefact = services.store().resolve(str(key))

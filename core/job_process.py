@@ -17,11 +17,11 @@ from shuffleproof.core.execution import jobs_supervisor, jobs_worker
 from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.jobs import KINDS, SHORT, WORKER, Reports
 from shuffleproof.core.store.artefacts import Store, default_store
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY
 
 LOG = logging.getLogger("shuffleproof.jobs")
 
-SHARED = frozenset({"train", "tune", *STUDIES})
+SHARED = frozenset({"train", "tune", *EVERY})
 """Kinds whose trainings, trials and cells workers may make; the others are done where they are."""
 
 

@@ -246,6 +246,8 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
     except claims.Enough:
         pass  # it did its share
     finally:
+        with suppress(ShuffleproofError, OSError):  # what is left over does no harm
+            held.sweep()
         held.close()
     return {"units": held.done, "assignments": finished, "failure": failure}
 

@@ -22,8 +22,22 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.pop("COLUMNS", None)  # that of who watches the tests, by which tables would fold
 
-
 MAIN = sys.modules["__main__"]
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests go first: one begun last keeps a process alone at the end.
+
+    Those that drive a browser are every third of them: a browser keeps a core busy by itself.
+    """
+    marks = {}
+    for item in items:
+        marks.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers())
+    browsers = [path for path, own in marks.items() if "browser" in own]
+    others = [path for path, own in marks.items() if "slow" in own and "browser" not in own]
+    place = {path: 1 + 1.5 * number for number, path in enumerate(others)}
+    place |= {path: 3.0 * number for number, path in enumerate(browsers)}
+    items.sort(key=lambda item: place.get(item.path, float("inf")))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -67,7 +81,7 @@ def untouched_sample(made_once):
         workbench = sample_bench(root)
         short = {"epochs": "1", "steps_per_epoch": "3"}
         names = ("dlcm", "setrank-imsab-init")
-        keys = {name: run_to_end(workbench.trained(name, short)).artefact.key for name in names}
+        keys = {name: run_to_end(workbench.train(name, short)).artefact.key for name in names}
         stored = tuple(f"{name}#{key.digest[:8]}" for name, key in keys.items())
         run_to_end(Invariance(stored, 2, 0).run(workbench))
 
@@ -80,7 +94,7 @@ def sample_bench(root):
     from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
     recipe = ListRecipe(("feature:3",), scores="in-sample")
-    return run_to_end(Workbench.opened("sample", recipe, Store(root)))
+    return run_to_end(Workbench.open("sample", recipe, Store(root)))
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,25 @@ data = numpy.random.default_rng(0).random((60, 10))
 model = xgboost.train({}, xgboost.DMatrix(data, label=data[:, 0]), 3)
 model.save_model("model.json")
 """
+BOUND = """
+import numpy
+from shuffleproof.core.aggregate.kemeny import HIGHS, kemeny
+wins = numpy.random.default_rng(0).random((24, 24))
+found = kemeny(wins / (wins + wins.T))
+assert found.how == HIGHS and found.bound <= found.cost, found
+"""
+DEV = ("beartype", "hypothesis", "ir_measures", "playwright", "polars", "sklearn", "xdist")
 TRAIN = "shuffleproof train ranksvm --data sample --initial feature:1 --preset small"
 SMOKE: dict[str, tuple[str, ...]] = {
     "core": ("shuffleproof list rankers", "shuffleproof demo", "shuffleproof certify dlcm"),
     "bench": ("python -c 'import ranx'",),
     "cluster": (f"{TRAIN} --executor ray --workers 1",),
-    "kemeny": ("python -c 'import highspy'",),
+    "dev": (
+        *(f"{program} --version" for program in ("ruff", "mypy", "pytest", "pre-commit")),
+        "lint-imports --help",
+        f"python -c 'import {', '.join(DEV)}'",
+    ),
+    "kemeny": (f"python -c '{BOUND}'",),
     "s3": ("python -c 'import s3fs'",),
     "seismic": ("python -c 'import seismic'",),
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),

@@ -13,7 +13,7 @@ def until(what, seconds=15.0):
     start = time.monotonic()
     while not what():
         assert time.monotonic() - start < seconds, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return time.monotonic() - start
 
 

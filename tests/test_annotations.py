@@ -78,3 +78,30 @@ def test_what_keeps_to_annotations_is_answered():
     assert shaped(shaped(TWO)) is TWO
     assert (shaped(ONE), written(1), sized(2, TWO)) == (ONE, 1, None)
     assert Held(1, TWO, TWO).scores is TWO
+
+
+CUT = []
+ANSWERS = {"another size": TWO[:1], "other numbers": np.zeros(2, int), "no array": None}
+
+
+@checked
+def cut(scores: Vector, least: float | None = None) -> tuple[Vector, int | None]:
+    return (CUT[-1] if CUT else scores), None
+
+
+@pytest.mark.parametrize("wrong", ANSWERS)
+def test_a_call_like_one_before_is_checked_where_it_differs(wrong):
+    for _ in range(2):
+        assert cut(TWO) == (TWO, None)
+        assert cut(TWO, least=1.0)[0] is TWO
+    for given in ((np.zeros(2, int),), (np.zeros((2, 2)),), (TWO, "1"), (None,)):
+        with pytest.raises((BeartypeCallHintViolation, TypeCheckError)):
+            cut(*given)
+    CUT.append(ANSWERS[wrong])
+    try:
+        for _ in range(2):
+            with pytest.raises((BeartypeCallHintViolation, TypeCheckError)):
+                cut(TWO)
+    finally:
+        CUT.clear()
+    assert cut(TWO)[0] is TWO

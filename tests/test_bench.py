@@ -91,7 +91,7 @@ def test_epochs_are_timed_within_one_training_in_turns(monkeypatch):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a rehearsal is for machines without one")
 def test_without_a_gpu_every_goal_is_rehearsed_and_none_is_said_to_be_met(monkeypatch):
-    monkeypatch.setattr(gpu, "MatrixProduct", partial(gpu.MatrixProduct, side=64))
+    monkeypatch.setattr(gpu, "MatrixProduct", partial(gpu.MatrixProduct, sides={64: 1}))
     rows = [row for job in gpu.JOBS.values() for row in job(quick=True)]
     assert [row.job for row in rows] == [
         "gpu-train msab N=10, batches of 4", "gpu-train msab epoch N=10, batches of 4",
@@ -111,7 +111,7 @@ def test_without_a_gpu_every_goal_is_rehearsed_and_none_is_said_to_be_met(monkey
 
 def test_on_a_gpu_the_goals_have_floors(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    place = gpu.Place.here(quick=False)
+    place = gpu.Place.of_this_machine(quick=False)
     assert (place.device, place.preset, place.table) == ("cuda", "paper", (18_919, 6_306, 6_306, 3))
     assert [(one.docs, one.lists, one.share, one.seconds) for one in place.sizes] == [
         (40, 19_000, 0.25, 1.0), (40, 19_000, 0.25, 1.0), (240, 3_200, 0.35, None)
@@ -126,7 +126,7 @@ def test_on_a_gpu_the_goals_have_floors(monkeypatch):
 def test_a_step_in_bf16_is_held_against_the_peak_and_its_profile_says_where_time_goes(monkeypatch):
     monkeypatch.setattr(setrank, "TRAINING", (setrank.Size(4, 1, (None, None)),))
     monkeypatch.setattr(setrank, "PAPER", SETRANK_PRESETS["small"])
-    monkeypatch.setattr(setrank, "MatrixProduct", partial(setrank.MatrixProduct, side=64))
+    monkeypatch.setattr(setrank, "MatrixProduct", partial(setrank.MatrixProduct, sides={64: 1}))
     rows = [row for row in setrank.training(quick=True) if "share of the matrix peak" in row.job]
     assert [row.job.split(",")[0] for row in rows] == [
         "setrank-train msab bf16 N=4", "setrank-train imsab bf16 N=4"
@@ -140,12 +140,12 @@ def test_no_network_can_multiply_faster_than_its_limit(monkeypatch):
     """The limit is the networks' own product, and the best of all times that it ran."""
     called = []
     monkeypatch.setattr(peak, "dense", lambda *one: called.append(one))
-    times = iter([0.0, 2.0, 2.0, 3.0, 3.0, 8.0])
+    times = iter([0.0, 1.0, 1.0, 3.5, 3.5, 8.0])
     monkeypatch.setattr(peak.time, "perf_counter", lambda: next(times))
-    product = peak.MatrixProduct(torch.float32, side=4)
-    for _ in range(3):
-        product()
-    assert (len(called), product.rate) == (3, 2 * 4**3 / 1.0)
+    product = peak.MatrixProduct(torch.float32, sides={4: 1, 8: 2})
+    product()
+    assert [len(left) for left, _ in called] == [4, 8, 8]
+    assert product.rate == 2 * 8**3 / 2.5, "the best of all sizes and turns"
 
 
 def test_times_are_the_least_of_turns_in_which_the_jobs_alternate(monkeypatch):
@@ -286,5 +286,5 @@ def test_the_limits_of_this_machine_are_measured(monkeypatch):
     found = machine.limits()
     assert len(found) == 5
     assert all(value > 0 for value in found.values())
-    assert machine.Machine.here() == machine.Machine.here()
-    assert machine.Machine.here().cores >= 1
+    assert machine.Machine.of_this_machine() == machine.Machine.of_this_machine()
+    assert machine.Machine.of_this_machine().cores >= 1

@@ -16,6 +16,7 @@ def prepared(tmp_path_factory):
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fuzzer", "count", "bounds"),
     [

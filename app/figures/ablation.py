@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.query_bars import bars
 from shuffleproof.app.figures.style import (
     PALETTE,
+    UNSIGNED_ZERO,
     laid_out,
     name_margin,
     set_properties,
@@ -62,7 +63,7 @@ def effects(table: pd.DataFrame, effect: Effect, measure: str, step_of: StepOf) 
     laid_out(figure, height=FRAME + ROW * max(len(names), 1), showlegend=False, hovermode="closest")
     xaxes(figure, title=_title(effect, measure, base).replace(" minus", "<br>minus"))
     if effect in {"quality", "robustness"}:
-        xaxes(figure, tickformat="+.3~f", range=reach)
+        xaxes(figure, tickformat="+.3~f", range=reach, **UNSIGNED_ZERO)
     else:
         xaxes(figure, rangemode="tozero")
     texts = [label(name, base, step_of) for name in names]

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
+    UNSIGNED_ZERO,
     end_labels,
     laid_out,
     name_margin,
@@ -53,7 +54,8 @@ def differences(frame: pd.DataFrame, baseline: str, measure: str) -> go.Figure:
     texts = end_labels(names, LONGEST)
     set_properties(figure.layout,
         margin={"l": name_margin(texts), "r": 24, "b": 64},
-        xaxis={"title": f"{measure} minus<br>that of {baseline}", "tickformat": "+.3~f"},
+        xaxis={"title": f"{measure} minus<br>that of {baseline}", "tickformat": "+.3~f",
+               **UNSIGNED_ZERO},
         yaxis={
             "tickvals": names, "ticktext": texts, "showgrid": True,
             "categoryorder": "array", "categoryarray": names[::-1],

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.style import (
     PALETTE,
     REFERENCE,
+    UNSIGNED_ZERO,
     laid_out,
     name_margin,
     set_properties,
@@ -49,7 +50,7 @@ def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.F
     laid_out(figure, height=FRAME + ROW * max(1, len(rows)), showlegend=False, hovermode="closest")
     title = measure if shown == "mean" else f"{measure} − as trained"
     form = ".3~f" if shown == "mean" else "+.3~f"
-    xaxes(figure, title=title, tickformat=form, tickangle=0, nticks=5)
+    xaxes(figure, title=title, tickformat=form, tickangle=0, nticks=5, **UNSIGNED_ZERO)
     texts = [str(row["text"]) for row in rows]
     yaxes(figure,
         tickvals=[row["y"] for row in rows], ticktext=texts, range=[len(rows) - 0.4, -0.6],

@@ -12,6 +12,7 @@ from shuffleproof.app.figures.style import (
     INK,
     NAMES,
     PALE_GAIN_LOSS,
+    UNSIGNED_ZERO,
     add_annotations,
     end_labels,
     laid_out,
@@ -252,7 +253,8 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
         go.Heatmap(
             x=levels, y=list(range(len(ids))), z=values, zmin=-largest, zmax=largest, zmid=0,
             colorscale="PuOr", xgap=1, ygap=0 if len(ids) > MOST_QUERIES / 2 else 1,
-            colorbar={"title": {"text": "change"}, "thickness": 12, "tickformat": "+.2f"},
+            colorbar={"title": {"text": "change"}, "thickness": 12, "tickformat": "+.2f",
+                      **UNSIGNED_ZERO},
             hoverinfo="skip",
         )
     )  # fmt: skip

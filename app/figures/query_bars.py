@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import laid_out, xaxes, yaxes
+from shuffleproof.app.figures.style import UNSIGNED_ZERO, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 300
@@ -48,7 +48,7 @@ def bars(
         barmode="overlay",
     )  # fmt: skip
     xaxes(figure, title="queries, the greatest gain first", showgrid=False)
-    yaxes(figure, tickformat="+.2~f", zeroline=True)
+    yaxes(figure, tickformat="+.2~f", zeroline=True, **UNSIGNED_ZERO)
     for at in np.flatnonzero(frame["query"].astype(str) == chosen):
         figure.add_shape(
             type="rect", x0=at + 0.5, x1=at + 1.5, y0=0, y1=frame["difference"].iloc[at],

@@ -8,6 +8,7 @@ from shuffleproof.app.figures.style import (
     DASHES,
     PALETTE,
     REFERENCE,
+    UNSIGNED_ZERO,
     add_annotations,
     laid_out,
     set_properties,
@@ -60,7 +61,7 @@ def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
         figure.layout, margin={"t": 76, "b": 56},
         legend={"y": 1.0, "yref": "container", "yanchor": "top"},
     )  # fmt: skip
-    yaxes(figure, tickformat="+.2f")
+    yaxes(figure, tickformat="+.2f", **UNSIGNED_ZERO)
     xaxes(figure, tickformat=".0%", showticklabels=True)
     figure.update_yaxes(title=f"{measure}, change", col=1, row=(rows + 1) // 2)
     figure.update_xaxes(title=across, row=rows)

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
 
 from shuffleproof.app.figures.text import label_of
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import FILES, RankerName
 
 PALETTE = (
     "#006EB4", "#D25A00", "#DC50FA", "#BE2850", "#F05AAA", "#468CFA", "#7828FA", "#5A6464",
@@ -84,6 +84,9 @@ LABEL_HEIGHT = 17.0
 GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False}
 TAG = re.compile(r"<[^>]*>")
 
+UNSIGNED_ZERO = {"labelalias": {"+0": "0", "+0.00": "0"}}
+"""Of an axis of signed differences: no sign stands before nothing."""
+
 NAMES = {"automargin": True}
 """Of an axis that has names for ticks: a picture with it is drawn twice, to find their room."""
 
@@ -116,7 +119,7 @@ def stroke(ranker: str) -> Stroke:
     if name in KNOWN:
         place, dash, shape = KNOWN[name]
         return Stroke(PALETTE[place], dash, shape)
-    name = named.display if named.path else name
+    name = named.display if named.head in FILES else name
     digest = hashlib.sha256(name.encode()).digest()
     shape = FURTHER[digest[1] % len(FURTHER)]
     grey = named.feature is not None  # a yardstick, whose colour no ranker of the paper has

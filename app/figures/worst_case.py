@@ -8,6 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
+    UNSIGNED_ZERO,
     end_labels,
     faded,
     laid_out,
@@ -171,7 +172,7 @@ def swaps(costs: Any, documents: Sequence[str], labels: Sequence[float], measure
             colorscale="PuOr_r", customdata=pairs, hoverongaps=False,
             colorbar={"title": {"text": f"{measure} lost", "side": "top"}, "thickness": 12,
                       "tickformat": "+.2g", "orientation": "h", "y": -0.18, "yanchor": "top",
-                      "len": 0.6},
+                      "len": 0.6, **UNSIGNED_ZERO},
             hovertemplate="%{customdata}<br>exchanged: %{z:+.3f} lost<extra></extra>",
         )
     )  # fmt: skip

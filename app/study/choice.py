@@ -85,7 +85,7 @@ def top(
     """Draw the places of a page and the choice of its study, as `study` does."""
     missing = state.missing_option("study", stored)
     notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
+    picture, controls = parts.top_row([5, 2])
     answer, notes = picture.container(), st.container()
     with controls:
         artefact = study(stored, short, words, nouns, first)

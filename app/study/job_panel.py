@@ -82,9 +82,10 @@ def progress(panel: Panel, names: Collection[str], mine: Mine = lambda _job: Tru
     return False
 
 
-def has_first_results(panel: Panel) -> bool:
-    """Whether a study of the page's kind shows first results."""
-    return any(True for _ in running_studies(services.store(), panel.kind))
+def has_first_results(panel: Panel, names: Collection[str]) -> bool:
+    """Whether a study of the page's kind, of this data, shows first results."""
+    mine = {job.id for job in _jobs(panel, names, lambda job: not job.ended)}
+    return any(study.job in mine for study in running_studies(services.store(), panel.kind))
 
 
 def offer(

@@ -41,6 +41,17 @@ def header(title: str, question: str) -> None:
     st.markdown(question, help=terms.help_with_terms(question))
 
 
+def top_row(widths: Sequence[int]) -> list[DeltaGenerator]:
+    """The places side by side at the top of a page: its picture's, then what changes it.
+
+    The style keeps back what would move when the picture comes.
+
+    Args:
+        widths: of the places, to each other.
+    """
+    return st.container(key="top_row").columns(widths, gap="medium")
+
+
 @contextmanager
 def errors_shown(*, again: bool = False) -> Generator[None]:
     """Draw a deliberate error that ends the block as a sentence.

@@ -42,7 +42,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
+    picture, controls = parts.top_row([5, 2])
     notes = st.container()
     with controls:
         artefact = choice.study(stored, disturbed_lists.short_words, disturbed_lists.words)

@@ -3,8 +3,10 @@
 Each of the trainings waits for a second (`cluster_cells`), so that what is measured is the
 machinery and not the processor: workers that start, claims, artefacts, records, the result. The
 efficiency is the time that the waiting alone would take by so many workers, beside the time that
-the command took. Workers that this machine has not are simulated, from overheads measured in the
-run of one worker; a disk or network that many of them would wait for is not.
+the command took. What an installation compiles once, at the first call, is compiled before by a run
+of one training, whose seconds are told. Workers that this machine has not are simulated, from
+overheads measured in the run of one worker; a disk or network that many of them would wait for is
+not.
 """
 
 import heapq
@@ -19,6 +21,7 @@ from shuffleproof.core import sharing
 from shuffleproof.core.bench import cluster_cells
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.bench.scaling import TINY, generate_parts
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
@@ -61,6 +64,7 @@ def cluster(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (as every job)
     """A row for each number of workers, measured or simulated."""
     cells, second = QUICK_CELLS if quick else CELLS, cluster_cells.SECONDS
     where = "ray" if find_spec("ray") else "processes"
+    first, _ = _measured(where, 1, 1)
     found = [_measured(where, workers, cells) for workers in WORKERS]
     overheads = found[0][1]
     told = (
@@ -72,9 +76,11 @@ def cluster(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (as every job)
         BenchRow(
             f"{cells} trainings of {second:g} s, {workers} by {where}", seconds,
             cells * second / workers, PEER, cells * second / workers / seconds, FLOOR,
-            note="the machinery alone: trainings wait",
+            note=f"the machinery alone: trainings wait; start {each.start:.1f} s, a training "
+            f"{each.unit * 1e3:.0f} ms, end {each.end:.1f} s; one alone before, which compiles "
+            f"what was not yet: {first:.0f} s",
         )
-        for workers, (seconds, _) in zip(WORKERS, found, strict=True)
+        for workers, (seconds, each) in zip(WORKERS, found, strict=True)
     ]  # fmt: skip
     for workers in SIMULATED:
         for length in (second, LONG):
@@ -99,9 +105,9 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
             )
         )  # fmt: skip
         if failed:
-            raise RuntimeError("; ".join(failed))
+            raise UsageError("; ".join(failed))
         question = Benchmark.from_plain(asked)
-        run_to_end(question.answered(Scope(store, str(data), LISTS, "small")))
+        run_to_end(question.answer(Scope(store, str(data), LISTS, "small")))
         seconds = time.perf_counter() - start
         ends = sorted(
             one.path.stat().st_mtime - begun
@@ -110,7 +116,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
         )
         unit = (ends[-1] - ends[0]) / max(1, len(ends) - 1) - cluster_cells.SECONDS / workers
         again = time.perf_counter()
-        run_to_end(Scope(store, str(data), LISTS, "small").opened())
+        run_to_end(Scope(store, str(data), LISTS, "small").open_workbench())
         overheads = Overheads(
             ends[0] - cluster_cells.SECONDS, unit, _skip(store),
             time.perf_counter() - again, seconds - ends[-1],

@@ -1,14 +1,16 @@
 """Search in learnt sparse vectors beside SciPy's product and Seismic, BM25 beside bm25s."""
 
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from shuffleproof.core.bench.approximate_search import approximate
 from shuffleproof.core.bench.collection_memory import memory
 from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.bench.snrm import training_step
@@ -21,10 +23,16 @@ from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.words import percent
 
 DOCUMENTS, DIMENSIONS, NONZEROS, QUERIES, DEPTH = 20_000, 10_000, 100, 500, 100
 BEST = 10
 TERMS, LENGTH = 20_000, 60
+
+PEER = "Seismic (approximate)"
+QUERY_CUT, HEAP_FACTOR = 10, 0.9
+"""Dimensions of a query that it reads, and how far below the last found a block may be, as in its
+authors' examples. Source: Bruch, Nardini, Rulli & Venturini, SIGIR 2024."""
 
 
 def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (every job's form)
@@ -32,10 +40,10 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
     size = DOCUMENTS // 10 if quick else DOCUMENTS
     documents, queries = _vectors("documents", size), _vectors("queries", QUERIES)
     index = SparseIndex.of(documents)
-    if not _alike(index, queries.chosen(np.arange(20))):
+    if not _alike(index, queries.select(np.arange(20))):
         message = "the index differs from the product"
         raise AssertionError(message)
-    single = [queries.chosen(np.array([place])) for place in range(QUERIES)]
+    single = [queries.select(np.array([place])) for place in range(QUERIES)]
     seconds = np.array([_seconds(lambda own=own: index.search(own, BEST)) for own in single])  # type: ignore[misc]
     shape = f"{size} × {DIMENSIONS}, {NONZEROS} non-zeros, queries one by one, the best {BEST}"
     floor = None if quick else 1.0
@@ -85,6 +93,63 @@ def _seconds(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
+
+
+def approximate(index: SparseIndex, queries: SparseVectors, best: int) -> BenchRow:
+    """Exact search beside approximate search of the same vectors, query by query.
+
+    Args:
+        index: the exact one.
+        queries: one vector each.
+        best: documents of each query.
+    """
+    if not find_spec("seismic"):
+        note = "pyseismic-lsr is not installed (extra `seismic`)"
+        return BenchRow("search", None, None, PEER, None, None, note=note)
+    import seismic  # noqa: PLC0415 (an extra)
+
+    vectors = index.vectors
+    data = seismic.SeismicDataset(dim=vectors.width)
+    names = [str(place) for place in range(len(vectors))]
+    data.add_documents_by_id(
+        names, vectors.dimensions.astype(np.int64), vectors.weights, vectors.offsets
+    )
+    with _silent():
+        peer = seismic.SeismicIndex.build_from_dataset(data, num_threads=1)
+    text = seismic.get_seismic_string()
+    single = [queries.select(np.array([place])) for place in range(len(queries))]
+    asked = [np.array([str(one) for one in own.dimensions], dtype=text) for own in single]
+
+    def approximately() -> list[set[int]]:
+        found = (
+            peer.search("", names, own.weights, best, QUERY_CUT, HEAP_FACTOR)
+            for names, own in zip(asked, single, strict=True)
+        )
+        return [{int(document) for _, _, document in one} for one in found]
+
+    def exactly() -> list[set[int]]:
+        return [set(index.search(own, best).documents.tolist()) for own in single]
+
+    pairs = list(zip(exactly(), approximately(), strict=True))
+    kept = float(np.mean([len(one & other) / max(1, len(one)) for one, other in pairs]))
+    seconds = interleave(exactly, approximately)
+    note = (
+        f"{len(queries)} queries one by one; it finds {percent(kept, 1)} of the exact best {best}"
+    )
+    return comparison_row("search", (seconds[0], seconds[1]), PEER, None, note)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """What a library prints on the process's own output goes to its errors meanwhile."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _bm25(size: int, floor: float | None) -> BenchRow:

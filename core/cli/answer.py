@@ -184,6 +184,7 @@ ANSWERS: Mapping[str, Mapping[str, str]] = {
     "train": {
         "ranker": "its name", "artefact": "key of what is stored", "cached": "whether it was",
         "epochs": "trained", "valid": "measures of the validation part", "seconds": "it took now",
+        "documents_at_once": "padded documents that the device's memory held; null: enough",
     },
     "train --data collection": {
         "ranker": "snrm, fnrm or cnrm", "artefact": "key of what is stored",

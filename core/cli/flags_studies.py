@@ -58,6 +58,7 @@ def add(commands: flags.Commands) -> None:
             flags.fields(added, question)
             flags.max_seconds(added, "; the same line without it goes on")
             flags.dry_run(added, "listless_study")
+            flags.workers(added)
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
     _check(commands)
 

@@ -6,8 +6,8 @@ from shuffleproof.core.cli import flags
 from shuffleproof.core.numerals import number, whole
 
 BENCH_JOBS = (
-    "cluster", "dlcm-train", "figure3", "gpu-train", "gpu-score", "gpu-table2", "retrieval",
-    "lambdamart", "mixed-lengths", "ndcg", "parse", "reopen", "preferences", "rankboost",
+    "lambdamart", "rankboost", "cluster", "dlcm-train", "figure3", "gpu-train", "gpu-score",
+    "gpu-table2", "retrieval", "mixed-lengths", "ndcg", "parse", "reopen", "preferences",
     "ranksvm", "scaling", "setrank-score", "setrank-train", "shell", "softrank", "tuned",
 )  # fmt: skip
 """Of `core.bench`, whose modules load too much for a help text."""

@@ -25,7 +25,7 @@ from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import LISTLESS, STUDIES
 from shuffleproof.core.studies.stored_names import stored_name
 from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown
 from shuffleproof.core.words import duration
@@ -249,7 +249,7 @@ def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     scope = scope_of(arguments)
     if not STUDIES[kind].over_folds:
         scope = replace(scope, data=one_fold(scope.data, scope.store))
-    question = question_of(STUDIES[kind], arguments, scope.usual)
+    question = question_of(STUDIES[kind], arguments, scope.usual_preset)
     if "conventions" in arguments:
         for field in parameters(question):
             if field.names == "measures":
@@ -266,18 +266,28 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     """Answer a question with its progress on stderr, as far as --max-seconds goes."""
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
-    if arguments.executor:
-        if arguments.max_seconds is not None:
-            raise UsageError("--executor works to the end: leave --max-seconds out")
-        values = {one.name: getattr(question, one.name) for one in parameters(question)}
-        share(question.kind, values, scope, arguments)
-    work = question.answered(scope, arguments.max_seconds)
+    share_question(question, scope, arguments)
+    work = question.answer(scope, arguments.max_seconds)
     return run_shown(
         question.kind.replace("-", " "),
         work,
         lambda: rehearse(question, scope),
         lambda dry: scope.store.resolve(dry.study, "study") if dry.study else None,
     )
+
+
+def share_question(question: Question, scope: Scope, arguments: argparse.Namespace) -> None:
+    """Let the workers of --executor, if there are any, make what a question needs.
+
+    Raises:
+        UsageError: it is to stop after some seconds, no such executor, or it is not installed.
+    """
+    if not arguments.executor:
+        return
+    if arguments.max_seconds is not None:
+        raise UsageError("--executor works to the end: leave --max-seconds out")
+    values = {one.name: getattr(question, one.name) for one in parameters(question)}
+    share(question.kind, values, scope, arguments)
 
 
 def share(
@@ -290,7 +300,9 @@ def share(
     """
     from shuffleproof.core.sharing import share_work  # noqa: PLC0415 (who has work to do)
 
-    of_scope = {"data": scope.data, "lists": dict(scope.lists or {}), "preset": scope.usual}
+    of_scope: dict[str, Any] = {"data": scope.data}
+    if kind not in LISTLESS:
+        of_scope |= {"lists": dict(scope.lists or {}), "preset": scope.usual_preset}
     work = share_work(
         scope.store, kind, {**values, **of_scope}, arguments.executor,
         workers=arguments.workers, modules=arguments.modules or (),
@@ -301,7 +313,7 @@ def share(
 
 def rankers_in(question: Question) -> list[str]:
     """The rankers that a question names."""
-    return list(question.named().rankers)
+    return list(question.names().rankers)
 
 
 def one_fold(data: str, store: Store) -> str:
@@ -324,7 +336,7 @@ def workbench_of(
     store = store_of(arguments)
     recipe, preset = recipe_of(arguments)
     data = one_fold(arguments.data, store)
-    return run_shown("lists", Workbench.opened(data, recipe, store, preset), rehearse)
+    return run_shown("lists", Workbench.open(data, recipe, store, preset), rehearse)
 
 
 EVERY = 0.2

@@ -33,6 +33,7 @@ from shuffleproof.core.parameters import Parameter, parameters, text_of, type_in
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.progress import limit_seconds
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import AT_ONCE
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.rankers.registry import RANKERS
@@ -89,9 +90,9 @@ def names(arguments: argparse.Namespace) -> Answer:
         return Answer(rows)
     chosen: dict[str, list[str]] = {}
     for entry in RANKERS.values():
-        chosen.setdefault(entry.tuned, []).append(entry.name)
+        chosen.setdefault(entry.how_tuned, []).append(entry.name)
     notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
-    told = [row | {"tuned": RANKERS[str(row["name"])].tuned} for row in rows]
+    told = [row | {"tuned": RANKERS[str(row["name"])].how_tuned} for row in rows]
     return Answer(told, "\n".join([table(rows), "", *notes]))
 
 
@@ -201,6 +202,7 @@ def train(arguments: argparse.Namespace) -> Answer:
         "epochs": facts["epochs"],
         "valid": facts["valid"],
         "seconds": 0.0 if found.cached else facts["seconds"],
+        AT_ONCE: facts.get(AT_ONCE),
     }
     spec = spec_of(found.artefact.recipe["ranker"])
     when = "earlier" if found.cached else f"in {duration(facts['seconds'])}"
@@ -210,6 +212,8 @@ def train(arguments: argparse.Namespace) -> Answer:
         "trained": f"{facts['epochs']} {unit_of(spec)}, {when}",
         "validation": facts["valid"],
     }
+    if AT_ONCE in facts:
+        lines["memory"] = f"held {facts[AT_ONCE]:,} documents at once"
     return Answer(answer, table(lines))
 
 
@@ -263,7 +267,7 @@ def recipe_rows(name: RankerName) -> list[dict[str, Any]]:
     if name.kind is not Kind.REGISTERED:
         raise UsageError(f"{name}: name a registered ranker, as in `list recipe dlcm@paper`")
     entry = registry.entry(name.base)
-    if not entry.fitted:
+    if not entry.learns:
         return []
     spec = registry.spec(name, entry.presets[0])
     parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)

@@ -12,7 +12,13 @@ from typing import Any
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.flags import DIGITS
 from shuffleproof.core.cli.flags_studies import question_of
-from shuffleproof.core.cli.open import answer_question, asked_question, run_shown, store_of
+from shuffleproof.core.cli.open import (
+    answer_question,
+    asked_question,
+    run_shown,
+    share_question,
+    store_of,
+)
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import Scope
@@ -31,7 +37,8 @@ def study(arguments: argparse.Namespace) -> Answer:
 def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
     question, scope = listless_question(arguments)
-    artefact = run_shown(question.kind, question.answered(scope, arguments.max_seconds))
+    share_question(question, scope, arguments)
+    artefact = run_shown(question.kind, question.answer(scope, arguments.max_seconds))
     return print_study(artefact, arguments)
 
 
@@ -39,7 +46,7 @@ def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
     """What such a command asks, and of what."""
     kind = LISTLESS[arguments.command.rpartition(" ")[2]]
     scope = Scope(store_of(arguments), arguments.data)
-    question = question_of(kind, arguments, scope.usual)
+    question = question_of(kind, arguments, scope.usual_preset)
     question.check(scope)
     return question, scope
 

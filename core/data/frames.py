@@ -26,6 +26,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """What columns are, and what they may be called unless `columns` says it."""
 
 PARTS = ("train", "valid", "test")
+FILLED = ", as in frame.fillna(0)."
 
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 
@@ -76,13 +77,22 @@ def features_of(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -
     return [name for name in frame.columns if name not in taken]
 
 
-def dataset_of(place: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> RankingDataset:
+def dataset_of(
+    place: str,
+    frame: pd.DataFrame,
+    columns: Mapping[str, str],
+    *,
+    text: bool = False,
+    gaps: bool = False,
+) -> RankingDataset:
     """The data set of a frame: queries in the order of their first rows, rows in theirs.
 
     Args:
         place: what errors call it; rows are called by the frame's index.
         frame: a row a document.
         columns: what query, label and document ids are called, where it is none of NAMES.
+        text: features beyond float32 may be, as infinite ones: for who writes them as text.
+        gaps: features may have empty cells, as NaN.
 
     Raises:
         ParameterError: no such column.
@@ -106,7 +116,9 @@ def dataset_of(place: str, frame: pd.DataFrame, columns: Mapping[str, str]) -> R
     codes, ids = pd.factorize(queries)
     order = np.argsort(codes, kind="stable")
     labels = _numbers(place, frame, str(found["label"]))
-    features = np.stack([_numbers(place, frame, name) for name in names], axis=1)
+    features = np.stack(
+        [_numbers(place, frame, name, large=text, gaps=gaps) for name in names], axis=1
+    )
     documents = None
     if found["document"] is not None:
         documents = TextColumn.of(str(one) for one in frame[found["document"]].to_numpy()[order])
@@ -131,23 +143,38 @@ def _column(frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]) -> st
     return next((name for name in NAMES[meaning] if name in frame.columns), None)
 
 
-def _numbers(place: str, frame: pd.DataFrame, name: str) -> np.ndarray:
+def _numbers(
+    place: str, frame: pd.DataFrame, name: str, *, large: bool = False, gaps: bool = False
+) -> np.ndarray:
     """A column as float32.
 
+    Args:
+        place: what errors call the frame.
+        frame: whose column it is.
+        name: of the column.
+        large: numbers that float32 does not hold become infinite.
+        gaps: empty cells become NaN.
+
     Raises:
-        DataError: text, an empty cell, or a number that float32 does not hold.
+        DataError: text, an infinite number, or what is not allowed of the two.
     """
     column = frame[name]
+    if gaps and column.isna().all():
+        return np.full(len(column), np.nan, dtype=np.float32)
     if not pd.api.types.is_numeric_dtype(column):
         found = f"column {name} holds {column.dtype}, for example {column.iloc[0]!r}"
         raise DataError(place, found, "Features and labels are numbers: drop it or encode it.")
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
+    if wrong.any() and (large or gaps):
+        exact = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        wrong = np.isinf(exact) | (np.isnan(exact) & (not gaps)) | (np.isinf(values) & (not large))
     if wrong.any():
         found = f"row {frame.index[wrong][0]} of column {name} is {column[wrong].iloc[0]}"
         more = f" ({wrong.sum():,} rows are such)" if wrong.sum() > 1 else ""
-        raise DataError(place, found + more, "Fill it in, as in frame.fillna(0).")
+        remedy = "Fill it in" + (", or say what is missing (--nulls)." if large else FILLED)
+        raise DataError(place, found + more, remedy)
     return values
 
 

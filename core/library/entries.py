@@ -283,8 +283,8 @@ def _own_name(artefact: Artefact) -> str:
     if artefact.key.kind == "study":
         return "benchmark of runs" if is_of_runs(recipe) else str(recipe["kind"])
     if artefact.key.kind == "ranker":
-        file = recipe["ranker"].get("file", "")
-        return f"{artefact.facts.get('name') or recipe['ranker']['name']} {file}".strip()
+        ranker = recipe["ranker"]
+        return str(ranker.get("file") or artefact.facts.get("name") or ranker["name"])
     if artefact.key.kind == "scores":
         return f"scores of {recipe.get('ranker', {}).get('name', artefact.key)}"
     name = str(artefact.facts.get("name") or artefact.key)

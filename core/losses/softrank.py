@@ -3,8 +3,9 @@
 A document's rank is the number of others above it, each above with a probability of its own, so
 the distribution of its rank grows by one document at a time. One pass forward builds it, one pass
 back carries the discount still to come: value and gradient together cost docs² a document. Only
-relevant documents have a gain, so only their distributions are built. A compiled kernel does it on
-a CPU, tensors in pieces do it elsewhere.
+relevant documents have a gain. On a CPU a compiled kernel builds their distributions alone;
+elsewhere tensors build those of all documents, in pieces, so that the host need not ask which are
+relevant and wait for the device.
 """
 
 import math
@@ -49,16 +50,40 @@ def softrank(
     values = exact(scores)
     values = normalised(values, mask) if unit_norm else values.masked_fill(~mask, 0)
     gains = torch.exp2(labels.to(values.dtype).masked_fill(~mask, 0)) - 1
-    owner, document = (mask & (gains > 0)).nonzero(as_tuple=True)
+    owner, document = documents_with_gain(mask & (gains > 0))
     above = _above_probability(values, owner, document, deviation)
     other_documents = mask[owner].scatter(1, document[:, None], value=False)
     places = torch.arange(scores.shape[1], dtype=values.dtype, device=values.device)
     discounts = 1 / torch.log2(places + 2)
     expected = expected_discount(above.masked_fill(~other_documents, 0), discounts)
     ideal = (gains.sort(-1, descending=True).values * discounts).sum(-1)
-    shares = gains[owner, document] / ideal[owner] * expected
+    divisor = torch.where(ideal > 0, ideal, 1)
+    shares = gains[owner, document] / divisor[owner] * expected
     ndcg = torch.zeros_like(ideal).index_add(0, owner, shares)
     return torch.where(ideal > 0, 1 - ndcg, 0)
+
+
+def documents_with_gain(relevant: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
+    """Lists and places of the documents whose ranks are needed: all where counting them waits.
+
+    >>> documents_with_gain(torch.tensor([[False, True], [False, False]]))
+    (tensor([0]), tensor([1]))
+    """
+    if relevant.device.type == "cpu":
+        lists, places = relevant.nonzero(as_tuple=True)
+        return lists, places
+    return all_documents(relevant)
+
+
+def all_documents(mask: Bool[Tensor, "lists docs"]) -> tuple[Tensor, Tensor]:
+    """Lists and places of all documents, pads among them.
+
+    >>> all_documents(torch.tensor([[True, True]]))
+    (tensor([0, 0]), tensor([0, 1]))
+    """
+    lists, docs = mask.shape
+    every = torch.arange(lists * docs, device=mask.device)
+    return every // docs, every % docs
 
 
 def _above_probability(values: Tensor, owner: Tensor, document: Tensor, deviation: float) -> Tensor:

@@ -24,7 +24,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.base import AT_ONCE, Ranker, RankerSpec
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -47,7 +47,7 @@ class CachedRanker:
     Attributes:
         artefact: its place in the store; facts: epochs, valid, name, lists, rows, valid_rows,
             features, seconds, timed (epochs or trees that those seconds took: fewer where a
-            killed fit was resumed), machine.
+            killed fit was resumed), machine, and where memory ran out documents_at_once.
         cached: it was found, nothing was fitted.
         fitted: as it came from its fitting, if it did.
     """
@@ -69,7 +69,7 @@ class CachedRanker:
         return registry.load(self.artefact.path) if self.fitted is None else self.fitted
 
     @property
-    def called(self) -> str:
+    def stored_name(self) -> str:
         """The name by which commands and studies take it: `dlcm#3f2a91b0`."""
         return f"{self.ranker.name}#{self.artefact.key.digest[:CALLED_DIGITS]}"
 
@@ -120,7 +120,7 @@ def _fit_with_facts(
     """A ranker and what is noted of its fitting."""
     check_training_labels(spec, train)
     check_selection(spec, valid)
-    start, epochs, timed = time.perf_counter(), 0, 0
+    start, epochs, timed, reduced = time.perf_counter(), 0, 0, {}
     fitting = spec.fit(train, valid, workspace)
     while True:
         try:
@@ -129,6 +129,8 @@ def _fit_with_facts(
             ranker: Ranker = finished.value
             break
         epochs, timed = progress.done, timed + (not progress.part)
+        if AT_ONCE in progress.values:
+            reduced = {AT_ONCE: int(progress.values[AT_ONCE])}
         yield progress
     return ranker, {
         "epochs": epochs,
@@ -141,6 +143,7 @@ def _fit_with_facts(
         "rows": len(train.lists.rows),
         "valid_rows": len(valid.lists.rows),
         "features": len(train.dataset.feature_ids),
+        **reduced,
     }
 
 
@@ -202,7 +205,7 @@ def check_training_labels(spec: RankerSpec, train: JudgedLists) -> None:
         DataError: a label is no number, or none differs from another where it would have to.
     """
     lists, entry = train.lists, RANKERS.get(spec.name)
-    if (entry is not None and not entry.fitted) or not len(lists.rows):
+    if (entry is not None and not entry.learns) or not len(lists.rows):
         return
     _check_labels(train, "training", np.inf)
     labels = train.dataset.labels[lists.rows]

@@ -35,6 +35,9 @@ FILES: Mapping[str, str] = {
 }  # fmt: skip
 """What a name of a file begins with, and what the file is."""
 
+_FILE_NAMES: dict[str, str] = {}
+"""What the files of stored rankers are called, by the digests of their keys, which hold that."""
+
 SPOKEN = {
     "dlcm": "DLCM",
     "dlcm-without-init": "DLCM without init",
@@ -178,6 +181,9 @@ class RankerName:
         ['DLCM', 'RRF(GSF, MLP small)']
         >>> [RankerName.parse(text).display for text in ("scores:my/a.txt", "my/rank.py:score")]
         ['a.txt', 'rank.py:score']
+        >>> remember_file_name("77b0c2", "my scores.txt")
+        >>> [RankerName.parse(f"scores#{digits}").display for digits in ("77b0", "77b1")]
+        ['my scores.txt', 'scores']
         """
         if isinstance(self.options, Pairwise):
             seed = f", {self.options.seed}" if self.options.seed else ""
@@ -190,14 +196,21 @@ class RankerName:
             return self._whole(attrgetter("display"))
         if self.kind in {Kind.FILE, Kind.FUNCTION}:
             return PurePath(self.path or self.head).name
-        words = (SPOKEN.get(self.head, self.called), self.preset, self.revision)
+        if self.kind is Kind.STORED and self.head in FILES and (file := self._file_name()):
+            return file
+        words = (SPOKEN.get(self.head, self.registered_name), self.preset, self.revision)
         return " ".join(filter(None, words))
 
+    def _file_name(self) -> str:
+        """What the file of a stored ranker is called, where that is known; else nothing."""
+        known = (file for digest, file in _FILE_NAMES.items() if digest.startswith(self.digits))
+        return next(known, "")
+
     @property
-    def called(self) -> str:
+    def registered_name(self) -> str:
         """The name under which user code is registered; of others the head.
 
-        >>> RankerName.parse("python:mine").called
+        >>> RankerName.parse("python:mine").registered_name
         'mine'
         """
         return self.head.removeprefix(f"{OBJECT}:")
@@ -253,6 +266,18 @@ class RankerName:
         """
         prefix, _, number = self.head.partition(":")
         return int(number) if prefix == _FEATURE and is_count(number) else None
+
+
+def remember_file_name(digest: str, file: str) -> None:
+    """Call a ranker from a file by the file's name from now on, wherever people read it.
+
+    Its key is made of that name too, so no other can be meant by the digest.
+
+    Args:
+        digest: of the key under which it is stored.
+        file: its name.
+    """
+    _FILE_NAMES[digest] = PurePath(file).name
 
 
 def display_names(labels: Iterable[str]) -> dict[str, str]:
@@ -392,6 +417,7 @@ _IN_SENTENCES = re.compile(
     r"(?<![\w@#:+./~-])(?:"
     rf"(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
     rf"|(?:{'|'.join(sorted(SPOKEN, key=len, reverse=True))})(?:@\w+)?(?:~\w+)?(?:#[0-9a-f]+)?"
+    rf"|(?:{'|'.join(FILES)})#[0-9a-f]+"
     r")(?![\w@#+/~-]|[:.]\S)"
 )
 _PLUS = re.compile(r"\+(?!\s*(?:multi-)?init\b)")

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from shuffleproof.core.errors import ArtefactError, DataError, DivergedError, UnknownNameError
+from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
 from shuffleproof.core.parameters import check, parameter, parameters, unknown_field, with_changes
@@ -145,7 +146,7 @@ class WeakTrainer:
         else:
             triples = weak.triples(step, training.batch_queries)
             chosen, documents = triples.queries, np.concatenate([triples.first, triples.second])
-        queries = weak.chosen(chosen)
+        queries = weak.terms_of(chosen)
         labels = weak.labeller.scores(queries, documents)
         texts = take_texts(self.tokens.documents, documents.astype(np.int64))
         asked = self.windows.of(queries, self.padded_lengths[0])
@@ -287,7 +288,10 @@ class Learner(Generic[R, M]):
             DivergedError: the loss is no longer a finite number.
         """
         store, key = indexed.store, self.key_of_training(indexed, recipe)
-        with store.lock(key):
+        artefact = store.find(key)
+        if artefact is not None:
+            return artefact
+        with claims.claim_unit(str(key)), store.lock(key):
             artefact = store.find(key)
             if artefact is not None:
                 return artefact
@@ -305,7 +309,7 @@ class Learner(Generic[R, M]):
             facts |= {"last": values, **more}
             return store.add(key, _plain(indexed, recipe), save, facts)
 
-    def trained(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
+    def train(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
         """A training that is stored.
 
         Args:
@@ -328,7 +332,7 @@ class Learner(Generic[R, M]):
     def at(self, indexed: IndexedCollection, name: str) -> M:
         """A preset as trained at the collection's seed; its labeller saw no judgments."""
         flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
-        return self.trained(*self._of_preset(indexed, name), flags)
+        return self.train(*self._of_preset(indexed, name), flags)
 
     def learning(self, indexed: IndexedCollection, name: str) -> Generator[Progress]:
         """Train what `at` finds, or find it trained."""

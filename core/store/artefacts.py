@@ -118,9 +118,7 @@ class Store:
         """
         existing = self.find(key)
         if existing is None:
-            with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as directory:
-                content = directory / "content"
-                content.mkdir()
+            with manifest.disk_errors(str(key), self.root), self.incoming(str(key)) as content:
                 write(content)
                 manifest.write(content, key, recipe, facts or {})
                 existing = replace(manifest.read_manifest(content), path=self._directory(key))

@@ -9,10 +9,12 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,6 +28,9 @@ REMOTE = "remote.json"
 
 CHECKED_ON_FIND = 1 << 20
 """Files of at most this many bytes (1 MiB) are digested whenever their artefact is opened."""
+
+AT_ONCE = 8
+"""Files that are forced to disk at the same time."""
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
@@ -83,14 +88,15 @@ def write(
     """
     if (directory / MANIFEST).exists():
         raise ArtefactError(str(key), f"holds a file {MANIFEST} of its own", "Rename that file.")
-    files = {}
-    for path in sorted(directory.rglob("*")):
-        if path.is_file():
-            files[path.relative_to(directory).as_posix()] = {
-                "bytes": path.stat().st_size,
-                "sha256": _digest(path),
-            }
-            _sync(path)
+    inside = sorted(directory.rglob("*"))
+    files = {
+        path.relative_to(directory).as_posix(): {
+            "bytes": path.stat().st_size,
+            "sha256": _digest(path),
+        }
+        for path in inside
+        if path.is_file()
+    }
     content = {
         "format": FORMAT,
         "kind": key.kind,
@@ -100,7 +106,7 @@ def write(
         "facts": facts,
         "files": files,
     }
-    _write(directory, content)
+    _write(directory, content, inside)
 
 
 def note_import(directory: Path, source: str) -> Artefact:
@@ -111,11 +117,22 @@ def note_import(directory: Path, source: str) -> Artefact:
     return read_manifest(directory)
 
 
-def _write(directory: Path, content: Mapping[str, Any]) -> None:
+def _write(directory: Path, content: Mapping[str, Any], inside: Iterable[Path] = ()) -> None:
+    """Write a manifest and force it, its folder and what is new inside to disk.
+
+    All are forced at the same time: a disk writes its journal once for many, and once for each
+    where they come one after the other.
+    """
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    _sync(directory / MANIFEST)
-    _sync(directory)
+    list(_syncing(os.getpid()).map(_sync, (*inside, directory / MANIFEST, directory)))
+
+
+@cache
+def _syncing(process: int) -> ThreadPoolExecutor:
+    """The threads of this process that force files to disk; a fork has none of its parent's."""
+    del process
+    return ThreadPoolExecutor(AT_ONCE, "sync")
 
 
 def read_manifest(directory: Path) -> Artefact:
@@ -277,6 +294,7 @@ FACTS: Mapping[str, Any] = {
     "ranker": {
         "name?": str, "valid?": {"*": NUMBER}, "test?": {"*": NUMBER}, "seconds?": NUMBER,
         "members?": [str], "file?": str, "epochs?": int, "machine?": str,
+        "documents_at_once?": int,
     },
     "collection": {
         "name": str, "documents": int, "queries": int, "judgments": int, "notes?": [str],

@@ -50,7 +50,7 @@ class CellPlan(DescribedPlan):
         del lists
         return [cell.digest for cell in self.cells()]
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of which every part is there; None where there is none yet."""
@@ -129,7 +129,7 @@ def by_cells(
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         results = yield from run_cells(plan.cells(), records, compute, unit=unit)
-        return plan.assembled(results, query_ids, facts)
+        return plan.assemble(results, query_ids, facts)
 
     return work
 
@@ -151,7 +151,8 @@ def assemble(
         facts: of the result.
     """
     rows, values = [], []
-    in_rows = sorted(cells, key=lambda cell: _place(cells, cell))
+    first = {cell.row: at for at, cell in reversed(list(enumerate(cells)))}
+    in_rows = sorted(cells, key=lambda cell: (first[cell.row], cell.part))
     for row, group in groupby(in_rows, key=lambda cell: cell.row):
         parts = [found.get(cell.digest) for cell in group]
         stored_parts = [part for part in parts if part is not None]
@@ -168,11 +169,6 @@ def assemble(
         query_ids=tuple(query_ids),
         facts=facts,
     )
-
-
-def _place(cells: Sequence[Cell], cell: Cell) -> tuple[int, int]:
-    row_place = next(index for index, earlier in enumerate(cells) if earlier.row == cell.row)
-    return row_place, cell.part
 
 
 def _row(row: Trial, facts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

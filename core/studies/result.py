@@ -1,6 +1,7 @@
 """What a study found: a cube of per-query values and the frame that says what each slice is."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,10 @@ from safetensors.numpy import save_file
 from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
+from shuffleproof.core.rankers.name import FILES, remember_file_name
 from shuffleproof.core.seeds import generator
+from shuffleproof.core.store.keys import SHOWN_DIGITS
+from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.conventions import fill_empty, source
 from shuffleproof.core.words import counted, number, signed
@@ -35,6 +39,9 @@ SUMMARY = (
 )
 """The columns of a summary."""
 
+
+STORED_FILE = re.compile(rf"\b(?:{'|'.join(FILES)})#(?P<digits>[0-9a-f]+)")
+"""The label of a ranker that was brought as a file."""
 
 Opened = TypeVar("Opened", bound="StudyResult")
 
@@ -67,7 +74,7 @@ class StudyResult:
         return tuple(self.recipe["measures"])
 
     @property
-    def stored(self) -> tuple[str, ...]:
+    def stored_measures(self) -> tuple[str, ...]:
         """The measures along the second axis of `values`."""
         return tuple(self.recipe.get("stored", self.recipe["measures"]))
 
@@ -154,7 +161,9 @@ class StudyResult:
     @classmethod
     def open(cls: type[Opened], directory: Path) -> Opened:  # noqa: PYI019 (checked at run time, where Self means nothing)
         """Open a stored result."""
-        head = json.loads((directory / "study.json").read_text())
+        text = (directory / "study.json").read_text()
+        head = json.loads(text)
+        _learn_file_names(text, directory.parent)
         return cls(
             recipe=head["recipe"],
             trials=_frame(directory / "trials.json"),
@@ -164,7 +173,7 @@ class StudyResult:
             directory=directory,
         )
 
-    def summarised(self, measures: Sequence[str] = ()) -> pd.DataFrame:
+    def summary_under(self, measures: Sequence[str] = ()) -> pd.DataFrame:
         """The summary of these measures; of those asked for as it was stored, where it was."""
         if measures or self.directory is None:
             return self.summary(measures or None)
@@ -207,7 +216,7 @@ class StudyResult:
 
     def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
         if measure not in self._sources:
-            self._sources[measure] = source(measure, self.stored)
+            self._sources[measure] = source(measure, self.stored_measures)
         return fill_empty(*self._sources[measure], np.asarray(self.values[rows]))
 
     def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:
@@ -354,3 +363,16 @@ def most_damaged(
     frame = pd.DataFrame(columns, index=pd.Index(list(query_ids), name="query"))
     rows = frame if every else frame.dropna(how="all")
     return rows.iloc[np.argsort(rows.mean(axis=1).to_numpy(), kind="stable")]
+
+
+def _learn_file_names(study: str, artefacts: Path) -> None:
+    """Learn what the files are called of rankers that a study names by digits.
+
+    Args:
+        study: its description.
+        artefacts: the folder where it lies with its rankers; one that is gone keeps its digits.
+    """
+    for digits in set(STORED_FILE.findall(study)):
+        for manifest in artefacts.glob(f"ranker-{digits[:SHOWN_DIGITS]}*/{MANIFEST}"):
+            head = json.loads(manifest.read_text(encoding="utf-8"))
+            remember_file_name(head["digest"], head["recipe"]["ranker"]["file"])

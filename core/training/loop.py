@@ -209,6 +209,8 @@ class EpochReport:
         best_epoch: the best epoch so far (1-based).
         learning_rate: of the epoch's last step.
         lists_per_second: training lists a second.
+        documents_at_once: padded documents whose gradient is computed at once, where memory ran
+            out; else None: those of a step.
     """
 
     epoch: int
@@ -218,6 +220,7 @@ class EpochReport:
     best_epoch: int
     learning_rate: float
     lists_per_second: float
+    documents_at_once: int | None = None
 
 
 @dataclass(frozen=True)
@@ -230,6 +233,7 @@ class StepReport:
         part: how much of this epoch is done, in (0, 1); its last share is the validation.
         seconds: of this epoch so far; on a GPU, of handing its steps over.
         lists_per_second: training lists a second in this epoch.
+        documents_at_once: as in `EpochReport`.
     """
 
     epoch: int
@@ -237,6 +241,7 @@ class StepReport:
     part: float
     seconds: float
     lists_per_second: float
+    documents_at_once: int | None = None
 
 
 def train(
@@ -275,8 +280,9 @@ def train(
         if workspace is not None:
             save(workspace, facts, state, trained)
         yield EpochReport(
-            state.epoch, recipe.epochs, loss, valid, state.best_epoch, steps.rate, lists / seconds
-        )
+            state.epoch, recipe.epochs, loss, valid, state.best_epoch, steps.rate, lists / seconds,
+            steps.most,
+        )  # fmt: skip
     network.load_state_dict(state.best_weights)
     return state
 
@@ -302,7 +308,7 @@ def _epoch(
         total += loss * len(step.chosen)
         lists += len(step.chosen)
         part, seconds = (index + 1) / (len(drawn) + 1), time.perf_counter() - start
-        yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds)
+        yield StepReport(state.epoch, recipe.epochs, part, seconds, lists / seconds, steps.most)
     return total, lists
 
 

@@ -21,9 +21,6 @@ from shuffleproof.core.training.network import Network, built
 from shuffleproof.core.training.recipe import SETRANK_TRAINING, TrainingRecipe
 from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, plan_step
 
-ASKS_THE_DEVICE = ("softrank",)
-"""Losses that work on the relevant documents alone: the host waits for their number."""
-
 LISTS, DOCUMENTS, FEATURES, STEPS = 32, 40, 136, 12
 CLOSE = 1e-3
 """Largest relative difference of the probe's losses."""
@@ -32,7 +29,7 @@ CLOSE = 1e-3
 def steps_of(network: Network, lists: HeldLists, recipe: TrainingRecipe) -> Steps:
     """What takes a network's training steps: recorded ones where a probe shows that they pay."""
     device = lists.features.device
-    if recipe.loss in ASKS_THE_DEVICE or not recording_pays(device):
+    if not recording_pays(device):
         return Steps(network, lists, recipe, optimiser_of(network, recipe))
     return recording(network, lists, recipe, Graphs(device))
 

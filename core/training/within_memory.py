@@ -1,5 +1,6 @@
 """Work in parts that fit into the memory of a device: half the budget where it runs out."""
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -8,6 +9,7 @@ import torch
 from shuffleproof.core.errors import DataError
 
 Done = TypeVar("Done")
+LOG = logging.getLogger("shuffleproof.training")
 
 
 def within_memory(
@@ -36,6 +38,10 @@ def within_memory(
                 remedy = "Cut the lists (--depth), take a smaller network, or --device cpu."
                 raise DataError(device, found, remedy) from error
         # Out of the handler: the error would keep all tensors of the failed work alive.
-        budget = max(longest, budget // 2)
+        before, budget = budget, max(longest, budget // 2)
+        LOG.warning(
+            "the memory of %s does not hold %s documents at once: going on with %s (slower)",
+            device, f"{before:,}", f"{budget:,}",
+        )  # fmt: skip
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 
 from shuffleproof.app import proposals, training
+from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import page as view
 from shuffleproof.core import jobs
@@ -153,10 +154,12 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     name = f"scores#{digest[: proposals.DIGITS]}"
     st.cache_data.clear()
     test = opened(have=view.SCORED, **{view.MINE: done.id})
-    assert f"Its name in every study: {name}" in words(test)
+    assert f"my_set has mine.txt now. In commands: {name}" in words(test)
     assert proposals.imported_rankers(tables.DATA) == [name]
     (run,) = training.trained_rankers(training.fit_size(tables.DATA))["ranker"]
     assert with_display_names(run) == "mine.txt", "runs are told apart by their files"
+    assert proposals.field_texts([name])(name) == "mine.txt", "one name on every page"
+    assert stroke(name) == stroke(run) != stroke("scores:other.txt")
     assert store.find(ArtefactKey(kind, digest)).facts["test"]["NDCG@10"] > 0
     names.check(names.Names(rankers=(name,)), "small", store)
     test.button(key="examine ranker").click().run()

@@ -1,6 +1,7 @@
 """Every ranker of the registry has a colour and dash of its own, the same on every page."""
 
 import hashlib
+import re
 from itertools import combinations
 from types import ModuleType
 
@@ -19,6 +20,7 @@ from shuffleproof.app.figures.style import (
     PALE_GAIN_LOSS,
     PALETTE,
     REFERENCE,
+    UNSIGNED_ZERO,
     shapes,
     stroke,
 )
@@ -29,7 +31,7 @@ from shuffleproof.core.rankers import registry
 from tests import places
 
 OTHER_LOSSES = ("dlcm-listmle", "dlcm-softrank")
-FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
+FITTED = [name for name, entry in registry.RANKERS.items() if entry.learns]
 
 
 def to_linear(color):
@@ -179,3 +181,18 @@ def test_every_view_is_a_page_of_the_navigation():
 
 def test_no_folder_is_taken_for_pages_by_streamlit_itself():
     assert not (places.ROOT / "app" / "pages").exists()
+
+
+SIGNED_AXES = [
+    path
+    for path in sorted((places.ROOT / "app" / "figures").glob("*.py"))
+    if re.search(r'tickformat\W+"\+|form = .*"\+', path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("path", SIGNED_AXES, ids=lambda path: path.stem)
+def test_no_sign_stands_before_nothing_on_an_axis(path):
+    text = path.read_text(encoding="utf-8")
+    signed = re.findall(r'tickformat\W+"\+|form = .*"\+', text)
+    assert text.count("**UNSIGNED_ZERO") >= len(signed), "d3 writes +0, which `labelalias` mends"
+    assert set(UNSIGNED_ZERO["labelalias"].values()) == {"0"}

@@ -5,11 +5,13 @@ from functools import partial
 
 import pytest
 
+from shuffleproof.app import study_access
 from shuffleproof.app.figures.tuning import parallel
 from shuffleproof.app.views.tune import page as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution import jobs_history
+from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.question import Scope
@@ -113,6 +115,22 @@ def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     assert len(tests) == 4
     assert list(every["cost"][3:]) == [row["fields"]["cost"] for row in preset.history[3:]]
     assert "shuffleproof study benchmark" in page.code[0].value
+
+
+def test_the_toast_of_a_search_leads_to_it(table):
+    asked = {"ranker": "ranksvm", "data": "sample", "name": None}
+    place = study_access.place_of_job(Job("0", "tune", asked, state="done"))
+    assert place == ("tune", {"use": "sample", "tuned": "ranksvm@tuned_sample"})
+    folds = study_access.place_of_job(Job("0", "tune", asked | {"data": "folds"}, state="done"))
+    assert folds == ("tune", {"tuned": "ranksvm@tuned_folds"})
+
+
+def test_before_the_first_search_the_form_is_open_and_below_one_it_is_folded(table):
+    (form,) = (one for one in opened().expander if one.label == "New search")
+    assert form.proto.expanded
+    run_to_end(tuning.tune(tuning.Tuning("ranksvm", trials=4), Scope(table.store, "sample", LISTS)))
+    (form,) = (one for one in opened().expander if one.label == "New search")
+    assert not form.proto.expanded
 
 
 def test_every_line_of_the_parallel_coordinates_is_one_trial():

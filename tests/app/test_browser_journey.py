@@ -18,6 +18,7 @@ LONG = "250"
 PATIENCE = browser.PATIENCE
 DATA = "journey"
 MARKS = f".js-plotly-plot {browser.MARKS}"
+UPLOADS = "**/_stcore/upload_file/**"
 RANKERS = ("dlcm@small", "setrank-imsab-init@small")
 
 
@@ -41,10 +42,9 @@ def uploaded(server, chromium, tmp_path_factory):
         for name, part in parts.items():
             letor_write.write(part, folder / f"{name}.txt")
             page.locator("input[type=file]").first.set_input_files(folder / f"{name}.txt")
-            page.get_by_text(f"{name}.txt").first.wait_for(state="attached")
-            page.get_by_test_id("stFileChipName").first.wait_for(state="detached")  # it is taken
+        for name in parts:
             page.get_by_text(f"{name}.txt (").wait_for()
-            visitor.drawn()
+        visitor.drawn()
         visitor.press("Import")
         page.get_by_role("button", name=f"Open {DATA}").click(timeout=PATIENCE)
         page.get_by_role("heading", name="What the doctor found").wait_for()
@@ -52,6 +52,25 @@ def uploaded(server, chromium, tmp_path_factory):
         said = page.get_by_test_id("stMain").inner_text()
         assert f"data={DATA}" in page.url
     return said
+
+
+def test_a_file_dropped_while_another_is_taken_is_taken_too(visitor, tmp_path):
+    page, held = visitor.page, []
+    visitor.go("data?view=Add+data")
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.txt").write_text("1 qid:1 1:0.5\n0 qid:1 1:0.25\n")
+    files = page.locator("input[type=file]").first
+    page.route(UPLOADS, lambda route: held.append(route))  # noqa: PLW0108 (it wants a function)
+    page.route(UPLOADS, lambda route: route.continue_(), times=1)
+    with page.expect_response(UPLOADS):
+        files.set_input_files(tmp_path / "train.txt")
+    files.set_input_files(tmp_path / "test.txt")
+    page.get_by_text("train.txt (29 bytes)").wait_for()
+    visitor.drawn()
+    held.pop().continue_()
+    page.get_by_text("test.txt (29 bytes)").wait_for()
+    chips = page.get_by_test_id("stFileChip")
+    assert not any(chip.is_visible() for chip in chips.all()), "the list below has them"
 
 
 def test_the_doctor_tells_what_is_in_uploaded_files(uploaded):

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
+import torch
 
 from shuffleproof.core import sharing
 from shuffleproof.core.cli.arguments import main
@@ -17,6 +19,8 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
+from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store, store_at
@@ -46,7 +50,7 @@ def question(data):
 
 def answered(store, data):
     scope = Scope(store, data, LISTS, "small")
-    return StudyResult.open(run_to_end(Benchmark.from_plain(ASKED).answered(scope)).path)
+    return StudyResult.open(run_to_end(Benchmark.from_plain(ASKED).answer(scope)).path)
 
 
 def contents(store):
@@ -152,6 +156,81 @@ def test_a_node_that_dies_loses_nothing_and_makes_nothing_twice(
     assert contents(store) == alone[1]
     assert untouched(store)
     assert answered(store, data).values.tobytes() == alone[0].values.tobytes()
+
+
+LISTLESS = {
+    "retrieval": {"retrievers": ["bm25", "lsi"], "seeds": 1, "queries": 8},
+    "query-noise": {
+        "retrievers": ["bm25", "snrm@small"], "noise": ["drop"], "levels": [0.5], "seeds": 1,
+    },
+    "growth": {"retrievers": ["bm25", "lsi"], "withheld": [0.3], "seeds": 1, "queries": 8},
+    "sparsity": {
+        "preset": "small", "penalties": ["l1"], "strengths": [0.001], "keep": [5], "seeds": 1,
+    },
+    "preferences": {
+        "aggregators": ["goa", "borda"], "disturbances": ["calls"], "levels": [1.0], "sizes": [],
+        "queries": 4,
+    },
+}  # fmt: skip
+"""By kind of study of data without candidate lists, what is asked of the shipped ones."""
+
+CLOCK = {"milliseconds", "seconds"}
+"""Of what is kept of a query, what no two runs have alike."""
+
+
+@pytest.mark.parametrize("kind", LISTLESS)
+def test_studies_of_collections_and_preferences_are_made_by_workers_cell_by_cell(kind, tmp_path):
+    asked, results = {**LISTLESS[kind], "data": "sample"}, []
+    stores = [Store(tmp_path / name) for name in ("alone", "shared")]
+    work = sharing.share_work(stores[1], kind, asked, "processes:2")
+    assert run_to_end(work) == ()
+    made = sorted(stores[1].root.glob("records/??/*"))
+    for store in stores:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1 if cores() > 1 else threads)  # as each of the two workers has
+        try:
+            answer = run_to_end(KINDS[kind](store, **asked))
+        finally:
+            torch.set_num_threads(threads)
+        results.append(StudyResult.open(store.resolve(answer["artefact"]).path))
+    alone, shared = results
+    assert sorted(stores[1].root.glob("records/??/*")) == made, "a cell was left to who asked"
+    assert len(made) == len(alone.trials)
+    kept = [at for at, name in enumerate(alone.recipe["stored"]) if name not in CLOCK]
+    assert shared.values[:, kept].tobytes() == alone.values[:, kept].tobytes()
+    assert shared.recipe == alone.recipe
+    assert untouched(stores[1])
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file .*_log:ResourceWarning")  # of submitit's own
+def test_a_job_of_a_cluster_that_is_killed_loses_nothing_and_makes_nothing_twice(
+    alone, question, data, tmp_path, monkeypatch
+):
+    """Two jobs by submitit's local executor; the one that holds a claim is killed at its unit."""
+    submitit = pytest.importorskip("submitit")
+    monkeypatch.setattr(submitit.core.core.Job, "_results_timeout_s", 0)  # for slow file systems
+    store, killed, at_death = Store(tmp_path), [], []
+
+    def kill(_):
+        if killed or not contents(store):
+            return  # no unit has been made yet
+        for claim in (tmp_path / "claims").glob("*"):
+            with suppress(FileNotFoundError, ValueError):  # given back, or being written
+                killed.append(json.loads(claim.read_text())["process"])
+                os.kill(killed[0], signal.SIGKILL)
+                at_death.extend(contents(store))
+                return
+
+    work = sharing.share_work(store, "benchmark", question, "slurm:local", workers=2)
+    assert run_to_end(work, kill) == ()
+    assert killed
+    assert len(at_death) < len(alone[1]), "something was left to do"
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "artefacts").rglob("*")}
+    assert contents(store) == alone[1]
+    assert untouched(store)
+    result = answered(store, data)
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    assert result.values.tobytes() == alone[0].values.tobytes()
 
 
 def started(store, *flags):

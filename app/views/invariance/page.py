@@ -126,7 +126,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         "rankers", [*chain.from_iterable(map(proposals.texts, rankers))]
     )
     notices = st.container()
-    picture, controls = st.columns([5, 2], gap="medium")
+    picture, controls = parts.top_row([5, 2])
     with controls:
         one, chosen = _choices(data, rankers)
         shown = shown_list.controls(one, data)

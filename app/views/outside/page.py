@@ -13,11 +13,10 @@ from shuffleproof.app import (
     state,
     study_access,
 )
-from shuffleproof.app.plain import escaped, refusal
+from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.measures import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
-from shuffleproof.core.answers.trained_rankers import TrainedRanker
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.jobs import FILE, MEASURES, QRELS, RUNS
@@ -28,8 +27,7 @@ from shuffleproof.core.rankers.name import (
     LIGHTGBM,
     SCORES,
     XGBOOST,
-    RankerName,
-    with_display_names,
+    display_names,
 )
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
@@ -297,7 +295,8 @@ def _due(data: str, kind: str) -> str:
 def _arrived(job: Job) -> None:
     digest = str(job.result["artefact"]).rpartition("-")[2]
     name = f"{job.parameters['kind']}#{digest[: proposals.DIGITS]}"
-    st.success(escaped(f"{job.parameters['data']} has it now. Its name in every study: {name}"))
+    data, file = job.parameters["data"], str(job.parameters["file"]).rpartition("/")[2]
+    st.success(escaped(f"{data} has {file} now. In commands: {name}"))
 
 
 def _brought(data: str) -> None:
@@ -305,18 +304,20 @@ def _brought(data: str) -> None:
     if not rankers:
         return
     st.subheader("Brought to this data set")
+    names = [proposals.as_asked(ranker, data) for ranker in rankers]
     valid = [ranker.valid.get("NDCG@10") for ranker in rankers]
     st.table(
         {
-            "Name in studies": [escaped(proposals.as_asked(ranker, data)) for ranker in rankers],
-            "What": [escaped(_what(ranker)) for ranker in rankers],
+            "Name": list(map(escaped, display_names(names).values())),
+            "In commands": list(map(escaped, names)),
+            "What": [FILES[ranker.name] for ranker in rankers],
             "Validation NDCG@10": list(map(number, valid)),
         }
     )
     with st.container(horizontal=True):
         for path, title in CAN.items():
             parts.link(path, title)
-    _doctor(data, [proposals.as_asked(ranker, data) for ranker in rankers])
+    _doctor(data, names)
 
 
 DOCTOR = "ranker examined"
@@ -327,7 +328,11 @@ def _doctor(data: str, names: list[str]) -> None:
     st.subheader("What the doctor finds")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ranker = st.selectbox(
-            "Ranker", names, key="examined ranker", width=360, format_func=with_display_names
+            "Ranker",
+            names,
+            key="examined ranker",
+            width=360,
+            format_func=display_names(names).__getitem__,
         )
         pressed = st.button("Examine it", key="examine ranker")
     st.caption(
@@ -346,18 +351,15 @@ def _findings(job: Job) -> None:
     examined = f"{told['lists']:,} of {counted(told['of'], 'list')}"
     values = ", ".join(f"{name} {number(value)}" for name, value in told["measures"].items())
     st.markdown(
-        escaped(f"{told['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
+        escaped_sentence(
+            f"{told['ranker']} on {job.parameters['data']}: {examined} examined. {values}"
+        )
     )
     if not told["findings"]:
         st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
     for one in told["findings"]:
         where = f" ({escaped(one['where'])})" if one["where"] else ""
         st.markdown(f"{parts.SEVERITIES[one['severity']]} {escaped(one['message'])}{where}")
-
-
-def _what(ranker: TrainedRanker) -> str:
-    file = RankerName.of(ranker.label).path
-    return f"{FILES[ranker.name]}{f', {file}' if file else ''}"
 
 
 def _hand_in(own: str, job: Callable[[], Job]) -> None:

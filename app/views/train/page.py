@@ -45,7 +45,7 @@ def page() -> None:
     with parts.errors_shown(again=True):
         data = training.fit_size(state.data())
         table = training.trained_rankers(data)
-        picture, form = st.columns([4, 3], gap="medium")
+        picture, form = parts.top_row([4, 3])
         with form:
             train_form.form(data)
         trainings = [job for job in jobs.table().list() if job.kind == "train"]

@@ -14,7 +14,6 @@ from shuffleproof.app.figures.tuning import best_alt_text, best_so_far, parallel
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.core import sharing, tuning
-from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers import named_presets, registry
@@ -40,21 +39,19 @@ def page() -> None:
     with parts.errors_shown(again=True):
         data = state.data()
         names = tuple(dict.fromkeys((data, benchmarks.stem(data))))
-        picture, form = st.columns([4, 3], gap="medium")
-        with form:
+        known = _searches(names)
+        with st.expander("New search", expanded=not known, icon=":material/play_arrow:"):
             _form(data, names)
-        with picture:
-            _searches(names)
 
 
-def _searches(names: Sequence[str]) -> None:
-    """What is searched now, and the search that the address names."""
+def _searches(names: Sequence[str]) -> bool:
+    """Draw what is searched now, and the search that the address names; whether there is any."""
     job_panel.progress(PANEL, names)
     stored = {
         str(one): one for one in named_presets.stored_presets(services.store()) if one.data in names
     }
     mine = [job for job in jobs.table().list("running", "waiting") if job.kind == PANEL.kind]
-    under_way = {_preset(job): job for job in mine if job.parameters["data"] in names}
+    under_way = {jobs.tuned_preset(job): job for job in mine if job.parameters["data"] in names}
     known = [*stored, *(name for name in under_way if name not in stored)]
     if not known:
         st.info(
@@ -62,7 +59,7 @@ def _searches(names: Sequence[str]) -> None:
             "trial appears here as it ends.",
             icon=":material/tune:",
         )
-        return
+        return False
     shown = st.selectbox(
         "Search", **address.selectbox(TUNED, address.option_texts(*known), known[0]),
         format_func=with_display_names,
@@ -72,12 +69,7 @@ def _searches(names: Sequence[str]) -> None:
         st.fragment(_watched, run_every=jobs.FAST)(under_way[shown].id)
     elif shown in stored:
         _stored(stored[shown])
-
-
-def _preset(job: Job) -> str:
-    """The preset that a search makes."""
-    given = job.parameters
-    return f"{jobs.ranker(job)}@{given['name'] or tuning.name_for(given['data'])}"
+    return True
 
 
 def _watched(identifier: str) -> None:
@@ -115,10 +107,11 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
 
 
 def _drawn(frame: pd.DataFrame, fields: Sequence[str]) -> None:
-    st.plotly_chart(
+    left, right = st.columns(2, gap="medium")
+    left.plotly_chart(
         best_so_far(frame), key="best so far", config=parts.PLAIN, alt=best_alt_text(frame)
     )
-    st.plotly_chart(
+    right.plotly_chart(
         parallel(frame, fields), key="parallel", config=parts.PLAIN,
         alt=parallel_alt_text(frame, fields),
     )  # fmt: skip
@@ -129,7 +122,9 @@ def _stored(preset: NamedPreset) -> None:
     frame, fields = tuning.table(preset), list(preset.asked["search"])
     best, looked = preset.best, counted(preset.looks, "time")
     beside = ", ".join(
-        f"{name} {number(value)}" for name, value in preset.usual.items() if value is not None
+        f"{name} {number(value)}"
+        for name, value in preset.usual_values.items()
+        if value is not None
     )
     parts.finding(
         f"{with_display_names(str(preset))} is the best of {counted(preset.trials, 'trial')}: "
@@ -177,7 +172,6 @@ def _table_of_tests(preset: NamedPreset) -> None:
 @st.fragment
 def _form(data: str, names: Sequence[str]) -> None:
     """Draw the form; a change draws it alone."""
-    st.subheader("New search")
     with parts.errors_shown():
         _asked(data, names)
 
@@ -192,7 +186,8 @@ def _asked(data: str, names: Sequence[str]) -> None:
         )  # fmt: skip
     usual = training.usual_preset(data)
     offered = [name for name in training.FITTED if usual in registry.RANKERS[name].presets]
-    ranker = st.selectbox(
+    left, middle, right = st.columns([5, 8, 5])
+    ranker = left.selectbox(
         "Ranker", **address.selectbox("ranker", address.option_texts(*offered), USUAL_RANKER),
         format_func=with_display_names,
     )  # fmt: skip
@@ -204,8 +199,9 @@ def _asked(data: str, names: Sequence[str]) -> None:
         format_func=lambda name: f"{name.replace('_', ' ')} {_range(space[name])}",
         help="All others stay as the preset has them.",
     )  # fmt: skip
-    limit, most = _limit()
-    name = st.text_input(
+    with middle:
+        limit, most = _limit()
+    name = right.text_input(
         "Name of the preset", placeholder=tuning.name_for(on), key="name",
         help="Small letters, digits and _. It stands behind the ranker: "
         f"{ranker}@{tuning.name_for(on)}.",
@@ -236,13 +232,14 @@ def _lacking(fields: Sequence[str]) -> str:
 
 def _limit() -> tuple[str, int]:
     """What ends the search, and after how many."""
-    limit = st.segmented_control(
+    kind, number_of = st.columns(2)
+    limit = kind.segmented_control(
         "Stop after", [TRIALS, MINUTES], default=TRIALS, required=True, key="stop",
         bind="query-params", help="After so many minutes no trial begins.",
     )  # fmt: skip
     limit = limit or TRIALS
-    most = st.number_input(
-        "Trials, the presets among them" if limit == TRIALS else "Minutes", min_value=1,
+    most = number_of.number_input(
+        "Trials, with the presets" if limit == TRIALS else "Minutes", min_value=1,
         value=USUAL[limit], key=limit, bind="query-params",
     )  # fmt: skip
     return limit, int(most)
@@ -290,6 +287,6 @@ def _handed_in(asked: dict[str, Any]) -> None:
     """Hand the search in and go to it: the address names it from now on."""
     job = jobs.submit(PANEL.kind, asked | {"search": list(asked["search"])})
     st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
-    address.pin(TUNED, _preset(job))
+    address.pin(TUNED, jobs.tuned_preset(job))
     st.session_state.pop(TUNED, None)
     st.rerun()

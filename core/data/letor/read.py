@@ -99,7 +99,7 @@ class ParsedLetor:
         if self.clipped_cells:
             notes.append(
                 f"{self.clipped_cells:,} values were cut to the largest float32, 3.4e38; where "
-                "they stand for missing ones, --missing says what else they become."
+                "they stand for missing ones, --nulls says what else they become."
             )
         if self.missing_cells:
             notes.append(f"{self.missing_cells:,} missing cells were filled.")
@@ -136,7 +136,7 @@ def read(
     table = LetorTable(MissingCells(missing), limits or Limits())
     table.add(source, groups=groups, name=name)
     table.close()
-    return table.parsed(table.fillers())
+    return table.to_dataset(table.fillers())
 
 
 def check_start(path: Path, name: str, missing: MissingCells | str, *, with_query: bool) -> None:
@@ -216,7 +216,7 @@ class LetorTable:
 
     def check_start(self, path: Path, name: str, *, with_query: bool) -> None:
         """As the function: the first block, of which nothing is kept."""
-        for block in blocks(path, name, self.limits, documents=True):
+        for block in self._blocks(path, name):
             self._take(block, name, with_query=with_query)
             break
         if self._faults:
@@ -227,7 +227,8 @@ class LetorTable:
     def _blocks(self, source: Source, name: str) -> Iterator[Block]:
         """The blocks of a file, up to where it cannot be read on after malformed lines."""
         try:
-            yield from blocks(source, name, self.limits, documents=True)
+            gaps = self.missing is not MissingCells.ERROR
+            yield from blocks(source, name, self.limits, documents=True, gaps=gaps)
         except DataError:
             if not self._faults:
                 raise
@@ -366,7 +367,7 @@ class LetorTable:
         values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
         return np.where(counts > 0, values, 0.0).astype(np.float32)
 
-    def parsed(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
+    def to_dataset(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
         """The data set, missing cells filled and scattered queries gathered; ends the table."""
         return self.parsed_parts(fillers, lambda queries: [np.arange(queries)])[0]
 

@@ -104,7 +104,7 @@ class _Decoded:
 
 
 def blocks(
-    source: Source, name: str, limits: Limits, *, documents: bool = False
+    source: Source, name: str, limits: Limits, *, documents: bool = False, gaps: bool = False
 ) -> Iterator[Block]:
     """The whole file as blocks of lines; a missing last newline is added.
 
@@ -113,12 +113,13 @@ def blocks(
         name: what errors call it.
         limits: what it may ask for.
         documents: whether rows of documents are wanted, so that a table of them is read as text.
+        gaps: whether empty cells of such a table may be, as NULL.
 
     Raises:
         DataError: unreadable, damaged, or larger than the limits.
         LetorError: a line longer than the limits.
     """
-    with _decoded(source, name, documents=documents) as decoded:
+    with _decoded(source, name, documents=documents, gaps=gaps) as decoded:
         buffer = np.empty(limits.block_bytes + SLACK, dtype=np.uint8)
         held, total, line = 0, 0, 1
         while True:
@@ -227,7 +228,7 @@ def _last_newline(buffer: UInt8[np.ndarray, " bytes"], held: int, end: int) -> i
 
 
 @contextmanager
-def _decoded(source: Source, name: str, *, documents: bool) -> Iterator[_Decoded]:
+def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Iterator[_Decoded]:
     """The decompressed stream of a file, told by its first bytes and not by its name."""
     with ExitStack() as stack:
         try:
@@ -239,15 +240,27 @@ def _decoded(source: Source, name: str, *, documents: bool) -> Iterator[_Decoded
             head = raw.read(6)
             raw.seek(0)
             found = _opened(raw, head, name, stack)
-            yield _as_text(found, raw, head, name) if documents else found
+            if documents:
+                found = _as_text(found, (raw, head), name, gaps=gaps)
+            yield found
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             raise _damaged(name, error) from error
 
 
-def _as_text(found: _Decoded, raw: BinaryFile, head: bytes, name: str) -> _Decoded:
-    """The text itself; that of a table is made of its rows."""
+def _as_text(
+    found: _Decoded, stored: tuple[BinaryFile, bytes], name: str, *, gaps: bool
+) -> _Decoded:
+    """The text itself; that of a table is made of its rows.
+
+    Args:
+        found: what was decoded.
+        stored: the file as it is stored, and its first bytes.
+        name: what errors call it.
+        gaps: whether empty cells may be.
+    """
+    raw, head = stored
     packed = found.stream is not raw
     try:
         kind = kind_of(cast("Any", found.stream).peek(6) if packed else head)
@@ -257,7 +270,7 @@ def _as_text(found: _Decoded, raw: BinaryFile, head: bytes, name: str) -> _Decod
         return found
     if packed and kind != JSON:
         raise DataError(name, f"a packed table of {kind}", "Unpack it: it is compressed in itself.")
-    table, size = TableText(found.stream, kind, name), found.size
+    table, size = TableText(found.stream, kind, name, gaps=gaps), found.size
     read = found.consumed if kind == JSON else lambda: int(size * min(table.share, 1.0))
     return _Decoded(cast("BinaryFile", table), read, 0)
 

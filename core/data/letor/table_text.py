@@ -2,7 +2,8 @@
 
 A row is a document: a column for the query, one for the label (`core.data.frames.NAMES`), perhaps
 one for the document's id; all others are features, 1 being the first, or one column `features`
-holds lists of them. The text is made while it is read, so that a table of any size takes no more
+holds lists of them. Empty cells of features and values beyond float32 mean what NULL and such
+values mean in text. The text is made while it is read, so that a table of any size takes no more
 memory than text would.
 """
 
@@ -69,15 +70,21 @@ class TableText(io.RawIOBase):
         share: of its rows that were read, from 0 to 1, where their number is known.
     """
 
-    def __init__(self, file: Any, kind: str, name: str) -> None:
-        """Open a table; `name` is what errors call it.
+    def __init__(self, file: Any, kind: str, name: str, *, gaps: bool = False) -> None:
+        """Open a table.
+
+        Args:
+            file: that can seek.
+            kind: of the table.
+            name: what errors call it.
+            gaps: whether features may have empty cells, which become NULL.
 
         Raises:
             DataError: it is damaged.
         """
         super().__init__()
         self.share = 0.0
-        self._name, self._held = name, b""
+        self._name, self._held, self._gaps = name, b"", gaps
         self._columns: list[str] | None = None
         self._blocks = self._text(OPENERS[kind], file)
 
@@ -119,7 +126,8 @@ class TableText(io.RawIOBase):
                 found = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
                 raise DataError(self._name, found, "Give every row the same columns.")
             spread = _spread(frame[self._columns], self._name)
-            yield b"".join(lines(dataset_of(self._name, spread, {}), self._name))
+            dataset = dataset_of(self._name, spread, {}, text=True, gaps=self._gaps)
+            yield b"".join(lines(dataset, self._name, finite=False))
 
 
 def reader_errors(frames: Iterator[Any], name: str) -> Iterator[Any]:
@@ -188,7 +196,7 @@ def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
     try:
-        cells = np.stack([np.asarray(one, dtype=np.float32) for one in frame[LISTS]])
+        cells = np.stack([np.asarray(one, dtype=np.float64) for one in frame[LISTS]])
     except (ValueError, TypeError) as error:
         found = f"lists of different lengths, or no numbers, in rows from {frame.index[0]} on"
         raise DataError(name, found, "Give every document as many features.") from error

@@ -43,13 +43,21 @@ def write(dataset: RankingDataset, path: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def lines(dataset: RankingDataset, place: str = "the data set") -> Iterator[bytes]:
-    """The lines of a data set, which errors call `place`, as LETOR text, each with its end.
+def lines(
+    dataset: RankingDataset, place: str = "the data set", *, finite: bool = True
+) -> Iterator[bytes]:
+    """The lines of a data set as LETOR text, each with its end.
+
+    Args:
+        dataset: the data set.
+        place: what errors call it.
+        finite: whether features must be finite; else NaN is written as NULL, and infinite ones as
+            a number that float32 does not hold.
 
     Raises:
         DataError: see `write`.
     """
-    _check(dataset, place)
+    _check(dataset, place, finite=finite)
     return _lines(dataset, [_comment(dataset, row) for row in range(dataset.documents)])
 
 
@@ -82,7 +90,18 @@ def _lines(dataset: RankingDataset, comments: list[bytes]) -> Iterator[bytes]:
 
 def _slow_cells(cells: Float32[np.ndarray, " features"], ids: np.ndarray) -> bytes:
     pairs = zip(ids.tolist(), cells, strict=True)
-    return " ".join(f"{feature}:{decimal(value)}" for feature, value in pairs).encode() + b" "
+    return " ".join(f"{feature}:{_written(value)}" for feature, value in pairs).encode() + b" "
+
+
+def _written(value: np.float32) -> str:
+    """The decimal of a feature, or what is written for one that float32 does not hold.
+
+    >>> [_written(np.float32(value)) for value in ("0.1", "nan", "-inf")]
+    ['0.1', 'NULL', '-1e39']
+    """
+    if np.isfinite(value):
+        return decimal(value)
+    return "NULL" if np.isnan(value) else f"{'-' if value < 0 else ''}1e39"
 
 
 def _comment(dataset: RankingDataset, row: int) -> bytes:
@@ -105,10 +124,11 @@ def _comment(dataset: RankingDataset, row: int) -> bytes:
     return b"#" + text
 
 
-def _check(dataset: RankingDataset, place: str) -> None:
+def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
     if not dataset.documents:
         raise DataError(place, "no documents", "There is nothing to write.")
-    if not (np.isfinite(dataset.labels).all() and np.isfinite(dataset.features).all()):
+    features = np.isfinite(dataset.features).all() or not finite
+    if not (np.isfinite(dataset.labels).all() and features):
         finding = "a value that is not finite"
         raise DataError(place, finding, "LETOR text holds finite numbers.")
     for name in dataset.query_ids:

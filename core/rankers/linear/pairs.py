@@ -10,6 +10,7 @@ product take O(n log n + n · grades).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import no_type_check
 
 import numpy as np
@@ -61,10 +62,16 @@ class PairedLists:
         values: Float64[np.ndarray, "kinds docs"],
     ) -> tuple[Float64[np.ndarray, "kinds docs"], Float64[np.ndarray, "kinds docs"]]:
         """Weighted sums of `values` over each document's active worse, and active better ones."""
-        weights = np.tril(self.grade_weights, -1), np.triu(self.grade_weights.T, 1)
         return _active_sums(
-            (self.offsets, order), (scores, values), self.grades, weights, self.list_weights
+            (self.offsets, order), (scores, values), self.grades, self._halves, self.list_weights
         )
+
+    @cached_property
+    def _halves(
+        self,
+    ) -> tuple[Float64[np.ndarray, "grades grades"], Float64[np.ndarray, "grades grades"]]:
+        """Weights by a document's grade and its partner's: of worse, and of better partners."""
+        return np.tril(self.grade_weights, -1), np.triu(self.grade_weights.T, 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,8 @@ from jaxtyping import Float32, Int64
 from shuffleproof.core.rankers.library_words import in_its_words
 
 FEATURES, IDS = "features", "ids"
+UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
+"""What LightGBM and XGBoost load where it is installed, in a second or two; no file asks for it."""
 MOST_BYTES = 4 << 30
 """Memory for opening rankers: trees whose branches meet again grow without end when walked."""
 
@@ -145,6 +147,8 @@ def _newer_version(library: str, text: bytes, version: str) -> str:
 def main(arguments: list[str]) -> int:
     """Score the given features, or open rankers; 0 done, 1 with the reason on stderr."""
     kind, *paths = arguments
+    absent: Any = None
+    sys.modules.update(dict.fromkeys(UNUSED, absent))
     try:
         if kind == "rankers":
             open_rankers([Path(text) for text in paths])

@@ -249,7 +249,7 @@ def test_an_answer_that_is_none_names_the_query():
         assert_invariant(lambda _: None, ARRAYS)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_drawn_lists_have_the_shape_that_was_asked_for(data):
     low = data.draw(st.integers(0, 3))

@@ -1,6 +1,7 @@
 """What shows a stored result loads neither torch, LightGBM nor Numba: it is there at once."""
 
 import importlib.util
+import json
 import pkgutil
 import subprocess
 import sys
@@ -60,20 +61,19 @@ def test_the_exceptions_are_still_needed():
         assert "loads torch" in run([name]).stderr
 
 
-COMMAND = """
-import sys
-
-import pytest
-
-from shuffleproof.core.studies.registry import STUDIES
+COMMANDS = """
+import json, sys
 from shuffleproof.core.cli.arguments import main
-try:
-    code = main(sys.argv[2:])
-except SystemExit as ended:
-    code = ended.code
-loaded = [heavy for heavy in sys.argv[1].split(",") if heavy in sys.modules]
-sys.exit(f"{loaded}" if loaded else code)
+ended = []
+for line in json.loads(sys.argv[2]):
+    try:
+        code = main(line)
+    except SystemExit as exit:
+        code = exit.code
+    ended.append([code, [heavy for heavy in sys.argv[1].split(",") if heavy in sys.modules]])
+print(json.dumps(ended))
 """
+"""Commands one after the other in one process: what none of them loads, none loads alone."""
 
 
 @pytest.fixture(scope="module")
@@ -90,37 +90,51 @@ LISTS = "torch,lightgbm,shuffleproof.core.studies.rehearsal"
 RESULT = "torch,lightgbm,numba,scipy.stats,plotly,streamlit"
 
 
-@pytest.mark.parametrize(
-    ("absent", "words", "code"),
-    [
-        (NUMBERS, "--help", 0),
-        (NUMBERS, "study worst-case --help", 0),
-        (NUMBERS, "study no-such", 2),
-        (NUMBERS, "train no-such", 2),
-        (NUMBERS, "certify dlcm@no-such", 2),
-        (NUMBERS, "study card --rankers no-such", 2),
-        (NUMBERS, "study benchmark --rankers dlcm --measures NDGC@10", 2),
-        (WORK, "study initial-ranking --rankers dlcm --levels none", 2),
-        (NUMBERS, "study perturbations --rankers dlcm --families no-such", 2),
-        (NUMBERS, "study card --rankers dlcm --families cut:1+no-such", 2),
-        (f"{WORK},shuffleproof.core.perturb.registry", "train dlcm --set no_such=1", 2),
-        (LISTS, "study attention --rankers setrank-imsab --initial ranksvm --query 0", 2),
-        (f"{RESULT},scipy.special", "train dlcm", 0),
-        (RESULT, "study initial-ranking --rankers {} --levels 0,1,2,5,10,20,40,80", 0),
-        (RESULT, "study benchmark --rankers {} --seeds 2", 0),
-        (RESULT, "study card --rankers {} --families transpositions,shuffle-shown", 0),
-        (RESULT, "study invariance --rankers {}", 0),
-        (RESULT, "study attention --rankers {} --queries 150", 0),
-        (RESULT, "study worst-case --rankers {} --budgets 1,2,5 --queries 50", 0),
-        (RESULT, "study group-shuffles --orders 4 --queries 50", 0),
-    ],
-)
-def test_a_command_loads_only_what_its_answer_takes(absent, words, code, filled):
-    """Help and a misspelt name no NumPy, what the sample ships nothing that computes."""
-    kind = words.split()[1] if words.startswith("study") else ""
+CASES = [
+    (NUMBERS, "--help", 0),
+    (NUMBERS, "study worst-case --help", 0),
+    (NUMBERS, "study no-such", 2),
+    (NUMBERS, "train no-such", 2),
+    (NUMBERS, "certify dlcm@no-such", 2),
+    (NUMBERS, "study card --rankers no-such", 2),
+    (NUMBERS, "study benchmark --rankers dlcm --measures NDGC@10", 2),
+    (WORK, "study initial-ranking --rankers dlcm --levels none", 2),
+    (NUMBERS, "study perturbations --rankers dlcm --families no-such", 2),
+    (NUMBERS, "study card --rankers dlcm --families cut:1+no-such", 2),
+    (f"{WORK},shuffleproof.core.perturb.registry", "train dlcm --set no_such=1", 2),
+    (LISTS, "study attention --rankers setrank-imsab --initial ranksvm --query 0", 2),
+    (f"{RESULT},scipy.special", "train dlcm", 0),
+    (RESULT, "study initial-ranking --rankers {} --levels 0,1,2,5,10,20,40,80", 0),
+    (RESULT, "study benchmark --rankers {} --seeds 2", 0),
+    (RESULT, "study card --rankers {} --families transpositions,shuffle-shown", 0),
+    (RESULT, "study invariance --rankers {}", 0),
+    (RESULT, "study attention --rankers {} --queries 150", 0),
+    (RESULT, "study worst-case --rankers {} --budgets 1,2,5 --queries 50", 0),
+    (RESULT, "study group-shuffles --orders 4 --queries 50", 0),
+]
+
+
+@pytest.fixture(scope="module")
+def ended(filled):
+    """Exit status, and what was loaded that must not be, of every command by its words."""
+    found = {}
+    for absent in dict.fromkeys(case[0] for case in CASES):
+        words = [words for one, words, _ in CASES if one == absent]
+        program = [sys.executable, "-c", COMMANDS, absent]
+        lines = json.dumps([line_of(one, filled) for one in words])
+        ran = subprocess.run([*program, lines], capture_output=True, text=True, check=True)
+        found |= zip(words, json.loads(ran.stdout.splitlines()[-1]), strict=True)
+    return found
+
+
+def line_of(words, store):
+    kind = words.split()[1] if words.startswith("study ") else ""
     asked = dict(STUDIES[kind].sample) if kind in STUDIES else {}
     line = words.format(",".join(asked.get("rankers", ()))).split()
-    more = ["--store", str(filled)] if "--help" not in line else []
-    program = [sys.executable, "-c", COMMAND, absent, *line, *more]
-    ended = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert ended.returncode == code, ended.stderr
+    return [*line, *(["--store", str(store)] if "--help" not in line else [])]
+
+
+@pytest.mark.parametrize(("absent", "words", "code"), CASES)
+def test_a_command_loads_only_what_its_answer_takes(absent, words, code, ended):
+    """Help and a misspelt name no NumPy, what the sample ships nothing that computes."""
+    assert ended[words] == [code, []]

@@ -50,7 +50,7 @@ extreme = npst.arrays(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(values=extreme, other=extreme)
 def test_any_cells_give_finite_float32_without_warnings(kind, values, other):
     train = dataset(values, [len(values) // 2, 0, len(values) - len(values) // 2])

@@ -81,7 +81,7 @@ def test_an_unordered_row_that_brings_a_new_column_late_is_read_once():
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(1, 5))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_gathering_equals_a_stable_sort(queries, width):
     cells = [
         " ".join(f"{i + 1}:{row * 10 + i}" for i in range(width)) for row in range(len(queries))
@@ -182,7 +182,7 @@ def value_of(text: str) -> np.float32:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_numbers_are_rounded_as_python_and_numpy_do(values):
     notations = [f"{{:.{digits}{kind}}}" for digits in (0, 1, 6, 9, 16, 19, 25) for kind in "fge"]
     small = [value for value in values if abs(value) < 3.4e38]
@@ -264,7 +264,7 @@ def data_set_fields(draw):
 
 
 @given(data_set_fields(), st.booleans())
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_what_is_written_reads_back_bit_for_bit(tmp_path_factory, fields, packed):
     for name in ("doc_ids", "comments"):
         fields[name] = None if fields[name] is None else TextColumn.of(fields[name])

@@ -148,3 +148,50 @@ def test_rows_of_other_columns_are_told(tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     with pytest.raises(DataError, match="rows 6 to 6 differ in column b"):
         read(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("missing", ["zero", "mean", "largest"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_empty_cells_and_values_beyond_float32_mean_what_they_mean_in_text(tmp_path, missing, name):
+    """Istella writes 1.797e308 where nothing is known; a column may be empty in all its rows."""
+    table = frame().assign(length=np.nan)
+    table["clicks"] = table["clicks"].astype(float)
+    table.loc[[2, 20], "clicks"] = np.nan
+    table.loc[3, "clicks"] = 1.797e308
+    WRITERS[name](table, tmp_path / name)
+    clicks = table["clicks"].map(lambda value: "NULL" if np.isnan(value) else value)
+    lines = [
+        f"{row.relevance} qid:{row.qid} 1:{row.bm25!s} 2:{cell} 3:NULL # docid = {row.docid}"
+        for row, cell in zip(table.itertuples(), clicks, strict=True)
+    ]
+    (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
+    found, due = (read(tmp_path / one, missing=missing) for one in (name, "a.txt"))
+    assert found.missing_cells == due.missing_cells == 3 + len(table)
+    assert np.isfinite(found.dataset.features).all()
+    assert np.array_equal(found.dataset.features[:, 1:], due.dataset.features[:, 1:])
+    assert np.allclose(found.dataset.features[:, 0], due.dataset.features[:, 0], atol=1e-6)
+    known = table["clicks"][table["clicks"] < 10]
+    filled = {"zero": 0.0, "mean": known.mean(), "largest": known.max()}[missing]
+    assert found.dataset.features[[2, 3, 20], 1].tolist() == [np.float32(filled)] * 3
+    with pytest.raises(DataError, match=r"row 3 of column clicks is nan.*--nulls"):
+        read(tmp_path / name, name=name)
+
+
+def test_tables_without_a_policy_cut_large_values_and_refuse_infinite_ones(tmp_path):
+    table = frame().assign(clicks=1.0)
+    table.loc[4, "clicks"] = -1.797e308
+    _parquet(table, tmp_path / "a.parquet")
+    found = read(tmp_path / "a.parquet")
+    assert found.clipped_cells == 1
+    assert found.dataset.features[4, 1] == np.finfo(np.float32).min
+    table.loc[5, "clicks"] = np.inf
+    _parquet(table, tmp_path / "a.parquet")
+    for missing in ("error", "mean"):
+        with pytest.raises(DataError, match="row 6 of column clicks is inf"):
+            read(tmp_path / "a.parquet", missing=missing)
+    wide = frame()[["qid", "relevance"]].assign(
+        features=[[1.0, None], [2.0, 1.797e308]] * 17 + [[3.0, 4.0]]
+    )
+    _parquet(wide, tmp_path / "a.parquet")
+    filled = read(tmp_path / "a.parquet", missing="largest").dataset.features
+    assert filled[:, 1].tolist() == [4.0] * 35

@@ -25,6 +25,18 @@ def two(tmp_path):
         one.close()
 
 
+def test_a_claim_whose_owner_died_is_swept_and_others_stay(tmp_path):
+    """Its unit was stored, so nobody looks for it any more."""
+    own = Claims(Folder(tmp_path))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    for name, process in (("dead", gone.pid), ("alive", os.getpid())):
+        assert own.at.made(name, json.dumps({"place": claims.place(), "process": process}))
+    assert own.at.made("elsewhere", json.dumps({"place": "another", "process": gone.pid}))
+    own.sweep()
+    assert own.at.names() == ["alive", "elsewhere"]
+
+
 def test_a_unit_has_one_owner_at_a_time(two):
     first, second = two
     with first.working("unit"):

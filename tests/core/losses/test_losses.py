@@ -153,7 +153,7 @@ def test_low_precision_scores_are_computed_in_float32(name, options, low):
 
 
 @every_loss
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.lists(
         st.tuples(st.floats(-50, 50, width=32), st.integers(0, 4)), min_size=1, max_size=12

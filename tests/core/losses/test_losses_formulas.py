@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
+from shuffleproof.core.losses import softrank as module
 from shuffleproof.core.losses.listwise import attention_rank, list_mle, softmax_ce
 from shuffleproof.core.losses.softrank import by_kernel, by_tensors, softrank
 
@@ -134,3 +135,24 @@ def test_rank_distributions_by_tensors_are_the_kernels(monkeypatch):
     found, gradient = by_tensors(above, discounts)
     torch.testing.assert_close(found, due)
     torch.testing.assert_close(gradient[above > 0], due_gradient[above > 0])
+
+
+@pytest.mark.parametrize("unit_norm", [False, True])
+def test_softrank_of_all_documents_is_that_of_the_relevant_ones(monkeypatch, unit_norm):
+    """On a device: with pads, a list without relevant documents, and its gradient."""
+    draws = torch.Generator().manual_seed(0)
+    scores = torch.randn(4, 7, generator=draws)
+    labels = torch.randint(0, 3, (4, 7), generator=draws).float()
+    labels[2] = 0
+    mask = torch.arange(7) < torch.tensor([7, 3, 5, 1])[:, None]
+    found = []
+    for dense in (False, True):
+        if dense:
+            monkeypatch.setattr(module, "documents_with_gain", module.all_documents)
+            monkeypatch.setattr(module, "by_kernel", by_tensors)
+        own = scores.clone().requires_grad_()
+        losses = softrank(own, labels, mask, unit_norm=unit_norm)
+        found.append((losses.detach(), *torch.autograd.grad(losses.sum(), own)))
+    for one, other in zip(*found, strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+    assert found[1][0][2] == 0

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.metrics import agreement, pairs
@@ -90,13 +90,11 @@ def biased_overlap(first, second, persistence=0.9):
     return shares[-1] * persistence**size + (1 - persistence) / persistence * series
 
 
-@settings(deadline=None)
 @given(two_small_rankings())
 def test_tau_ap_is_its_formula_averaged_over_the_orders_of_ties(case):
     assert alone(agreement.tau_ap, *case) == pytest.approx(averaged(ap_correlation, *case))
 
 
-@settings(deadline=None)
 @given(two_small_rankings(), st.sampled_from([0.5, 0.9, 0.98]))
 def test_rbo_is_its_formula_averaged_over_the_orders_of_ties(case, persistence):
     wanted = averaged(lambda a, b: biased_overlap(a, b, persistence), *case)
@@ -104,7 +102,6 @@ def test_rbo_is_its_formula_averaged_over_the_orders_of_ties(case, persistence):
     assert found == pytest.approx(wanted)
 
 
-@settings(deadline=None)
 @given(two_small_rankings(), st.integers(1, 7))
 def test_overlap_is_its_share_averaged_over_the_orders_of_ties(case, depth):
     kept = min(depth, len(case[0]))
@@ -112,7 +109,6 @@ def test_overlap_is_its_share_averaged_over_the_orders_of_ties(case, depth):
     assert alone(agreement.overlap, *case, depth=depth) == pytest.approx(wanted)
 
 
-@settings(deadline=None)
 @given(two_small_rankings())
 def test_footrule_is_the_sum_of_rank_differences(case):
     ranks = [scipy.stats.rankdata([-s for s in scores]) for scores in case]

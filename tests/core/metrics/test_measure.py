@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
@@ -26,7 +26,6 @@ def fields(draw):
     return {"name": entry.name, **values}
 
 
-@settings(deadline=None)
 @given(fields())
 def test_a_measure_prints_and_parses_back_to_itself(chosen):
     measure = Measure(**chosen)
@@ -34,7 +33,6 @@ def test_a_measure_prints_and_parses_back_to_itself(chosen):
     assert eval(repr(measure), {"Measure": Measure.parse}) == measure  # noqa: S307 (our own text)
 
 
-@settings(deadline=None)
 @given(fields())
 def test_only_conventions_that_differ_are_printed(chosen):
     measure = Measure(**chosen)
@@ -142,7 +140,6 @@ def test_conventions_in_words():
     assert "gain" not in Measure("AP").convention()
 
 
-@settings(deadline=None)
 @given(fields())
 def test_two_measures_that_differ_differ_in_words_or_are_equal(chosen):
     measure = Measure(**chosen)

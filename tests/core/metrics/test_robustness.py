@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from beartype.roar import BeartypeCallHintViolation
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.errors import ShapeError
@@ -63,7 +63,6 @@ def test_cvar_is_the_mean_of_the_worst_share():
     assert np.isnan(robustness.conditional_value_at_risk(np.array([np.nan])))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=30), st.integers(1, 30))
 def test_cvar_of_a_whole_number_of_queries_is_their_plain_mean(values, worst):
     worst = min(worst, len(values))

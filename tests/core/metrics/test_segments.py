@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -33,7 +33,6 @@ def parts(offsets, values):
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@settings(deadline=None)
 @given(ragged())
 def test_a_reduction_is_the_plain_one_of_each_segment(reduction, case):
     wanted = [REDUCTIONS[reduction](part.astype(float)) for part in parts(*case)]
@@ -53,7 +52,6 @@ def test_infinities_are_values_like_others():
     assert segments.maxima(offsets, values)[0] == np.inf
 
 
-@settings(deadline=None)
 @given(ragged())
 def test_sorting_within_segments(case):
     offsets, values = case
@@ -62,7 +60,6 @@ def test_sorting_within_segments(case):
     assert keys.tolist() == [key for part in parts(offsets, values) for key in sorted(part)]
 
 
-@settings(deadline=None)
 @given(ragged())
 def test_the_falling_order_stays_within_segments_and_falls(case):
     offsets, values = case

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from beartype.roar import BeartypeCallHintViolation
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.errors import ShapeError
@@ -173,7 +173,6 @@ def test_holm_by_hand():
     assert significance.holm(np.empty(0)).tolist() == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_never_lowers_and_keeps_the_order(p_values):
     p = np.array(p_values)

@@ -19,6 +19,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.file_process import (
     ModelError,
@@ -48,7 +49,7 @@ DATA = places.DATA / "trec_robust03"
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("outside"))
-    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(("feature:3",), 10), store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
     listed = trained_on(workbench.store, fold.train.fingerprint, fold.valid.fingerprint)
     assert kind in {one.name for one in listed}
     assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
-    again = run_to_end(workbench.trained(f"{kind}#{artefact.key.digest[:12]}"))
+    again = run_to_end(workbench.train(f"{kind}#{artefact.key.digest[:12]}"))
     assert again.artefact.key == artefact.key
 
 
@@ -114,7 +115,7 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, fi
         ranker.score(changed.dataset, changed.lists)
     valid = workbench.fold.valid
     with pytest.raises(DataError, match="cannot be asked again"):
-        ranker.score(valid, CandidateLists.everything(valid))
+        ranker.score(valid, CandidateLists.all_documents(valid))
 
 
 def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(workbench, files):
@@ -153,11 +154,13 @@ def test_a_benchmark_compares_rankers_from_outside_by_their_content(workbench, f
     (folder / "own.py").write_text("def score(features, ranks):\n    return features[:, 2]\n")
     artefact = run_to_end(bring("scores", folder / "scores.txt", workbench.fold, workbench.store))
     names = [f"scores#{artefact.key.digest[:8]}", "scores:scores.txt", "own:score", "feature:3"]
+    monkeypatch.setattr("shuffleproof.core.rankers.name._FILE_NAMES", {})
     asked = Benchmark(tuple(names), 3, ("NDCG@10",))
     plan = benchmark.plan_benchmark([workbench], asked)
     assert [row.label for row in plan.rows[3:6]] == names[:3]
     assert {(row.group, row.seeds) for row in plan.rows[3:6]} == {("from outside", 1)}
     result = StudyResult.open(run_to_end(benchmark.run([workbench], asked, "sample")).path)
+    assert RankerName.of(names[0]).display == "scores.txt", "opened, it is called by its file"
     own = {name: result.per_query(name, "benchmark", 0.0, "NDCG@10") for name in names}
     test = workbench.prepared.test
     scores = expected["scores"][test.lists.rows]

@@ -29,9 +29,7 @@ arrays = npst.arrays(
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), arrays, max_size=3))
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 def test_round_trip_is_exact(tmp_path, content):
     digest = hashlib.sha256(repr(sorted(content.items())).encode()).hexdigest()
     box = Records(tmp_path / digest)

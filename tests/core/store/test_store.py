@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shuffleproof.core.errors import ArtefactError, ParameterError
@@ -80,7 +80,6 @@ def store(tmp_path: Path) -> Store:
 # --- keys ---------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=3), json_values, max_size=4))
 def test_key_ignores_order_and_survives_a_json_round_trip(recipe):
     import json
@@ -90,7 +89,6 @@ def test_key_ignores_order_and_survives_a_json_round_trip(recipe):
     assert key_of("x", recipe) == key_of("x", backwards) == key_of("x", again)
 
 
-@settings(deadline=None)
 @given(json_values, json_values)
 def test_keys_differ_where_json_differs(one, other):
     import json

@@ -10,9 +10,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from shuffleproof.core.data.batches import on_device
-from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.losses import softrank
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, fit_or_load
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.training import loop, network, recording
 from shuffleproof.core.training import step as steps_module
 from shuffleproof.core.training.graphs import Graphs
@@ -81,11 +86,8 @@ def without_autocast(monkeypatch):
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
 
 
-NETS = [name for name in FIXED if name != "dlcm-softrank"]
-
-
 @pytest.mark.usefixtures("without_autocast")
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("lengths", [RAGGED, [6] * 12], ids=["ragged", "equal"])
 def test_no_step_asks_the_device_for_anything(name, lengths):
     """A meta device has no values: whoever asks for one fails."""
@@ -102,7 +104,9 @@ def test_no_step_asks_the_device_for_anything(name, lengths):
 
 
 @pytest.mark.usefixtures("without_autocast")
-def test_the_spy_finds_a_step_that_asks():
+def test_the_spy_finds_a_step_that_asks(monkeypatch):
+    """SoftRank, if it counted the relevant documents."""
+    monkeypatch.setattr(softrank, "documents_with_gain", lambda one: one.nonzero(as_tuple=True))
     lists = lists_of(RAGGED, "meta")
     steps = steps_of("dlcm-softrank", lists, optimiser="sgd")
     with pytest.raises(NotImplementedError), Spy():
@@ -248,6 +252,30 @@ def test_training_without_memory_goes_on_with_half_the_documents_at_once(name, m
         assert torch.allclose(value, same, atol=1e-6)
 
 
+def test_a_training_that_memory_was_too_small_for_says_so(monkeypatch, caplog, tmp_path):
+    """In its reports, in the log, and in what is stored of it; where memory suffices in none."""
+    fold = planted(queries=(12, 4, 4), seed=1, documents=9)
+    parts = [
+        JudgedLists(part, CandidateLists.all_documents(part)) for part in (fold.train, fold.valid)
+    ]
+    spec = NeuralSpec.preset("setrank-msab", "small", batch_lists=4, epochs=2)
+    monkeypatch.setitem(network.BUDGET, "cpu", 20)
+    with monkeypatch.context() as patched:
+        limited(patched, 20)
+        reports = []
+        work = fit_or_load(spec, *parts, ALL_DOCUMENTS, Store(tmp_path / "small"))
+        facts = run_to_end(work, reports.append).artefact.facts
+    assert facts["documents_at_once"] == 18
+    values = [one.values.get("documents_at_once") for one in reports]
+    assert set(values) == {18.0}
+    (told,) = {one.getMessage() for one in caplog.records if "does not hold" in one.getMessage()}
+    assert told.startswith("the memory of cpu does not hold 36 documents at once: going on with 18")
+    caplog.clear()
+    enough = run_to_end(fit_or_load(spec, *parts, ALL_DOCUMENTS, Store(tmp_path / "large")))
+    assert "documents_at_once" not in enough.artefact.facts
+    assert not caplog.records
+
+
 def test_a_step_in_parts_has_the_gradient_of_the_whole():
     lists = lists_of(RAGGED)
     gradients = []
@@ -302,7 +330,7 @@ ON_A_GPU = [
 class TestOnAGPU:
     pytestmark = ON_A_GPU
 
-    @pytest.mark.parametrize("name", NETS)
+    @pytest.mark.parametrize("name", FIXED)
     def test_no_step_waits(self, name):
         steps = steps_of(name, lists_of(RAGGED, "cuda"), hidden_features=0.3, clip=1.0)
         run = epoch_of(steps)
@@ -313,7 +341,7 @@ class TestOnAGPU:
         finally:
             torch.cuda.set_sync_debug_mode("default")
 
-    @pytest.mark.parametrize("name", NETS)
+    @pytest.mark.parametrize("name", FIXED)
     def test_graphs_learn_as_steps_that_are_taken_as_they_come(self, name):
         lists = lists_of([6] * 48, "cuda")
         plain = steps_of(name, lists, least_steps=40)

@@ -28,13 +28,13 @@ def parts(fold, ranked_by):
     every, shown = [], []
     for dataset in (fold.train, fold.valid):
         prior = np.stack([dataset.feature(feature) for feature in ranked_by], 1)
-        every.append(JudgedLists(dataset, CandidateLists.everything(dataset)))
+        every.append(JudgedLists(dataset, CandidateLists.all_documents(dataset)))
         shown.append(JudgedLists(dataset, CandidateLists.ranked_by(dataset, prior, 40)))
     return every, shown
 
 
 def best_features(dataset):
-    judged = JudgedLists(dataset, CandidateLists.everything(dataset))
+    judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
     values = {
         feature: quality(registry.spec(f"feature:{feature}").ranker, judged)["NDCG@10"]
         for feature in dataset.feature_ids
@@ -69,8 +69,10 @@ def test_every_loss_trains_a_net(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NETS, *OTHERS])
 def test_small_presets_on_the_sample_are_far_above_the_best_single_feature(name):
+    """Within ten epochs of thirty: the best epoch is kept, so that more are no worse."""
     sets = name.startswith(("gsf", "setrank", "dlcm"))
-    assert gain(name, planted()) > (0.25 if sets else 0.15)  # what was measured: .28 to .35, .17
+    reached = gain(name, planted(), epochs=10)
+    assert reached > (0.25 if sets else 0.15)  # what was measured: .27 to .35, .16 and .17
 
 
 @pytest.mark.parametrize(

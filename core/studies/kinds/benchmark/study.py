@@ -12,6 +12,7 @@ RankBoost as further columns, as in the paper's Table 4. All other rows keep the
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -76,6 +77,11 @@ class Plan(cells.CellPlan):
     folds: tuple[tuple[str, str], ...]
     measures: tuple[str, ...]
     stored: tuple[str, ...]
+
+    @cached_property
+    def stored_measures(self) -> tuple[Measure, ...]:
+        """What `stored` names."""
+        return tuple(map(Measure.parse, self.stored))
 
     def cells(self) -> list[Cell]:
         """All cells: every ranker with its first seed on every fold, then the next seed."""
@@ -164,8 +170,7 @@ def _compute(
         facts["artefact"] = str(trained.artefact.key)
         facts["training_seconds"] = float(trained.artefact.facts["seconds"])
         scores = trained.ranker.score(test.dataset, wide.prepared.test.lists)
-    measures = [Measure.parse(text) for text in plan.stored]
-    values = evaluate(measures, test.dataset, test.lists, scores)
+    values = evaluate(plan.stored_measures, test.dataset, test.lists, scores)
     return facts, {"values": values, "scores": scores}
 
 

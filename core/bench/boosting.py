@@ -1,4 +1,8 @@
-"""Bench job `lambdamart`: our whole fit, canonical order included, beside LightGBM's own train."""
+"""Boosting beside LightGBM alone: our whole fit of LambdaMART, and RankBoost's rounds.
+
+LambdaMART's fit has its canonical order included and LightGBM the same parameters; a thousand
+rounds of RankBoost stand beside a thousand trees of 20 leaves.
+"""
 
 from collections.abc import Callable
 
@@ -8,10 +12,13 @@ import numpy as np
 from shuffleproof.core.bench.result import BenchRow, comparison_row, interleave
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.rankers.boosting.trees import LambdaMART, LambdaMARTSpec, threads
+from shuffleproof.core.progress import run_to_end
+from shuffleproof.core.rankers.boosting.fit import RankBoostSpec
+from shuffleproof.core.rankers.boosting.trees import LambdaMARTSpec, threads
 from shuffleproof.core.seeds import generator
 
 FLOOR = 1 / 1.05
+RANKBOOST_FLOOR = 1 / 3
 FEATURES = 136  # as MSLR has
 
 
@@ -21,7 +28,9 @@ def lambdamart(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common
     train, valid = (graded_lists(part, queries) for part in ("train", "valid"))
     spec = LambdaMARTSpec(trees=trees, patience=trees)  # counted after each tree, never stopping
     seconds = interleave(
-        lambda: fit_to_end(spec, train, valid), lambda: raw(spec, train, valid), repeats=repeats
+        lambda: run_to_end(spec.fit(train, valid)),
+        lambda: raw(spec, train, valid),
+        repeats=repeats,
     )
     note = (
         f"{queries} queries, {len(train.lists.rows)} documents, {FEATURES} features, "
@@ -46,17 +55,7 @@ def graded_lists(part: str, queries: int) -> JudgedLists:
     labels = np.clip(np.floor(useful), 0, 4).astype(np.float32)
     names = tuple(f"{part}{query}" for query in range(queries))
     dataset = RankingDataset(features, labels, offsets, names, tuple(range(1, FEATURES + 1)))
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
-
-
-def fit_to_end(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> LambdaMART:
-    """Our fit, to its end."""
-    fitting = spec.fit(train, valid)
-    while True:
-        try:
-            next(fitting)
-        except StopIteration as finished:
-            return finished.value
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def raw(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> lightgbm.Booster:
@@ -85,4 +84,36 @@ def raw(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> lightgb
     return lightgbm.train(settings, learnt, spec.trees, valid_sets=[held], callbacks=[stopping])
 
 
-JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"lambdamart": lambdamart}
+def rankboost(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (the jobs' common signature)
+    """Seconds of a whole fit, binning included, and of `lightgbm.train` on the same documents."""
+    queries, rounds, repeats = (60, 100, 3) if quick else (350, 1000, 2)
+    train = graded_lists("train", queries)
+    spec = RankBoostSpec(rounds=rounds)
+    seconds = interleave(
+        lambda: run_to_end(spec.fit(train, train)),
+        lambda: grow_trees(train, rounds),
+        repeats=repeats,
+    )
+    note = f"{queries} queries, {len(train.lists.rows)} documents, {FEATURES} features"
+    peer = f"lightgbm.train, lambdarank, {rounds} trees of 20 leaves"
+    job = f"rankboost {rounds} rounds"
+    return [comparison_row(job, (seconds[0], seconds[1]), peer, RANKBOOST_FLOOR, note)]
+
+
+def grow_trees(train: JudgedLists, trees: int) -> lightgbm.Booster:
+    """So many trees of 20 leaves with LightGBM alone."""
+    features = train.dataset.features
+    settings = {
+        "objective": "lambdarank",
+        "num_leaves": 20,
+        "num_threads": threads(features),
+        "verbosity": -1,
+    }
+    learnt = lightgbm.Dataset(features, train.dataset.labels, group=train.lists.lengths)
+    return lightgbm.train(settings, learnt, trees)
+
+
+JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {
+    "lambdamart": lambdamart,
+    "rankboost": rankboost,
+}
