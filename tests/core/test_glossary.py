@@ -5,7 +5,8 @@ import re
 import pytest
 
 from shuffleproof.app import data_frame, terms
-from shuffleproof.core.glossary import TERMS, anchor, definition_line, terms_in
+from shuffleproof.app.plain import escaped
+from shuffleproof.core.glossary import TERMS, anchor, terms_in
 from shuffleproof.core.studies.tables import Column
 
 
@@ -15,7 +16,7 @@ def test_a_term_is_found_in_every_form_and_in_no_other_word(term):
         assert term in terms_in(f"So: {form.upper()}, again.")
         assert term not in terms_in(f"x{form}x")
     assert term.meaning.endswith(".")
-    assert term.source in definition_line(term)
+    assert escaped(term.source) in terms.help_with_terms(term.name)
 
 
 def test_no_two_terms_share_a_form_and_all_are_sorted():
