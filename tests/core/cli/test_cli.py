@@ -101,7 +101,7 @@ def test_ingest_doctor_and_the_stored_name(answered, folder):
 def test_train_reports_and_is_found_again(answered, folder):
     command = ("train", "setrank-imsab@small", "--data", folder, *SMALL, "--set", "epochs=2")
     first = answered(*command)
-    keys = {"ranker", "artefact", "cached", "epochs", "valid", "seconds"}
+    keys = {"ranker", "artefact", "cached", "epochs", "valid", "seconds", "documents_at_once"}
     assert set(first) == {"schema", "version"} | keys
     assert (first["ranker"], first["cached"], first["epochs"]) == ("setrank-imsab", False, 2)
     assert 0 < first["valid"]["NDCG@10"] <= 1
