@@ -19,8 +19,8 @@ def data_frame(table: Table, key: str | None, place: Any = st, **more: Any) -> N
         place: where it is drawn.
         more: what `st.dataframe` takes beside, such as `on_select`.
     """
-    table = table.named
-    shown = table.shown
+    table = table.with_display_names
+    shown = table.visible_columns
     frame = of_people(table.frame[[column.key for column in shown]], shown)
     frame, texts = captions.with_captions(frame)
     place.dataframe(

@@ -105,7 +105,7 @@ def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:
     if _dataset.queries > LOOKED_AT:
         places = np.linspace(0, _dataset.queries - 1, LOOKED_AT).astype(np.int64)
         chosen = _dataset.select(places)
-    lists, measure = CandidateLists.everything(chosen), Measure.parse("NDCG(empty=skip)@10")
+    lists, measure = CandidateLists.all_documents(chosen), Measure.parse("NDCG(empty=skip)@10")
     columns = [np.ascontiguousarray(column) for column in chosen.features.T]
     means = [
         [mean_of(measure, evaluate([measure], chosen, lists, sign * column)[0]) for sign in (1, -1)]

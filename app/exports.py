@@ -129,7 +129,7 @@ def figure_as(
     wide, high, scale = float(size[0]), float(size[1]), 1.0
     if width:
         paper = names_printed(paper)
-        wide, high, scale = WIDTHS[width].drawn(paper.layout.height or HEIGHT)
+        wide, high, scale = WIDTHS[width].pixels(paper.layout.height or HEIGHT)
     fine = PRINTED if width else PNG_SCALE
     try:
         drawn: bytes = kaleido.calc_fig_sync(

@@ -56,7 +56,7 @@ def cheapest(name: str) -> str:
     ('dlcm@small', 'random')
     """
     entry = registry.entry(name)
-    if not entry.fitted:
+    if not entry.learns:
         return name
     return f"{name}@{training.presets([name])[0]}"
 
@@ -128,7 +128,7 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
     if not pair:
         return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
     lists = pair[0].lists or cheapest_lists()
-    chosen = _of_each(rankers, lists)[:MOST] if pair[0].shipped else pair
+    chosen = _of_each(rankers, lists)[:MOST] if pair[0].is_bundled else pair
     return Proposal(tuple(as_asked(ranker, data) for ranker in chosen), lists)
 
 
@@ -136,7 +136,7 @@ def standing_out(data: str) -> set[str]:
     """The keys of the rankers that a page shows where its address names none; see `for_study`."""
     rankers = trained_rankers(data)
     pair = contrast(rankers)
-    chosen = _of_each(rankers, pair[0].lists) if pair and pair[0].shipped else pair
+    chosen = _of_each(rankers, pair[0].lists) if pair and pair[0].is_bundled else pair
     return {ranker.key for ranker in chosen}
 
 
@@ -144,7 +144,7 @@ def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list
     """The first shipped ranker of every name on these lists, the most telling names first."""
     of: dict[str, TrainedRanker] = {}
     for ranker in as_they_came(rankers):
-        if ranker.shipped and ranker.lists in {None, lists}:
+        if ranker.is_bundled and ranker.lists in {None, lists}:
             of.setdefault(ranker.name, ranker)
     first = [name for names in CONTRAST for name in names if name in of]
     return [of[name] for name in (*first, *(name for name in of if name not in first))]

@@ -58,7 +58,7 @@ def recent_work(count: int) -> list[RecentWork]:
 
 def _is_whole(ranker: Artefact) -> bool:
     entry = registry.RANKERS.get(ranker.recipe["ranker"]["name"])
-    learns = entry is None or entry.fitted  # those from outside are no entries
+    learns = entry is None or entry.learns  # those from outside are no entries
     return learns and "without part" not in str(ranker.recipe.get("lists"))
 
 

@@ -57,9 +57,12 @@ def _tested(data: str, stored: services.Now) -> dict[str, float]:
     found: dict[str, float] = {}
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)
-        if not derivable(MEASURE, result.stored) or len(artefact.facts.get("folds", ())) > 1:
+        if (
+            not derivable(MEASURE, result.stored_measures)
+            or len(artefact.facts.get("folds", ())) > 1
+        ):
             continue
-        values = derive_values(MEASURE, result.stored, result.values)
+        values = derive_values(MEASURE, result.stored_measures, result.values)
         for keys, own in zip(result.trials["artefacts"], values, strict=True):
             if np.isfinite(own).any():
                 found.setdefault(str(keys), float(np.nanmean(own)))

@@ -40,7 +40,7 @@ PRESETS = {
 }
 """Every preset and what it stands for."""
 
-FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.fitted)
+FITTED = tuple(name for name, entry in registry.RANKERS.items() if entry.learns)
 """The rankers that can be trained."""
 
 NOT_LEARNT = frozenset(registry.RANKERS) - frozenset(FITTED)
@@ -155,7 +155,7 @@ def plan_training(
     Raises:
         ParameterError: a value that a field does not take.
     """
-    return _forecast(data).planned(lists, name, preset, changes)
+    return _forecast(data).plan_training(lists, name, preset, changes)
 
 
 def _forecast(data: FitSize) -> Forecast:
@@ -168,7 +168,7 @@ def list_cost(data: FitSize, lists: ListRecipe) -> Cost | None:
     Raises:
         ShuffleproofError: a ranker that cannot be the initial one.
     """
-    return _forecast(data).preparing(lists)
+    return _forecast(data).cost_of_lists(lists)
 
 
 def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[str, Any]:

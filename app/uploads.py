@@ -111,7 +111,7 @@ class Draft:
         ]
 
     @property
-    def alone(self) -> DraftFile | None:
+    def only_file(self) -> DraftFile | None:
         """The only file of data among those of parts, which is split by query; None: several."""
         data = [file for file in self.files(*PARTS, UNSORTED) if not is_group(file.name)]
         return data[0] if len(data) == 1 else None
@@ -186,7 +186,7 @@ class Draft:
             DataError: the name is taken, or files are missing.
         """
         check_name(name, self.store)
-        whole = WHOLE in how or (how == PARTS and self.alone is not None)
+        whole = WHOLE in how or (how == PARTS and self.only_file is not None)
         sources = (*PARTS, UNSORTED) if how == PARTS and whole else how
         chosen = self.files(*sources)
         _check_files((WHOLE,) if whole else how, chosen)

@@ -138,7 +138,7 @@ class StudyJob:
             inspect.Parameter(
                 field.name,
                 KEYWORD,
-                default=inspect.Parameter.empty if field.required else field.default,
+                default=inspect.Parameter.empty if field.is_required else field.default,
             )
             for field in parameters(question)
         ]
@@ -149,10 +149,10 @@ class StudyJob:
 
     def __call__(self, store: Store, **given: Any) -> Reports:
         """Answer it; result: artefact."""
-        question, scope = self.asked(store, given)
-        return answer((yield from question.answered(scope)))
+        question, scope = self.question_of(store, given)
+        return answer((yield from question.answer(scope)))
 
-    def asked(self, store: Store, given: Mapping[str, Any]) -> tuple[Question, Scope]:
+    def question_of(self, store: Store, given: Mapping[str, Any]) -> tuple[Question, Scope]:
         """The question of a job's keywords, and what it is asked of.
 
         Raises:
@@ -405,7 +405,7 @@ def doctor(  # noqa: PLR0913 (a job's parameters are its keywords)
     """
     from shuffleproof.core.checks.doctor import diagnose  # noqa: PLC0415 (only who works pays for it)
 
-    bench = yield from Scope(store, data, lists, preset, pinned).opened()
+    bench = yield from Scope(store, data, lists, preset, pinned).open_workbench()
     found = yield from bench.identified(ranker)
     diagnosis = yield from diagnose(found.ranker, bench.test_lists())
     findings = [
@@ -451,7 +451,7 @@ def judge(  # noqa: PLR0913 (a job's parameters are its keywords)
 
     del preset
     plan = judge_questions.Plan(pairs, calls, orders, top=top, jobs=at_once)
-    bench = yield from Scope(store, data, judge_questions.LISTS, None, pinned).opened()
+    bench = yield from Scope(store, data, judge_questions.LISTS, None, pinned).open_workbench()
     material = judge_sets.material_of(bench.test_lists(queries), bench.fold.fingerprint, store)
     live = judges.judge_of(judge)
     found = yield from judge_sets.ask(judge_sets.Target(name, store, data), live, material, plan)
@@ -553,7 +553,7 @@ def _check(store: Store, kind: str, parameters: Mapping[str, Any]) -> None:
         search = tuning.Tuning(**of_search, search=tuple(parameters["search"]))
         tuning.refuse(search, Scope(store, parameters["data"], preset=parameters["preset"]))
     if isinstance(job, StudyJob):
-        question, scope = job.asked(store, parameters)
+        question, scope = job.question_of(store, parameters)
         question.check(scope)
     elif kind in {"train", "doctor", "tune"}:
         from shuffleproof.core.studies import names  # noqa: PLC0415 (NumPy: only at submission)
@@ -575,7 +575,7 @@ def _check_judge(store: Store, parameters: Mapping[str, Any]) -> None:
     of_plan = ("pairs", "calls", "orders", "top")
     judge_questions.Plan(**{one: parameters[one] for one in of_plan}, jobs=parameters["at_once"])
     names_of_store.check(parameters["name"])
-    judge_sets.Target(parameters["name"], store, parameters["data"]).opened()
+    judge_sets.Target(parameters["name"], store, parameters["data"]).stored_preferences()
 
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:

@@ -50,7 +50,7 @@ class Parameter:
     search: tuple[int | float, ...] = ()
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """Whether a value must be given."""
         return self.default is MISSING
 

@@ -129,14 +129,14 @@ class Search:
             "search": {name: list(ends) for name, ends in self.space.items()},
             "seed": self.asked.seed,
             **({"at_once": self.asked.at_once} if self.asked.at_once > 1 else {}),
-            "lists": {} if spec.fits_documents else first.recipe.learnt(),
+            "lists": {} if spec.fits_documents else first.recipe.learning_fields(),
             "folds": [
                 [part.fingerprint for part in (one.fold.train, one.fold.valid)]
                 for one in self.folds
             ],
         }
 
-    def stored(self, one: "Proposal") -> dict[str, Any] | None:
+    def stored_row(self, one: "Proposal") -> dict[str, Any] | None:
         """The row of a trial that was made before; None: it is to be made."""
         found = self._records.get(self.digest(one))
         return None if found is None else dict(found[0])
@@ -157,11 +157,11 @@ class Search:
         Raises:
             Taken: work is shared, and another worker is at it.
         """
-        row = self.stored(one)
+        row = self.stored_row(one)
         if row is None:
             digest = self.digest(one)
             with claims.claim_unit(claim_of(digest)):
-                row = self.stored(one)  # who had the claim before may be done
+                row = self.stored_row(one)  # who had the claim before may be done
                 if row is None:
                     row = yield from self._worked(one, Curve(self._begun / f"{digest}.json"))
                     self._records.put(digest, row, {})
@@ -178,7 +178,7 @@ class Search:
         start, values, keys = time.perf_counter(), [], []
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
-            work = workbench.trained(str(one.name), one.texts)
+            work = workbench.train(str(one.name), one.texts)
             try:
                 kept = yield from _watched(work, curve, one.asked if at == 0 else None)
             except (DivergedError, DataError) as error:
@@ -378,7 +378,7 @@ def refuse(asked: Tuning, scope: Scope) -> None:
         UsageError: a ranker that is not trained by a recipe.
         ParameterError: a field that is not searched so.
     """
-    space_of(_named(asked.ranker, scope.usual), asked.search)
+    space_of(_named(asked.ranker, scope.usual_preset), asked.search)
 
 
 def tune(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
@@ -390,10 +390,10 @@ def tune(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPr
     Raises:
         UsageError: a ranker that is not trained by a recipe, or a name that is taken.
     """
-    base = _named(asked.ranker, scope.usual)
+    base = _named(asked.ranker, scope.usual_preset)
     space, name = space_of(base, asked.search), asked.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
-    folds = yield from claims.values_of(fold.opened() for fold in scope.folds())
+    folds = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
     search = Search(asked, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
         raise UsageError(
@@ -480,7 +480,7 @@ def _round(
     """
     rows, taken, late = list[dict[str, Any]](), None, False
     for one in proposals:
-        over = end is not None and time.monotonic() >= end and search.stored(one) is None
+        over = end is not None and time.monotonic() >= end and search.stored_row(one) is None
         try:
             if over:
                 claims.wait_for(claim_of(search.digest(one)))
@@ -608,7 +608,7 @@ def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None,
     named = search.base if row["of"] == SEARCH else replace(search.base, preset=row["of"])
     texts = {field: written(value) for field, value in row["fields"].items()}
     for workbench in search.folds:
-        kept = yield from workbench.trained(str(named), texts)
+        kept = yield from workbench.train(str(named), texts)
         test = workbench.test_lists()
         for name, value in quality(kept.ranker, test).items():
             sums[name] = sums.get(name, 0.0) + value * len(test.lists)
@@ -618,7 +618,7 @@ def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None,
 
 def _named(text: str, preset: str) -> RankerName:
     name = RankerName.parse(text)
-    if name.kind is not Kind.REGISTERED or not registry.entry(name.base).fitted:
+    if name.kind is not Kind.REGISTERED or not registry.entry(name.base).learns:
         raise UsageError(f"{text} has no recipe to tune: name a trained ranker, such as lambdamart")
     name = registry.at(name, preset)
     if name.preset not in registry.entry(name.base).presets:

@@ -35,7 +35,7 @@ class Here:
 
 def bench_in(folder):
     store = Store(folder)
-    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 def made(workbench, kind):

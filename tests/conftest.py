@@ -81,7 +81,7 @@ def untouched_sample(made_once):
         workbench = sample_bench(root)
         short = {"epochs": "1", "steps_per_epoch": "3"}
         names = ("dlcm", "setrank-imsab-init")
-        keys = {name: run_to_end(workbench.trained(name, short)).artefact.key for name in names}
+        keys = {name: run_to_end(workbench.train(name, short)).artefact.key for name in names}
         stored = tuple(f"{name}#{key.digest[:8]}" for name, key in keys.items())
         run_to_end(Invariance(stored, 2, 0).run(workbench))
 
@@ -94,7 +94,7 @@ def sample_bench(root):
     from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
     recipe = ListRecipe(("feature:3",), scores="in-sample")
-    return run_to_end(Workbench.opened("sample", recipe, Store(root)))
+    return run_to_end(Workbench.open("sample", recipe, Store(root)))
 
 
 @pytest.fixture(scope="session")

@@ -71,15 +71,14 @@ def _runs(place):
 
 def _studies(store, folder):
     lists = ListRecipe(("feature:3",), 10, "in-sample")
-    workbench = run_to_end(Workbench.opened(tables.DATA, lists, store, "small"))
+    workbench = run_to_end(Workbench.open(tables.DATA, lists, store, "small"))
     sizes = run_to_end(
         set_size.open_cells(SIZES, Scope(store, tables.DATA, lists.plain(), "paper"))
     )
     two = replace(lists, initial=("feature:3", "feature:1"))
-    many = run_to_end(Workbench.opened(tables.DATA, two, store, "paper"))
+    many = run_to_end(Workbench.open(tables.DATA, two, store, "paper"))
     nets = {
-        name: run_to_end(workbench.trained(name, SHORT)).artefact
-        for name in ("setrank-msab", "gsf")
+        name: run_to_end(workbench.train(name, SHORT)).artefact for name in ("setrank-msab", "gsf")
     }
     net, gsf = (f"{name}#{one.key.digest[:8]}" for name, one in nets.items())
     table = Benchmark(("feature:1", "random"), 2, ("RR", "NDCG@3"))
@@ -99,7 +98,7 @@ def _studies(store, folder):
         "initial-ranking": RankingDegradation(("feature:1",), tuple(levels), ("RR",), 2, 5).run(
             workbench
         ),
-        "benchmark": table.beside("study").run([workbench], table, tables.DATA),
+        "benchmark": table.module("study").run([workbench], table, tables.DATA),
         "ablation": Ablation("dlcm", "small", ("released",), (3.0,), 1, 1).run(workbench),
         "set-size": set_size.run(sizes, sized),
         "initial-rankings": MultiRanking(("feature:2",), ("oracle",), 1, ("NDCG@5",)).run(many),

@@ -46,7 +46,7 @@ def facts(kind, artefact, root):
     with np.errstate(all="ignore"):
         counted = np.maximum((~np.isnan(values)).sum(axis=-1), 1)
         means = np.nansum(values, axis=-1) / counted
-        means = means[:, [name not in ROUNDING for name in result.stored]]
+        means = means[:, [name not in ROUNDING for name in result.stored_measures]]
     return {
         "fields": fields(kind),
         "key": artefact.key.digest,
@@ -74,7 +74,7 @@ def fields(kind):
     from shuffleproof.core.studies.registry import STUDIES
 
     return {
-        one.name: f"{'needed' if one.required else one.default!r}, {one.low} to {one.high}"
+        one.name: f"{'needed' if one.is_required else one.default!r}, {one.low} to {one.high}"
         for one in (parameters(STUDIES[kind]) if kind in STUDIES else ())
     }
 

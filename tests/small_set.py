@@ -31,8 +31,8 @@ def made(folder, lists=LISTS, ranker="mart", changes=(("trees", "3"),), level=0.
     (folder / "set.txt").write_text(LETOR)
     store = Store(folder / "store")
     run_to_end(ingest(folder / "set.txt", "mine", store))
-    workbench = run_to_end(Workbench.opened("mine", lists, store, "small"))
-    trained = run_to_end(workbench.trained(ranker, dict(changes))).artefact
+    workbench = run_to_end(Workbench.open("mine", lists, store, "small"))
+    trained = run_to_end(workbench.train(ranker, dict(changes))).artefact
     label = f"{ranker}#{trained.key.digest[:12]}"
     levels = [("transpositions", level)]
     return Made(

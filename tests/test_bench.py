@@ -111,7 +111,7 @@ def test_without_a_gpu_every_goal_is_rehearsed_and_none_is_said_to_be_met(monkey
 
 def test_on_a_gpu_the_goals_have_floors(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    place = gpu.Place.here(quick=False)
+    place = gpu.Place.of_this_machine(quick=False)
     assert (place.device, place.preset, place.table) == ("cuda", "paper", (18_919, 6_306, 6_306, 3))
     assert [(one.docs, one.lists, one.share, one.seconds) for one in place.sizes] == [
         (40, 19_000, 0.25, 1.0), (40, 19_000, 0.25, 1.0), (240, 3_200, 0.35, None)
@@ -286,5 +286,5 @@ def test_the_limits_of_this_machine_are_measured(monkeypatch):
     found = machine.limits()
     assert len(found) == 5
     assert all(value > 0 for value in found.values())
-    assert machine.Machine.here() == machine.Machine.here()
-    assert machine.Machine.here().cores >= 1
+    assert machine.Machine.of_this_machine() == machine.Machine.of_this_machine()
+    assert machine.Machine.of_this_machine().cores >= 1

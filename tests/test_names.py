@@ -1,4 +1,4 @@
-"""Modules, public functions and classes are named by what they are or do.
+"""Modules, public functions, classes and methods are named by what they are or do.
 
 A bare participle or pronoun ("told", "own", "there") says neither. Names of pure changes of their
 argument, as Python's own `sorted` (escaped, quoted, rounded, and the perturbations), may stay.
@@ -21,13 +21,13 @@ NAMELESS = set(
     inferred ingesting inverted joined judged kept known labelled laid largest learnt left lessons
     listed_ linked looked looks lowered made making mapped marked measured missing mixed most moved
     named noted offered one only opened others own packed paired parsed pictured pinned placed
-    planned prepared preparing present pressed printed projected proposed proved put queued
+    planned prepared preparing present pressed printed projected proposed proved queued
     randomised ranked reached reaching recalled received recent recorded registered rehearsed
     reindexed remaining remembered repeated replaced replaying replayed required rescored resampled
     resolved restricted retrieved rewritten rising said same scored searched seen shaken shared
     shipped shown skipped sliced sliding spread started stored studied summarised summed swapped
     tagged taken tested there ticked together tokenised tokenising told touched trained transferred
-    tried tuned turned_ unchanged uncovered underway unpacked usual valued verifying wanted warning
+    tried tuned turned_ unchanged uncovered underway unpacked usual valued verifying wanted
     watched weighted what where which who wide widened within worked written
     """.split()  # noqa: SIM905
 )
@@ -46,18 +46,29 @@ def nameless(path):
     """The public names of a module, and its own, that say nothing."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    names = {node.name for node in tree.body if isinstance(node, kinds)}
+    found = [node for node in tree.body if isinstance(node, kinds)]
+    public = [node for node in found if isinstance(node, ast.ClassDef) and node.name[0] != "_"]
+    found += [inner for node in public for inner in node.body if isinstance(inner, kinds)]
+    names = {node.name for node in found}
     stems = {path.stem, path.parent.name} - NOUNS.get(path.relative_to(ROOT).as_posix(), set())
     allowed = NOUNS.get(path.relative_to(ROOT).as_posix(), set())
     return {name for name in names | stems if name.lower() in NAMELESS} - allowed
 
 
-def test_modules_functions_and_classes_say_what_they_are():
+def test_modules_functions_classes_and_methods_say_what_they_are():
     wrong = {path.relative_to(ROOT).as_posix(): nameless(path) for path in FILES}
     assert {place: names for place, names in wrong.items() if names} == {}
 
 
-@pytest.mark.parametrize("source", ["def told(): ...", "class Shown: ...", "async def own(): ..."])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def told(): ...",
+        "class Shown: ...",
+        "async def own(): ...",
+        "class A:\n    def own(self): ...",
+    ],
+)
 def test_a_name_that_says_nothing_is_noticed(tmp_path, source):
     path = tmp_path / "core.py"
     path.write_text(source, encoding="utf-8")

@@ -127,7 +127,7 @@ FRankAdditiveSpec: rounds 1.., bins 2..256, learning_rate 0.001..1, patience 1..
 
 
 def test_recipes_allow_what_they_did():
-    specs = [spec(name) for name, entry in RANKERS.items() if entry.fitted]
+    specs = [spec(name) for name, entry in RANKERS.items() if entry.learns]
     parts = [value for one in specs for value in vars(one).values() if is_dataclass(value)]
     owners = dict.fromkeys([*map(type, (*specs, *parts))])
     lines = {

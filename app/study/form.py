@@ -178,7 +178,7 @@ class _Page:
     def __init__(self, form: Form, data: str, shown: Artefact | None) -> None:
         self.form, self.data, self.shown = form, data, shown
         self.fields = {declared.name: declared for declared in parameters(form.question)}
-        self.first = {name: one.default for name, one in self.fields.items() if not one.required}
+        self.first = {name: one.default for name, one in self.fields.items() if not one.is_required}
         self.first |= form.usual(data)
         self.first |= _asked_before(form, shown) if shown is not None else {}
         proposal = form.proposed(data, shown)

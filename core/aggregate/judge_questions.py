@@ -81,7 +81,7 @@ class Material:
             tuple(dataset.labels[list_rows].astype(float) for list_rows in rows),
         )
 
-    def shown(self, question: Question) -> Shown:
+    def for_judge(self, question: Question) -> Shown:
         """What a judge is given."""
         query, a, b = question
 
@@ -132,18 +132,22 @@ class Plan:
             raise UsageError("pairs are sampled: say how many answers are wanted (--calls)")
 
     @property
-    def each(self) -> int:
+    def calls_a_pair(self) -> int:
         """Calls that a pair takes."""
         return 2 if self.orders == "both" else 1
 
-    def most(self, material: Material) -> int:
+    def max_calls(self, material: Material) -> int:
         """Calls at most."""
         return self.most_of([len(documents) for documents in material.documents])
 
     def most_of(self, sizes: Iterable[int]) -> int:
         """Calls at most, for queries of so many documents."""
-        every = self.each * sum(size * (size - 1) // 2 for size in sizes)
-        return every if self.calls is None else min(every, self.calls // self.each * self.each)
+        every = self.calls_a_pair * sum(size * (size - 1) // 2 for size in sizes)
+        return (
+            every
+            if self.calls is None
+            else min(every, self.calls // self.calls_a_pair * self.calls_a_pair)
+        )
 
     def questions(self, material: Material, query: int, pair: Sequence[int]) -> list[Question]:
         """The questions that a pair makes."""
@@ -159,7 +163,7 @@ class Plan:
         pairs = (
             _sampled_pairs(material, self.seed) if self.pairs == SAMPLED else _all_pairs(material)
         )
-        for query, *pair in islice(pairs, self.most(material) // self.each):
+        for query, *pair in islice(pairs, self.max_calls(material) // self.calls_a_pair):
             yield from self.questions(material, query, pair)
 
 
@@ -182,7 +186,7 @@ def cost_of(
     text = counted(calls, "call")
     text += f" ({before:,} of {most:,} are answered)" if before else ""
     text += " at most, less what is answered" if before is None else ""
-    text += f"; {counted(plan.each, 'call')} a pair, {counted(plan.jobs, 'call')} at a time"
+    text += f"; {counted(plan.calls_a_pair, 'call')} a pair, {counted(plan.jobs, 'call')} at a time"
     cost: dict[str, Any] = {"calls": calls, "answered": before}
     if price is not None:
         cost["price"] = calls * price
@@ -273,7 +277,7 @@ class Ledger:
         self.found[question] = entry.get("preference")
 
     def _digest(self, question: Question) -> str:
-        text = canonical_json({"judge": self.known_by, **self.material.shown(question)})
+        text = canonical_json({"judge": self.known_by, **self.material.for_judge(question)})
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -296,7 +300,7 @@ def ask_judge(
     remaining = iter([pending for pending in dict.fromkeys(questions) if not ledger.knows(pending)])
 
     def ask(question: Question) -> None:
-        answer = judge.ask(ledger.material.shown(question), plan.retries, plan.wait)
+        answer = judge.ask(ledger.material.for_judge(question), plan.retries, plan.wait)
         ledger.note(question, answer)
 
     with ThreadPoolExecutor(plan.jobs) as pool:
@@ -366,9 +370,9 @@ def _share(plan: Plan, material: Material) -> int | None:
     """Pairs that each query may ask."""
     if plan.calls is None:
         return None
-    share = plan.calls // (plan.each * len(material.queries))
+    share = plan.calls // (plan.calls_a_pair * len(material.queries))
     if not share:
-        least = plan.each * len(material.queries)
+        least = plan.calls_a_pair * len(material.queries)
         raise ParameterError(
             "calls", plan.calls, f"{least} or more: a pair of each query; or ask fewer queries"
         )

@@ -43,7 +43,7 @@ class Target:
     store: Store
     data: str
 
-    def opened(self) -> Preferences | None:
+    def stored_preferences(self) -> Preferences | None:
         """The set; None: there is none yet.
 
         Raises:
@@ -223,10 +223,10 @@ def ask(
     if double := judge_questions.twice_named(material):
         raise DataError(target.data, double, "Give each document of a query its own id.")
     with target.lock():
-        old = target.opened()
+        old = target.stored_preferences()
         before = answers_of(old, material, judge.name)
         ledger = Ledger.of(target.store, material, judge, before)
-        total, complete = plan.most(material), False
+        total, complete = plan.max_calls(material), False
         try:
             complete = yield from judge_questions.ask_plan(
                 plan,
@@ -264,7 +264,7 @@ def answered_before(target: Target, judge: LiveJudge, material: Material, plan: 
     """Answers of a plan that are there already; None: an aggregator decides what it asks."""
     if plan.pairs not in {judge_questions.ALL, judge_questions.SAMPLED}:
         return None
-    before = answers_of(target.opened(), material, judge.name)
+    before = answers_of(target.stored_preferences(), material, judge.name)
     ledger = Ledger.of(target.store, material, judge, before)
     return sum(map(ledger.knows, plan.fixed(material)))
 
@@ -296,7 +296,7 @@ def write_next(  # noqa: PLR0913, PLR0917 (the file, which pairs, how many, for 
 
     `preference` is null in each: how strongly `a`, which is to be shown first, is preferred.
     """
-    ledger = Ledger(material, "", None, answers_of(target.opened(), material, judge))
+    ledger = Ledger(material, "", None, answers_of(target.stored_preferences(), material, judge))
     questions = judge_questions.next_questions(plan, ledger, count)
     with path.open("w", encoding="utf-8") as file:
         for query, a, b in questions:
@@ -319,7 +319,7 @@ def read_answers(path: Path, target: Target, material: Material, judge: str) -> 
         LetorError: an unknown query or document, or another answer than one that is there already.
     """
     with target.lock():
-        old = target.opened()
+        old = target.stored_preferences()
         existing = {row[:3] + row[4:]: row[3] for row in (_rows(old) if old else ())}
         documents = dict(zip(material.queries, material.documents, strict=True))
         rows: list[Row] = []

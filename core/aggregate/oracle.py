@@ -60,7 +60,7 @@ class PaidPairs:
         """What the kernels take."""
         return self.weights, self.asked, self.read, self.pairs
 
-    def wanted(self) -> Couples:
+    def unpaid(self) -> Couples:
         """Pairs read and not paid for, by row; reading begins anew."""
         pairs = np.argwhere(self.read & ~self.asked)
         self.read[:] = False

@@ -49,7 +49,7 @@ class Task:
     rankings: Rankings | None = None
     runs: int = RUNS
 
-    def drawn(self, run: int) -> Order:
+    def random_order(self, run: int) -> Order:
         """The items in an order drawn for a run."""
         return _random_order(self.seed, run, self.known.items).copy()
 
@@ -212,7 +212,7 @@ def order_by_asking(
     while True:
         if aggregator.adaptive:
             aggregator.order(task)
-            couples = known.wanted()
+            couples = known.unpaid()
         else:
             couples = np.argwhere(np.triu(~known.asked, 1))
             couples = generator(terms.seed, "aggregate", "pairs").permutation(couples)
@@ -306,7 +306,7 @@ def _bradley_terry(task: Task) -> Order:
 
 
 def _quicksort(task: Task, run: int = 0) -> Order:
-    return kernels.quicksort(*task.known.arrays, task.drawn(run), task.top)
+    return kernels.quicksort(*task.known.arrays, task.random_order(run), task.top)
 
 
 def _ranks_of_runs(task: Task) -> Sequence[Order]:

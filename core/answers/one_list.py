@@ -47,7 +47,7 @@ class Answer:
         return max(self.floor, default=0.0)
 
     @property
-    def same(self) -> bool:
+    def is_unchanged(self) -> bool:
         """No score changed by more than rounding, so no document counts as moved."""
         return bool((np.abs(np.subtract(self.after, self.before)) <= self.floor).all())
 
@@ -63,7 +63,7 @@ def moves(
     """
     before, after = (np.array(side, dtype=np.float32) for side in (answer.before, answer.after))
     floor = np.array(answer.floor, dtype=np.float64)
-    if answer.same:
+    if answer.is_unchanged:
         floor = np.maximum(floor, answer.deviation)
     places_before, places = answered_order(before, after, floor)
     return pd.DataFrame(

@@ -60,10 +60,13 @@ def find_documents(item: Mapping[str, Any]) -> dict[str, Any]:
         query = retriever.vectors([item["text"]])
         for document in documents[:BEST]:
             reasons = retriever.index.explain(query, document)
-            total = sum(reason.added for reason in reasons)
+            total = sum(reason.contribution for reason in reasons)
             why.append(
                 [
-                    {"terms": retriever.terms_of(reason.dimension), "share": reason.added / total}
+                    {
+                        "terms": retriever.terms_of(reason.dimension),
+                        "share": reason.contribution / total,
+                    }
                     for reason in reasons[:REASONS]
                 ]
             )
@@ -78,4 +81,4 @@ def _indexed_collection(store: str, collection: str) -> IndexedCollection:
 
 @lru_cache(maxsize=8)
 def _retriever(store: str, collection: str, retriever: str) -> Retriever:
-    return retriever_entry(retriever).made(_indexed_collection(store, collection))
+    return retriever_entry(retriever).build(_indexed_collection(store, collection))

@@ -52,7 +52,7 @@ class TrainedRanker:
     arrived: Arrival = (True, "", "")
 
     @property
-    def shipped(self) -> bool:
+    def is_bundled(self) -> bool:
         """Whether it comes with the program."""
         return not self.arrived[0]
 
@@ -145,7 +145,7 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     else the two by which lists had both kinds first.
     """
     by_arrival = as_they_came(rankers)
-    for pool in ([ranker for ranker in by_arrival if ranker.shipped], by_arrival):
+    for pool in ([ranker for ranker in by_arrival if ranker.is_bundled], by_arrival):
         pairs = [_first_of_both(pool, recipe) for recipe in list_recipes(pool)]
         complete_pairs = [pair for pair in pairs if len(pair) == len(CONTRAST)]
         if complete_pairs:
@@ -155,7 +155,7 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
 
 def _first_of_both(came: Sequence[TrainedRanker], recipe: ListRecipe) -> list[TrainedRanker]:
     of_lists = [ranker for ranker in came if ranker.lists == recipe]
-    if all(ranker.shipped for ranker in of_lists):
+    if all(ranker.is_bundled for ranker in of_lists):
         return contrasting_pair(of_lists)
     fitting = ([ranker for ranker in of_lists if ranker.name in names] for names in CONTRAST)
     return [matching[0] for matching in fitting if matching]

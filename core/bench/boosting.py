@@ -55,7 +55,7 @@ def graded_lists(part: str, queries: int) -> JudgedLists:
     labels = np.clip(np.floor(useful), 0, 4).astype(np.float32)
     names = tuple(f"{part}{query}" for query in range(queries))
     dataset = RankingDataset(features, labels, offsets, names, tuple(range(1, FEATURES + 1)))
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def raw(spec: LambdaMARTSpec, train: JudgedLists, valid: JudgedLists) -> lightgbm.Booster:

@@ -107,7 +107,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
         if failed:
             raise UsageError("; ".join(failed))
         question = Benchmark.from_plain(asked)
-        run_to_end(question.answered(Scope(store, str(data), LISTS, "small")))
+        run_to_end(question.answer(Scope(store, str(data), LISTS, "small")))
         seconds = time.perf_counter() - start
         ends = sorted(
             one.path.stat().st_mtime - begun
@@ -116,7 +116,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
         )
         unit = (ends[-1] - ends[0]) / max(1, len(ends) - 1) - cluster_cells.SECONDS / workers
         again = time.perf_counter()
-        run_to_end(Scope(store, str(data), LISTS, "small").opened())
+        run_to_end(Scope(store, str(data), LISTS, "small").open_workbench())
         overheads = Overheads(
             ends[0] - cluster_cells.SECONDS, unit, _skip(store),
             time.perf_counter() - again, seconds - ends[-1],

@@ -46,7 +46,7 @@ def search_folder(folder: str) -> None:
     store = Store(Path(folder) / "store")
     run_to_end(ingest(Path(folder) / "files", NAME, store))
     indexed = IndexedCollection(find(NAME, store), store)
-    found = RETRIEVERS["bm25"].made(indexed).search([indexed.collection.queries[0]], 1000)
+    found = RETRIEVERS["bm25"].build(indexed).search([indexed.collection.queries[0]], 1000)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; of macOS bytes
     unit = 1 if sys.platform == "darwin" else 1024
     print(json.dumps({"gib": peak * unit / GIB, "found": len(found.documents)}))

@@ -77,7 +77,7 @@ class Place:
     changes: dict[str, Any]
 
     @classmethod
-    def here(cls, *, quick: bool) -> "Place":
+    def of_this_machine(cls, *, quick: bool) -> "Place":
         """The GPU where there is one; a rehearsal on the CPU elsewhere."""
         if not torch.cuda.is_available():
             sizes = tuple(
@@ -123,7 +123,7 @@ IMSAB_TIMES = 1.3
 
 def training(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """Epochs of MSAB and IMSAB in bf16: seconds, share of the matrix peak, one beside the other."""
-    place = Place.here(quick=quick)
+    place = Place.of_this_machine(quick=quick)
     wrong = _wrong("gpu-train", place)
     found = wrong or [row for size in place.sizes for row in _training_rows(size, place)]
     return [place.row(row) for row in found]
@@ -131,7 +131,7 @@ def training(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it
 
 def scoring(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """Scores of the whole set in bf16."""
-    place = Place.here(quick=quick)
+    place = Place.of_this_machine(quick=quick)
     by_length = {size.docs: size for size in place.sizes}.values()
     found = _wrong("gpu-score", place) or [_scoring_row(size, place) for size in by_length]
     return [place.row(row) for row in found]
@@ -139,7 +139,7 @@ def scoring(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
 
 def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """The neural rows of Table 2: trained with every seed, scored and measured on the test part."""
-    place = Place.here(quick=quick)
+    place = Place.of_this_machine(quick=quick)
     *parts, seeds = place.table
     train, valid, test = (graded_lists(count, TABLE_DOCS, place.features) for count in parts)
     names = [name for name in expand(["table2"]) if name in FIXED]

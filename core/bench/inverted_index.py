@@ -40,10 +40,10 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
     size = DOCUMENTS // 10 if quick else DOCUMENTS
     documents, queries = _vectors("documents", size), _vectors("queries", QUERIES)
     index = SparseIndex.of(documents)
-    if not _alike(index, queries.chosen(np.arange(20))):
+    if not _alike(index, queries.select(np.arange(20))):
         message = "the index differs from the product"
         raise AssertionError(message)
-    single = [queries.chosen(np.array([place])) for place in range(QUERIES)]
+    single = [queries.select(np.array([place])) for place in range(QUERIES)]
     seconds = np.array([_seconds(lambda own=own: index.search(own, BEST)) for own in single])  # type: ignore[misc]
     shape = f"{size} × {DIMENSIONS}, {NONZEROS} non-zeros, queries one by one, the best {BEST}"
     floor = None if quick else 1.0
@@ -117,7 +117,7 @@ def approximate(index: SparseIndex, queries: SparseVectors, best: int) -> BenchR
     with _silent():
         peer = seismic.SeismicIndex.build_from_dataset(data, num_threads=1)
     text = seismic.get_seismic_string()
-    single = [queries.chosen(np.array([place])) for place in range(len(queries))]
+    single = [queries.select(np.array([place])) for place in range(len(queries))]
     asked = [np.array([str(one) for one in own.dimensions], dtype=text) for own in single]
 
     def approximately() -> list[set[int]]:

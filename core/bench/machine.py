@@ -42,7 +42,7 @@ class Machine:
     torch: str
 
     @classmethod
-    def here(cls) -> "Machine":
+    def of_this_machine(cls) -> "Machine":
         """This one."""
         pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
         device = torch.cuda.get_device_name() if torch.cuda.is_available() else ""

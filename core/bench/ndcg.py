@@ -101,7 +101,7 @@ def _case(
         feature_ids=(),
     )
     scores = random.normal(size=lists * length).astype(np.float32)
-    return dataset, CandidateLists.everything(dataset), scores
+    return dataset, CandidateLists.all_documents(dataset), scores
 
 
 def _with_limit(row: BenchRow, ours: float, limit: float) -> BenchRow:

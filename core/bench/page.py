@@ -48,7 +48,7 @@ class Run:
     def of(cls, rows: Sequence[BenchRow], limits: Mapping[str, float], *, quick: bool) -> "Run":
         """The run that has just ended here."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(now, Machine.here(), quick, limits, rows)
+        return cls(now, Machine.of_this_machine(), quick, limits, rows)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
     items = 200 if quick else 1_000
     pairs = _tournament(items)
     rows = pairs.values.tolist()
-    start = Terms().task(PaidPairs.all_of(pairs.weights), None).drawn(0).tolist()
+    start = Terms().task(PaidPairs.all_of(pairs.weights), None).random_order(0).tolist()
     plain: dict[str, tuple[Callable[[], list[int]], float, int]] = {
         "goa": (lambda: _goa(rows), 40.0, 1),
         "gain": (lambda: _gain(rows), 40.0, 1),

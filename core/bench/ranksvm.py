@@ -45,7 +45,7 @@ def graded_lists(queries: int) -> JudgedLists:
         tuple(f"q{query}" for query in range(queries)),
         tuple(range(1, FEATURES + 1)),
     )
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def fit_to_end(lists: JudgedLists) -> LinearRanker:

@@ -102,10 +102,10 @@ def steps(data: Path, root: Path) -> dict[str, dict[str, float]]:
 
     done("ingest", catalogue.ingest(data, "scaled", store))
     recipe = ListRecipe(initial=("feature:1",))
-    bench = done("open", Workbench.opened("scaled", recipe, store, "small"))
-    trees = done("train LambdaMART", bench.trained("lambdamart"))
+    bench = done("open", Workbench.open("scaled", recipe, store, "small"))
+    trees = done("train LambdaMART", bench.train("lambdamart"))
     changes = {"epochs": "1"}
-    net = done("train SetRank, an epoch", bench.trained("setrank-msab", changes))
+    net = done("train SetRank, an epoch", bench.train("setrank-msab", changes))
     done("score", _scored(bench, (trees.ranker, net.ranker)))
     label = f"setrank-msab#{net.artefact.key.digest}"
     asked = RankingDegradation(("lambdamart", label), LEVELS, ("NDCG@10",), 1)

@@ -53,7 +53,7 @@ def _row(case: Case, repeats: int) -> BenchRow:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     data = data_of(case.lists, case.docs, FEATURES, device)
     spec = NeuralSpec.preset(case.ranker, case.preset)
-    specs = [spec.changed({"loss": loss}) for loss in ("softrank", "attention-rank")]
+    specs = [spec.with_fields({"loss": loss}) for loss in ("softrank", "attention-rank")]
     ours, peer = timed(specs, data, repeats=repeats)
     return BenchRow(
         job=f"softrank epoch {case.ranker} N={case.docs}",

@@ -116,7 +116,7 @@ def _fitted(spec: RankerSpec, train: RankingDataset, valid: RankingDataset) -> R
 
 
 def _whole(dataset: RankingDataset) -> JudgedLists:
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 JOBS: dict[str, Callable[[bool], list[BenchRow]]] = {"tuned": tuned}

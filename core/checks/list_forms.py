@@ -86,7 +86,7 @@ def as_judged_lists(lists: Any) -> JudgedLists:  # noqa: PLR0911 (a form each)
     if isinstance(lists, JudgedLists):
         return lists
     if isinstance(lists, RankingDataset):
-        return JudgedLists(lists, CandidateLists.everything(lists))
+        return JudgedLists(lists, CandidateLists.all_documents(lists))
     if isinstance(lists, RankingList):
         return _together([lists])
     if isinstance(lists, str) and lists == "sample":
@@ -153,7 +153,7 @@ def _of_arrays(  # noqa: PLR0913 (what a frame knows besides)
         tuple(range(1, rows.shape[1] + 1)),
         None if documents is None else TextColumn.of(list(documents)),
     )  # fmt: skip
-    every = CandidateLists.everything(dataset)
+    every = CandidateLists.all_documents(dataset)
     if ranks is None:
         return JudgedLists(dataset, every)
     given = np.array(ranks, dtype=np.int32)

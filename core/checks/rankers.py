@@ -28,7 +28,7 @@ def examine_ranker(
     """
     named = RankerName.parse(name)
     if named.kind is Kind.FUNCTION:
-        return (yield from diagnose(CallableRanker.named(name), lists, seed))
+        return (yield from diagnose(CallableRanker.from_name(name), lists, seed))
     if named.kind is Kind.FILE:
         try:
             ranker = file_ranker.file_ranker(name, bench.prepared.test.dataset)

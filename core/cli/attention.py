@@ -48,14 +48,14 @@ def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> 
     for name in names:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-    workbench = run_shown("lists", scope.opened())
+    workbench = run_shown("lists", scope.open_workbench())
     test = workbench.prepared.test
     lists = test.lists.select(np.array([test.dataset.query_ids.index(arguments.query)]))
     one = JudgedLists(test.dataset, lists)
     documents = document_names(test.dataset.doc_ids, lists.rows)
     answers, parts = [], []
     for name in names:
-        ranker = run_shown(f"train {name}", workbench.trained(name)).ranker
+        ranker = run_shown(f"train {name}", workbench.train(name)).ranker
         before = attention_after(ranker, one, ListEdit.parse(NO_CHANGE))
         after = attention_after(ranker, one, change)
         changes = before.changes(after)

@@ -20,7 +20,7 @@ def study(arguments: argparse.Namespace) -> Answer:
     question, scope = asked_question(arguments)
     view = view_of(arguments)
     benchmark_table.check_baselines(view.baselines or (), view.symbols)
-    rows = benchmark_rows.rows_of(rankers_in(question), scope.usual, 1)
+    rows = benchmark_rows.rows_of(rankers_in(question), scope.usual_preset, 1)
     _check_rows(view.baselines or (), [row.label for row in rows])
     artefact = answer_question(question, scope, arguments)
     result = StudyResult.open(artefact.path)

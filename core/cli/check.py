@@ -38,7 +38,7 @@ def card(arguments: argparse.Namespace) -> Answer:
         raise UsageError(
             "a card that was stopped is no baseline: leave out --max-seconds, or --out"
         )
-    workbench = run_shown("lists", scope.opened())
+    workbench = run_shown("lists", scope.open_workbench())
     made = run_shown("noise", card_of(workbench, artefact, measures))
     _write(arguments.out, card_file.card_text(made))
     unsteady = [name for name, one in made.rankers.items() if not one.steady]

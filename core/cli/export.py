@@ -92,7 +92,7 @@ def _run(arguments: argparse.Namespace) -> str:
     workbench = workbench_of(arguments)
     name = RankerName.of(arguments.what)
     if name.parts or name.digits or name.feature is not None or name.base in registry.RANKERS:
-        ranker = run_shown(arguments.what, workbench.trained(arguments.what)).ranker
+        ranker = run_shown(arguments.what, workbench.train(arguments.what)).ranker
     else:
         ranker = registry.load(store_of(arguments).resolve(arguments.what, "ranker").path)
     judged = getattr(workbench.prepared, part)
@@ -119,7 +119,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         return
     result = StudyResult.open(artefact.path)
     if chosen in table_text.EXACT:
-        frame_of = result.every_value if arguments.per_query else result.summarised
+        frame_of = result.every_value if arguments.per_query else result.summary_under
         table = infer_columns(frame_of(view.measures), str(artefact.key), SUMMARY)
         write_table_file(table, chosen, arguments.out, view.digits)
         return

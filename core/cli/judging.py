@@ -42,7 +42,7 @@ def judge(arguments: argparse.Namespace) -> Answer:
     if live is None:
         return _by_hand(arguments, material, plan, target)
     before = judge_sets.answered_before(target, live, material, plan)
-    cost = cost_of(plan, plan.most(material), before, arguments.price, arguments.seconds)
+    cost = cost_of(plan, plan.max_calls(material), before, arguments.price, arguments.seconds)
     warn(f"{live.name}: {cost['text']}")
     if arguments.dry_run:
         return Answer({"name": arguments.name, "judge": live.name, "cost": cost}, cost["text"])

@@ -249,7 +249,7 @@ def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     scope = scope_of(arguments)
     if not STUDIES[kind].over_folds:
         scope = replace(scope, data=one_fold(scope.data, scope.store))
-    question = question_of(STUDIES[kind], arguments, scope.usual)
+    question = question_of(STUDIES[kind], arguments, scope.usual_preset)
     if "conventions" in arguments:
         for field in parameters(question):
             if field.names == "measures":
@@ -267,7 +267,7 @@ def answer_question(question: Question, scope: Scope, arguments: argparse.Namesp
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
     share_question(question, scope, arguments)
-    work = question.answered(scope, arguments.max_seconds)
+    work = question.answer(scope, arguments.max_seconds)
     return run_shown(
         question.kind.replace("-", " "),
         work,
@@ -302,7 +302,7 @@ def share(
 
     of_scope: dict[str, Any] = {"data": scope.data}
     if kind not in LISTLESS:
-        of_scope |= {"lists": dict(scope.lists or {}), "preset": scope.usual}
+        of_scope |= {"lists": dict(scope.lists or {}), "preset": scope.usual_preset}
     work = share_work(
         scope.store, kind, {**values, **of_scope}, arguments.executor,
         workers=arguments.workers, modules=arguments.modules or (),
@@ -313,7 +313,7 @@ def share(
 
 def rankers_in(question: Question) -> list[str]:
     """The rankers that a question names."""
-    return list(question.named().rankers)
+    return list(question.names().rankers)
 
 
 def one_fold(data: str, store: Store) -> str:
@@ -336,7 +336,7 @@ def workbench_of(
     store = store_of(arguments)
     recipe, preset = recipe_of(arguments)
     data = one_fold(arguments.data, store)
-    return run_shown("lists", Workbench.opened(data, recipe, store, preset), rehearse)
+    return run_shown("lists", Workbench.open(data, recipe, store, preset), rehearse)
 
 
 EVERY = 0.2

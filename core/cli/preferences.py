@@ -126,7 +126,7 @@ def _relevance(
     scores = np.empty(len(grades), np.float32)
     scores[order] = np.arange(len(grades))[::-1]
     dataset = RankingDataset(row, grades, bounds, ("0",), ())
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     values = evaluate(measures, dataset, lists, scores)[:, 0].tolist()
     return dict(zip(map(str, measures), values, strict=True))
 

@@ -90,9 +90,9 @@ def names(arguments: argparse.Namespace) -> Answer:
         return Answer(rows)
     chosen: dict[str, list[str]] = {}
     for entry in RANKERS.values():
-        chosen.setdefault(entry.tuned, []).append(entry.name)
+        chosen.setdefault(entry.how_tuned, []).append(entry.name)
     notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
-    told = [row | {"tuned": RANKERS[str(row["name"])].tuned} for row in rows]
+    told = [row | {"tuned": RANKERS[str(row["name"])].how_tuned} for row in rows]
     return Answer(told, "\n".join([table(rows), "", *notes]))
 
 
@@ -267,7 +267,7 @@ def recipe_rows(name: RankerName) -> list[dict[str, Any]]:
     if name.kind is not Kind.REGISTERED:
         raise UsageError(f"{name}: name a registered ranker, as in `list recipe dlcm@paper`")
     entry = registry.entry(name.base)
-    if not entry.fitted:
+    if not entry.learns:
         return []
     spec = registry.spec(name, entry.presets[0])
     parts = (spec.model, spec.training) if isinstance(spec, NeuralSpec) else (spec,)

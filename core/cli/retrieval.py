@@ -78,7 +78,7 @@ def search(arguments: argparse.Namespace) -> Answer:
     unknown = int(indexed.tokens.encode([arguments.query]).unknown[0])
     rows: list[dict[str, Any]] = []
     for entry in entries:
-        documents, scores = entry.made(indexed).search([arguments.query], arguments.k).of(0)
+        documents, scores = entry.build(indexed).search([arguments.query], arguments.k).of(0)
         for rank, (place, score) in enumerate(
             zip(documents.tolist(), scores.tolist(), strict=True), start=1
         ):
@@ -132,7 +132,7 @@ def export_collection(arguments: argparse.Namespace, what: str) -> Answer:
     store = store_of(arguments)
     use_device(arguments)
     collection = collections.find(arguments.what, store)
-    retriever: Any = entry.made(IndexedCollection(collection, store))
+    retriever: Any = entry.build(IndexedCollection(collection, store))
     out: Path = getattr(arguments, what)
     out.parent.mkdir(parents=True, exist_ok=True)
     ids = list(collection.doc_ids)

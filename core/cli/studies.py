@@ -38,7 +38,7 @@ def listless(arguments: argparse.Namespace) -> Answer:
     """`study KIND` of data without candidate lists: its sections as text or its answer as JSON."""
     question, scope = listless_question(arguments)
     share_question(question, scope, arguments)
-    artefact = run_shown(question.kind, question.answered(scope, arguments.max_seconds))
+    artefact = run_shown(question.kind, question.answer(scope, arguments.max_seconds))
     return print_study(artefact, arguments)
 
 
@@ -46,7 +46,7 @@ def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
     """What such a command asks, and of what."""
     kind = LISTLESS[arguments.command.rpartition(" ")[2]]
     scope = Scope(store_of(arguments), arguments.data)
-    question = question_of(kind, arguments, scope.usual)
+    question = question_of(kind, arguments, scope.usual_preset)
     question.check(scope)
     return question, scope
 

@@ -51,7 +51,7 @@ def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:
         "base": f"{preset.ranker}@{preset.base}",
         "fields": dict(preset.fields),
         "measure": preset.measure,
-        "valid": {f"{preset.ranker}@{name}": value for name, value in preset.usual.items()}
+        "valid": {f"{preset.ranker}@{name}": value for name, value in preset.usual_values.items()}
         | {str(preset): preset.best["value"]},
         "trials": preset.trials,
         **{state: states.count(state) for state in ("done", "pruned", "failed")},
@@ -68,7 +68,7 @@ def preset_lines(preset: NamedPreset) -> str:
     fields = " ".join(f"{name}={value}" for name, value in preset.fields.items())
     pruned = sum(row["state"] == "pruned" for row in preset.history)
     found = f"trial {preset.best['trial']}: {preset.ranker}@{preset.base} {fields}".rstrip()
-    usual = {name: value for name, value in preset.usual.items() if value is not None}
+    usual = {name: value for name, value in preset.usual_values.items() if value is not None}
     beside = ", ".join(f"{name} {value:.3f}" for name, value in usual.items())
     trials = counted(preset.trials, "trial")
     lines = [

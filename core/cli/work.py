@@ -90,9 +90,9 @@ def demo(arguments: argparse.Namespace) -> Answer:
     """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report."""
     start = time.perf_counter()
     store = Store(store_of(arguments).root)
-    workbench = run_shown("lists", Workbench.opened("sample", store=store))
+    workbench = run_shown("lists", Workbench.open("sample", store=store))
     for name in DEMO:
-        run_shown(name, workbench.trained(name))
+        run_shown(name, workbench.train(name))
     figure, cards = _studies(workbench, DEMO)
     report([cards, figure], arguments.out)
     took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"

@@ -25,9 +25,9 @@ def study(arguments: argparse.Namespace) -> Answer:
     question, scope = asked_question(arguments)
     if arguments.map is None:
         return print_study(answer_question(question, scope, arguments), arguments)
-    worst_case_study.check_query(run_shown("lists", scope.opened()), arguments.map)
+    worst_case_study.check_query(run_shown("lists", scope.open_workbench()), arguments.map)
     artefact = answer_question(question, scope, arguments)
-    workbench = run_shown("lists", scope.opened())
+    workbench = run_shown("lists", scope.open_workbench())
     maps = _maps(workbench, rankers_in(question), arguments.map, artefact.recipe)
     lines = [line for ranker, costs in maps.items() for line in _dearest(ranker, costs)]
     return print_study(

@@ -69,7 +69,7 @@ class CandidateLists:
         return self.ranks.shape[1]
 
     @classmethod
-    def everything(cls, dataset: RankingDataset) -> "CandidateLists":
+    def all_documents(cls, dataset: RankingDataset) -> "CandidateLists":
         """All documents of every query in file order, without initial rankings."""
         return cls(
             offsets=dataset.offsets,

@@ -235,9 +235,11 @@ def _read_parts(
     fillers = tables[0].fillers()
     first_table, *further_tables = tables
     parts = (
-        [first_table.parsed(fillers)] if split is None else first_table.parsed_parts(fillers, split)
+        [first_table.to_dataset(fillers)]
+        if split is None
+        else first_table.parsed_parts(fillers, split)
     )
-    return [*parts, *(table.parsed(fillers) for table in further_tables)]
+    return [*parts, *(table.to_dataset(fillers) for table in further_tables)]
 
 
 def _check_columns(files: Sequence[Path]) -> None:

@@ -40,13 +40,13 @@ GONE: Seen = (0, 0)
 class Place(Protocol):
     """Where claims lie."""
 
-    def made(self, name: str, text: str) -> bool:
+    def create(self, name: str, text: str) -> bool:
         """Make a claim that says this; False: there is one of that name."""
 
     def names(self) -> list[str]:
         """All claims."""
 
-    def seen(self, name: str) -> tuple[Seen, str] | None:
+    def look(self, name: str) -> tuple[Seen, str] | None:
         """A claim as it is now and what it says; None: there is none."""
 
     def buried(self, name: str, old: Seen) -> bool:
@@ -151,7 +151,7 @@ class Claims:
     def _make_claim(self, name: str) -> str:
         """What the claim says that was made; empty: another worker has it."""
         claim = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
-        while not self.at.made(name, claim):
+        while not self.at.create(name, claim):
             old = self._abandoned_claim(name)
             if old is None or not (old == GONE or self.at.buried(name, old)):
                 return ""
@@ -159,7 +159,7 @@ class Claims:
 
     def _abandoned_claim(self, name: str) -> Seen | None:
         """Which claim an abandoned one is, GONE where there is none; None: somebody holds it."""
-        claim = self.at.seen(name)
+        claim = self.at.look(name)
         if claim is None:
             return GONE
         version, text = claim
@@ -263,7 +263,7 @@ class Folder:
 
     path: Path
 
-    def made(self, name: str, text: str) -> bool:
+    def create(self, name: str, text: str) -> bool:
         """Make a file that nobody else can have made."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
@@ -282,7 +282,7 @@ class Folder:
         """The names of its files."""
         return sorted(path.name for path in self.path.glob("*"))
 
-    def seen(self, name: str) -> tuple[Seen, str] | None:
+    def look(self, name: str) -> tuple[Seen, str] | None:
         """Which file it is and when it was touched last."""
         path = self.path / name
         try:
@@ -312,7 +312,7 @@ class Folder:
 
     def given_back(self, name: str, own: str) -> None:
         """Remove the file where it says what its owner wrote."""
-        claim = self.seen(name)
+        claim = self.look(name)
         if claim and claim[1] == own:
             (self.path / name).unlink(missing_ok=True)
 

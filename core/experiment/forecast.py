@@ -94,7 +94,7 @@ class Forecast:
     store: Store
     known: Sequence[TimedTraining]
 
-    def planned(
+    def plan_training(
         self, lists: ListRecipe, name: str | RankerName, preset: str, changes: Mapping[str, str]
     ) -> PlannedTraining:
         """A ranker as it would be trained: whether it is there already, and what it costs if not.
@@ -125,10 +125,10 @@ class Forecast:
 
     def key(self, lists: ListRecipe, spec: RankerSpec) -> ArtefactKey:
         """What the fit of a recipe on these lists is filed under."""
-        on_lists: Any = ALL_DOCUMENTS if spec.fits_documents else lists.of_today().learnt()
+        on_lists: Any = ALL_DOCUMENTS if spec.fits_documents else lists.of_today().learning_fields()
         return ranker_key(spec, on_lists, *self.data.fingerprints[:2])
 
-    def preparing(self, lists: ListRecipe) -> Cost | None:
+    def cost_of_lists(self, lists: ListRecipe) -> Cost | None:
         """What making the lists takes; None where their scores are stored or nothing is fitted.
 
         Raises:

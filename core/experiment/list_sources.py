@@ -123,7 +123,7 @@ def test_rankers(
             spec = registry.spec(parsed, preset)
         except ShuffleproofError:
             continue
-        lists = ALL_DOCUMENTS if spec.fits_documents else recipe.learnt()
+        lists = ALL_DOCUMENTS if spec.fits_documents else recipe.learning_fields()
         keys[name] = ranker_key(spec, lists, prints[0], prints[1])
     return keys
 

@@ -67,7 +67,7 @@ class OpenData:
             values[field.name] = (
                 by_name(field, given.pop(field.name))
                 if field.name in given
-                else syntax_of(field).value(field, {}, self.scope.usual)
+                else syntax_of(field).value(field, {}, self.scope.usual_preset)
             )
         conventions = given.pop("conventions", None)
         for field in parameters(kind):
@@ -117,7 +117,7 @@ def _arguments(kind: type[Question]) -> list[inspect.Parameter]:
     found = [inspect.Parameter("self", by_place)]
     for field in parameters(kind):
         usual = field.flags.families if isinstance(field.flags, Levels) else field.default
-        required = field.required and usual in {None, field.default}
+        required = field.is_required and usual in {None, field.default}
         default = inspect.Parameter.empty if required else usual
         found.append(inspect.Parameter(field.name, by_place, default=default))
     by_name_alone = inspect.Parameter.KEYWORD_ONLY

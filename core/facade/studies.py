@@ -92,7 +92,7 @@ class Studies(OpenData):
         made = self.scope.recipe()
         depth = "all documents" if made.depth is None else f"top {made.depth}"
         lines = [
-            f"Studies of {self.scope.data}, preset {self.scope.usual}",
+            f"Studies of {self.scope.data}, preset {self.scope.usual_preset}",
             ", ".join(sizes),
             f"lists: {depth} by {', '.join(made.initial)}, training scores {made.scores}",
             f"studies: {', '.join(kind.replace('-', '_') for kind in STUDIES)}",
@@ -115,7 +115,7 @@ class Studies(OpenData):
     @cached_property
     def workbench(self) -> Workbench:
         """Lists, rankers and scores, below the studies; its lists are made now if need be."""
-        return self._done("lists", self._scope.opened())
+        return self._done("lists", self._scope.open_workbench())
 
     @property
     def lists(self) -> Mapping[str, JudgedLists]:
@@ -223,7 +223,7 @@ class Studies(OpenData):
     def _check(self, rankers: Sequence[str], changes: Mapping[str, str] | None = None) -> None:
         """Refuse names that nothing has, before lists are made."""
         asked = names.Names(rankers, changes or {}, from_outside=True)
-        names.check(asked, self.scope.usual, self.scope.store)
+        names.check(asked, self.scope.usual_preset, self.scope.store)
 
 
 SIZES: Mapping[str, str] = {
@@ -283,9 +283,9 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     if initial is not None:
         texts = by_name(INITIAL, initial)
         parsed = [RankerName.parse(ranker_name(text)) for text in texts]
-        asked = [str(registry.at(name, scope.usual)) for name in parsed]
+        asked = [str(registry.at(name, scope.usual_preset)) for name in parsed]
         scope = replace(scope, lists={**(scope.lists or {}), "initial": asked})
-    names.check(names.Names(initial=scope.recipe().initial), scope.usual, where)
+    names.check(names.Names(initial=scope.recipe().initial), scope.usual_preset, where)
     found = Studies(scope, progress)
     catalogue.find(found._fold, where)  # noqa: SLF001 (its own constructor)
     return found

@@ -170,7 +170,7 @@ def check_card(
     scope = Scope(store, data, lists, preset)
     question = Card(tuple(names), card.families, card.draws, card.seed)
     question.check(scope, from_outside=rankers is not None)
-    workbench = yield from scope.opened()
+    workbench = yield from scope.open_workbench()
     unlike = tuple(_unlike(card, workbench))
     if unlike:
         return gate(card, None, names, least, unlike)

@@ -39,7 +39,7 @@ def bring(
     ranker = file_ranker.file_ranker(f"{kind}:{path}", fold.test)
     yield Progress(1, 2, "steps")
     part = fold.test if kind == SCORES else fold.valid
-    judged = JudgedLists(part, CandidateLists.everything(part))
+    judged = JudgedLists(part, CandidateLists.all_documents(part))
     measured = quality(ranker, judged)
     recipe = {
         "ranker": {"name": kind, "file": called or path.name, "sha256": ranker.source},

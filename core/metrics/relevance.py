@@ -100,7 +100,7 @@ def evaluate(
 
     >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
     >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
-    >>> lists = CandidateLists.everything(judged)
+    >>> lists = CandidateLists.all_documents(judged)
     >>> measures = [Measure.parse(text) for text in ("NDCG", "DCG@1", "RR", "AP", "R@1")]
     >>> print(evaluate(measures, judged, lists, np.array([3, 2, 1], np.float32)).T.round(4))
     [[0.5869 0.     0.5    0.5833 0.    ]]

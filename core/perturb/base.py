@@ -57,7 +57,7 @@ class DataPerturbation(Perturbation, Protocol):
     changes (see `origins`).
     """
 
-    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The perturbed lists with the data set that they are of; what is given stays as it is."""
 
 
@@ -66,7 +66,7 @@ def disturb(
 ) -> JudgedLists:
     """Judged lists under a perturbation of either kind."""
     if isinstance(change, DataPerturbation):
-        return change.disturbed(judged, generator)
+        return change.disturb(judged, generator)
     lists = change(judged.lists, generator)
     return judged if lists is judged.lists else replace(judged, lists=lists)
 
@@ -83,7 +83,7 @@ class NeedsData:
         del lists, generator
         raise UsageError(
             f"{self} needs the data set beside the lists: "
-            "shuffleproof.core.perturb.base.disturbed takes both, and so does `study perturbations`"
+            "shuffleproof.core.perturb.base.disturb takes both, and so does `study perturbations`"
         )
 
 
@@ -129,7 +129,7 @@ class Chain:
             lists = link(lists, generator)
         return lists
 
-    def disturbed(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+    def disturb(self, judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
         """The judged lists after all links."""
         for link in self.links:
             judged = disturb(link, judged, generator)

@@ -74,7 +74,7 @@ class PerturbationEntry:
         is_random = self.random_before if level == self.unchanged else self.random
         return wanted if is_random else 1
 
-    def reached(self, judged: JudgedLists, level: int | float) -> int:
+    def lists_reaching(self, judged: JudgedLists, level: int | float) -> int:
         """How many lists can take a level; those of which it asks nothing count."""
         if level == self.unchanged:
             return len(judged.lists)

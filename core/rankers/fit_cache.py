@@ -69,7 +69,7 @@ class CachedRanker:
         return registry.load(self.artefact.path) if self.fitted is None else self.fitted
 
     @property
-    def called(self) -> str:
+    def stored_name(self) -> str:
         """The name by which commands and studies take it: `dlcm#3f2a91b0`."""
         return f"{self.ranker.name}#{self.artefact.key.digest[:CALLED_DIGITS]}"
 
@@ -205,7 +205,7 @@ def check_training_labels(spec: RankerSpec, train: JudgedLists) -> None:
         DataError: a label is no number, or none differs from another where it would have to.
     """
     lists, entry = train.lists, RANKERS.get(spec.name)
-    if (entry is not None and not entry.fitted) or not len(lists.rows):
+    if (entry is not None and not entry.learns) or not len(lists.rows):
         return
     _check_labels(train, "training", np.inf)
     labels = train.dataset.labels[lists.rows]

@@ -105,15 +105,15 @@ class ListRecipe:
         if self.queries is not None and (not isinstance(self.queries, int) or self.queries < 1):
             raise ParameterError("queries", self.queries, "a whole number from 1 on, or none")
 
-    def learnt(self) -> dict[str, Any]:
+    def learning_fields(self) -> dict[str, Any]:
         """What determines the lists that rankers learn from, as plain values."""
         return {name: value for name, value in asdict(self).items() if name != "queries"}
 
     def plain(self) -> dict[str, Any]:
         """What determines all of the lists; without `queries` where all are studied."""
-        return self.learnt() | ({} if self.queries is None else {"queries": self.queries})
+        return self.learning_fields() | ({} if self.queries is None else {"queries": self.queries})
 
-    def within(self, fold: Fold) -> "ListRecipe":
+    def for_fold(self, fold: Fold) -> "ListRecipe":
         """The same lists, all queries named as such where a fold has no more of them."""
         is_subset = self.queries is not None and self.queries < fold.test.queries
         return self if is_subset else replace(self, queries=None)
@@ -278,7 +278,7 @@ def _cross_fitted(
             "Take --scores in-sample, or --initial feature:1 or another that is not fitted.",
         )
     parts = part_of_query(fold.train.query_ids, folds, recipe.seed)
-    everything, valid = CandidateLists.everything(fold.train), _all_documents(fold.valid)
+    everything, valid = CandidateLists.all_documents(fold.train), _all_documents(fold.valid)
     scores = np.empty(fold.train.documents, dtype=np.float32)
 
     def filled(part: int) -> Generator[Progress, None, None]:
@@ -294,11 +294,11 @@ def _cross_fitted(
 
 
 def _all_documents(dataset: RankingDataset) -> JudgedLists:
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def _scores_of_all(ranker: Ranker, dataset: RankingDataset) -> Float32[np.ndarray, " docs"]:
-    return ranker.score(dataset, CandidateLists.everything(dataset))
+    return ranker.score(dataset, CandidateLists.all_documents(dataset))
 
 
 def _save(scores: ScoresByPart, directory: Path) -> None:

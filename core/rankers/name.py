@@ -198,7 +198,7 @@ class RankerName:
             return PurePath(self.path or self.head).name
         if self.kind is Kind.STORED and self.head in FILES and (file := self._file_name()):
             return file
-        words = (SPOKEN.get(self.head, self.called), self.preset, self.revision)
+        words = (SPOKEN.get(self.head, self.registered_name), self.preset, self.revision)
         return " ".join(filter(None, words))
 
     def _file_name(self) -> str:
@@ -207,10 +207,10 @@ class RankerName:
         return next(known, "")
 
     @property
-    def called(self) -> str:
+    def registered_name(self) -> str:
         """The name under which user code is registered; of others the head.
 
-        >>> RankerName.parse("python:mine").called
+        >>> RankerName.parse("python:mine").registered_name
         'mine'
         """
         return self.head.removeprefix(f"{OBJECT}:")

@@ -57,7 +57,7 @@ class NamedPreset:
         return max((row for row in self.history if row["state"] == "done"), key=_value)
 
     @property
-    def usual(self) -> dict[str, float | None]:
+    def usual_values(self) -> dict[str, float | None]:
         """What the presets that were tried first came to on validation."""
         return {row["of"]: row["value"] for row in self.history if row["of"] != "search"}
 

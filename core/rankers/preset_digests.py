@@ -50,7 +50,7 @@ def with_digest(text: str) -> str:
     if name.revision:
         return text
     spec = registry.spec(name)
-    if not registry.entry(name.base).fitted:
+    if not registry.entry(name.base).learns:
         return text
     digest = digest_of(spec)
     return text if digest == _first_digest(name) else str(replace(name, revision=digest))
@@ -67,7 +67,7 @@ def check(text: str, spec: RankerSpec) -> None:
         UsageError: the preset was changed since lists were made under this name.
     """
     name = RankerName.parse(text)
-    if not registry.entry(name.base).fitted:
+    if not registry.entry(name.base).learns:
         return
     digest = digest_of(spec)
     if (name.revision or _first_digest(name) or digest) != digest:

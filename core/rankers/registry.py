@@ -61,7 +61,7 @@ class RankerEntry:
         return tuple(sorted(spec(self.name, self.presets[0]).reads))
 
     @property
-    def tuned(self) -> str:
+    def how_tuned(self) -> str:
         """How its preset `tuned` was chosen; empty where it has none."""
         if "tuned" not in self.presets:
             return ""
@@ -70,7 +70,7 @@ class RankerEntry:
         return HELD_OUT if self.module in {_LINEAR, _BOOSTING} else ON_VALIDATION
 
     @property
-    def fitted(self) -> bool:
+    def learns(self) -> bool:
         """Whether it learns anything; what does not has one recipe, whatever the preset."""
         return self.module != _PLAIN
 
@@ -315,7 +315,7 @@ lambdamart?); known: ...
     """
     if name.kind is Kind.REGISTERED and not name.is_initial and not name.digits:
         ranker_entry, preset = entry(name.base), name.preset or preset
-        if not ranker_entry.fitted or preset in ranker_entry.presets:
+        if not ranker_entry.learns or preset in ranker_entry.presets:
             return
         stored = named_presets.of(name.base)
         if preset not in stored:
@@ -352,7 +352,7 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
         raise UnknownNameError("ranker", str(parsed), RANKERS)
     refuse_unknown(parsed, preset)
     ranker_entry, preset = entry(parsed.base), parsed.preset or preset
-    if ranker_entry.fitted and preset not in ranker_entry.presets:
+    if ranker_entry.learns and preset not in ranker_entry.presets:
         stored = named_presets.of(parsed.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
     made: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
@@ -368,7 +368,7 @@ def at(name: RankerName, preset: str) -> RankerName:
     Raises:
         UnknownNameError: no such ranker.
     """
-    is_given = name.kind is Kind.REGISTERED and not entry(name.base).fitted
+    is_given = name.kind is Kind.REGISTERED and not entry(name.base).learns
     return name if is_given else name.at(preset)
 
 

@@ -72,7 +72,7 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
-            retrievers = [entry.made(indexed) for entry in entries]
+            retrievers = [entry.build(indexed) for entry in entries]
             pools, tables = [], []
             kept = [q for q in range(len(collection.queries)) if collection.relevant(q)]
             for done, query in enumerate(kept):

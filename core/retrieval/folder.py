@@ -80,7 +80,7 @@ class File:
                     raise LetorError(str(self), number, line, *LONE_RETURN)
                 yield number, line.removesuffix("\r")
 
-    def first(self) -> str:
+    def first_line(self) -> str:
         """Its first line that is not blank, with a tab at its end; empty: none, or no text."""
         try:
             return next((one.lstrip().rstrip(" ") for _, one in self.lines() if one.strip()), "")

@@ -51,7 +51,7 @@ class Gates:
         found = index.search(queries, size)
         empty = [_mean(vectors.nonzeros == 0) for vectors in (index.vectors, queries)]
         return cls(
-            _mean(index.touched(queries)) / size,
+            _mean(index.postings_read(queries)) / size,
             float(index.document_frequency.max(initial=0)) / size,
             _mean(np.diff(found.offsets)) / size,
             max(empty),
@@ -60,7 +60,7 @@ class Gates:
         )
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def failures(self) -> tuple[str, ...]:
         """The gates that it does not pass, in words."""
         largest, empty = percent(self.largest_document_frequency), percent(self.empty_share, 1)
         said = {
@@ -82,7 +82,7 @@ class Gates:
     @property
     def dense_in_disguise(self) -> bool:
         """Whether it fails a gate."""
-        return bool(self.failed)
+        return bool(self.failures)
 
 
 def _mean(values: np.ndarray) -> float:

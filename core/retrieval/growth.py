@@ -134,14 +134,14 @@ class Growth:
             from shuffleproof.core.retrieval.lsi import lsi  # noqa: PLC0415 (SciPy: only who asks)
 
             return lsi(self.before).over(self.after.collection.documents())
-        return entry.made(self.after)
+        return entry.build(self.after)
 
     def _latent(self, entry: RetrieverEntry) -> Retriever:
         """Learnt dimensions: later documents are encoded and added to the index."""
         from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
 
         preset = entry.preset or entry.presets[0]
-        latent = snrm.snrm(self.before, preset).grown(self.after.collection, self.late)
+        latent = snrm.snrm(self.before, preset).with_documents(self.after.collection, self.late)
         return latent if entry.place == "snrm:snrm" else snrm.LatentFeedback(latent)
 
 

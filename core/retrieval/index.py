@@ -40,7 +40,7 @@ class Reason(NamedTuple):
     document: float
 
     @property
-    def added(self) -> float:
+    def contribution(self) -> float:
         """What it adds to the score."""
         return self.query * self.document
 
@@ -102,12 +102,12 @@ class SparseIndex:
             found.append((places[order].astype(np.int32), scores[order].astype(np.float32)))
         return RankedDocuments.of_queries(found)
 
-    def touched(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
+    def postings_read(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
         """How many postings each query reads."""
         read = np.append(0, np.cumsum(self.document_frequency[queries.dimensions]))
         return read[queries.offsets[1:]] - read[queries.offsets[:-1]]
 
-    def added(self, vectors: SparseVectors) -> "SparseIndex":
+    def with_documents(self, vectors: SparseVectors) -> "SparseIndex":
         """The index with more documents behind those that are there."""
         return SparseIndex.of(concatenate(self.vectors, vectors))
 
@@ -123,7 +123,7 @@ class SparseIndex:
                 known = f"Documents are 0 … {len(there) - 1}."
                 raise DataError(f"document {place}", "it is not in the index", known)
             there[place] = False
-        return SparseIndex.of(self.vectors.chosen(np.flatnonzero(there)))
+        return SparseIndex.of(self.vectors.select(np.flatnonzero(there)))
 
     def explain(self, query: SparseVectors, document: int) -> list[Reason]:
         """Why a document has its score: what each shared dimension adds, the most first.
@@ -134,7 +134,7 @@ class SparseIndex:
         """
         asked, there = query.text(0), self.vectors.text(document)
         shared = [Reason(each, asked[each], there[each]) for each in asked if each in there]
-        return sorted(shared, key=lambda reason: (-reason.added, reason.dimension))
+        return sorted(shared, key=lambda reason: (-reason.contribution, reason.dimension))
 
     def save(self, path: Path) -> None:
         """Write it to a file; whole or not at all."""

@@ -86,7 +86,7 @@ def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files
         known = _roles(file for name in FORMATS for file in kinds[name])
         named = any(file.role == "queries" for file in files)
         for file in kinds.get("", ()):
-            if file.role not in known and (named or not file.first()):
+            if file.role not in known and (named or not file.first_line()):
                 _refuse(file)
         seen = ", ".join(sorted(file.name for file in files)[:8]) or "nothing"
         remedy = (
@@ -142,7 +142,7 @@ def _judgments_beside(judged: list[File], own: list[File], form: str) -> list[Fi
 
 def _form_of(file: File) -> str:
     """The format of a file of documents or queries, by its first line; empty: none of ours."""
-    first = file.first()
+    first = file.first_line()
     if MARK.match(first) and first.startswith(".I"):
         return "smart"
     if first.startswith("<"):
@@ -173,7 +173,7 @@ def texts(file: File, form: str) -> Iterator[Text]:
 
 def _smart(file: File) -> Iterator[Text]:
     """`.I id` begins a text, `.T` its title, `.W` what it says; other fields are left out."""
-    if not file.first().startswith("."):
+    if not file.first_line().startswith("."):
         yield from _numbered(file)
         return
     lines: list[tuple[int, str]] = []
@@ -307,7 +307,7 @@ def _page(name: str, lines: Sequence[str]) -> Text:
 
 def _records(file: File) -> Iterator[Text]:
     """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
-    first = file.first()
+    first = file.first_line()
     for number, line in file.lines():
         if not line.strip():
             continue

@@ -139,7 +139,7 @@ class RetrieverEntry:
     presets: tuple[str, ...] = ()
     preset: str = ""
 
-    def made(self, indexed: IndexedCollection) -> Retriever:
+    def build(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
         known = (self.preset or self.presets[0],) if self.presets else ()
         made: Retriever = _found(self.place)(indexed, *known)
@@ -262,9 +262,9 @@ class FusedEntry(RetrieverEntry):
         """The retrievers that it is made of."""
         return tuple(retriever_entry(part) for part in self.fusion.parts)
 
-    def made(self, indexed: IndexedCollection) -> Retriever:
+    def build(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
-        parts = [one.made(indexed) for one in self.members]
+        parts = [one.build(indexed) for one in self.members]
         return FusedRetriever(self.fusion, parts)
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:

@@ -125,11 +125,11 @@ class Trainer(WeakTrainer):
     def advance(self) -> dict[str, float]:
         """One step; its loss, and the share of pairs in the labeller's order."""
         asked, read, labels = self._batch(self.step)
-        loss, agreement = self.measured(asked, read, labels)
+        loss, agreement = self.loss_and_accuracy(asked, read, labels)
         self.descend(loss)
         return {"loss": float(loss.detach()), "agreement": float(agreement)}
 
-    def measured(
+    def loss_and_accuracy(
         self, asked: tuple[Tensor, ...], read: tuple[Tensor, ...], labels: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the share of its pairs that stand as the labeller has them."""

@@ -248,7 +248,7 @@ class Trainer(WeakTrainer):
         found = Latent(indexed.tokens, self.network, self.recipe, index)
         gates = Gates.of(index, found.vectors(indexed.collection.queries))
         told = asdict(gates) | {"dense_in_disguise": gates.dense_in_disguise}
-        return found.save, {"gates": told, "failed": list(gates.failed)}
+        return found.save, {"gates": told, "failed": list(gates.failures)}
 
 
 def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
@@ -398,7 +398,7 @@ class Latent:
         )  # fmt: skip
         return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
-    def grown(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
+    def with_documents(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
         """The same network over all documents: those that came later are encoded and added.
 
         Args:
@@ -411,7 +411,7 @@ class Latent:
         new = SparseVectors.of(prune(table, recipe.training.keep_document))
         early = np.setdiff1d(np.arange(len(collection)), late)
         order = np.argsort(np.concatenate([early, late]), kind="stable")
-        index = SparseIndex.of(self.index.added(new).vectors.chosen(order))
+        index = SparseIndex.of(self.index.with_documents(new).vectors.select(order))
         return Latent(self.tokens, self.network, recipe, index)
 
     def save(self, folder: Path) -> None:
@@ -491,7 +491,7 @@ def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
 
 
 LEARNER: Learner[SNRMRecipe, Latent] = Learner(KIND, PRESETS, Trainer, load, seconds_of)
-preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.trained
+preset, training, trained = LEARNER.preset, LEARNER.training, LEARNER.train
 key_of_training = LEARNER.key_of_training
 
 

@@ -86,7 +86,7 @@ class SparseVectors:
         own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
         return dict(zip(self.dimensions[own].tolist(), self.weights[own].tolist(), strict=True))
 
-    def chosen(self, places: Int64[np.ndarray, " chosen"]) -> "SparseVectors":
+    def select(self, places: Int64[np.ndarray, " chosen"]) -> "SparseVectors":
         """The vectors of some texts, in this order."""
         entries, offsets = elements_of(self.offsets, places), offsets_of(self.nonzeros[places])
         return SparseVectors(offsets, self.dimensions[entries], self.weights[entries], self.width)

@@ -88,7 +88,7 @@ class Labeller:
 
     def search(self, queries: EncodedTexts, k: int) -> RankedDocuments:
         """The labeller's own list of each query."""
-        return self._words.weighted(
+        return self._words.search_weighted(
             queries.tokens, queries.offsets, np.ones(len(queries.tokens)), k
         )
 
@@ -127,7 +127,7 @@ class WeakSupervision:
         """The number of weak queries."""
         return len(self.queries)
 
-    def chosen(self, queries: Int64[np.ndarray, " batch"]) -> EncodedTexts:
+    def terms_of(self, queries: Int64[np.ndarray, " batch"]) -> EncodedTexts:
         """The terms of some of the queries."""
         return take_texts(self.queries, queries)
 
@@ -140,7 +140,7 @@ class WeakSupervision:
             second = self._listed(queries, draw)
         else:
             second = draw.integers(0, self.labeller.documents, batch).astype(np.int32)
-        table = self.labeller.scores(self.chosen(queries), np.concatenate([first, second]))
+        table = self.labeller.scores(self.terms_of(queries), np.concatenate([first, second]))
         rows = np.arange(batch)
         return Triples(queries, first, second, table[rows, rows], table[rows, batch + rows])
 

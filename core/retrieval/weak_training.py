@@ -146,7 +146,7 @@ class WeakTrainer:
         else:
             triples = weak.triples(step, training.batch_queries)
             chosen, documents = triples.queries, np.concatenate([triples.first, triples.second])
-        queries = weak.chosen(chosen)
+        queries = weak.terms_of(chosen)
         labels = weak.labeller.scores(queries, documents)
         texts = take_texts(self.tokens.documents, documents.astype(np.int64))
         asked = self.windows.of(queries, self.padded_lengths[0])
@@ -309,7 +309,7 @@ class Learner(Generic[R, M]):
             facts |= {"last": values, **more}
             return store.add(key, _plain(indexed, recipe), save, facts)
 
-    def trained(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
+    def train(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
         """A training that is stored.
 
         Args:
@@ -332,7 +332,7 @@ class Learner(Generic[R, M]):
     def at(self, indexed: IndexedCollection, name: str) -> M:
         """A preset as trained at the collection's seed; its labeller saw no judgments."""
         flags = f" --preset {name}" + (f" --seed {indexed.seed}" if indexed.seed else "")
-        return self.trained(*self._of_preset(indexed, name), flags)
+        return self.train(*self._of_preset(indexed, name), flags)
 
     def learning(self, indexed: IndexedCollection, name: str) -> Generator[Progress]:
         """Train what `at` finds, or find it trained."""

@@ -136,9 +136,9 @@ class QueryLikelihood(_OverWords):
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
         asked = self.index.tokens.encode(query_texts).in_order
-        return self.weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
+        return self.search_weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
 
-    def weighted(
+    def search_weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
     ) -> RankedDocuments:
         """The same of terms that have weights."""
@@ -218,7 +218,7 @@ class RelevanceFeedback(_OverWords):
         tokens = np.array([term for own in weights for term in own], np.int32)
         bounds = np.cumsum([0, *map(len, weights)]).astype(np.int64)
         every = np.array([weight for own in weights for weight in own.values()], np.float64)
-        return self._words.weighted(tokens, bounds, every, k)
+        return self._words.search_weighted(tokens, bounds, every, k)
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
         """The terms of each query, which are read first, and those of the query that they find."""

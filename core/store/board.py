@@ -275,7 +275,7 @@ class ObjectClaims:
 
     remote: Remote
 
-    def made(self, name: str, text: str) -> bool:
+    def create(self, name: str, text: str) -> bool:
         """Write an object that nobody else can have written."""
         return self.remote.create(f"{CLAIMS}/{name}", f"{text}\n0".encode())
 
@@ -283,7 +283,7 @@ class ObjectClaims:
         """The names of its objects."""
         return self.remote.names(CLAIMS)
 
-    def seen(self, name: str) -> tuple[str, str] | None:
+    def look(self, name: str) -> tuple[str, str] | None:
         """What it says, with the count of beats."""
         content = self.remote.read(f"{CLAIMS}/{name}")
         if content is None:
@@ -293,7 +293,7 @@ class ObjectClaims:
 
     def buried(self, name: str, old: object) -> bool:
         """Remove it while it still says the same."""
-        claim = self.seen(name)
+        claim = self.look(name)
         if claim and claim[0] != old:
             return False
         self.remote.remove(f"{CLAIMS}/{name}")
@@ -301,13 +301,13 @@ class ObjectClaims:
 
     def touch(self, name: str, own: str) -> None:
         """Write it anew while it is the owner's."""
-        claim = self.seen(name)
+        claim = self.look(name)
         if claim and claim[1] == own:
             beats = int(str(claim[0]).rpartition("\n")[2]) + 1
             self.remote.write(f"{CLAIMS}/{name}", f"{own}\n{beats}".encode())
 
     def given_back(self, name: str, own: str) -> None:
         """Remove it where it is the owner's."""
-        claim = self.seen(name)
+        claim = self.look(name)
         if claim and claim[1] == own:
             self.remote.remove(f"{CLAIMS}/{name}")

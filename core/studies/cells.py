@@ -50,7 +50,7 @@ class CellPlan(DescribedPlan):
         del lists
         return [cell.digest for cell in self.cells()]
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of which every part is there; None where there is none yet."""
@@ -129,7 +129,7 @@ def by_cells(
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
         results = yield from run_cells(plan.cells(), records, compute, unit=unit)
-        return plan.assembled(results, query_ids, facts)
+        return plan.assemble(results, query_ids, facts)
 
     return work
 

@@ -33,7 +33,7 @@ class CollectionQuestion(ListlessQuestion):
         from shuffleproof.core.retrieval.registry import IndexedCollection  # noqa: PLC0415 (likewise)
 
         indexed = IndexedCollection(find(scope.pinned or scope.data, scope.store), scope.store)
-        return (yield from self.beside("study").run(indexed, self, scope.data))
+        return (yield from self.module("study").run(indexed, self, scope.data))
 
     def refuse(self, scope: Scope) -> None:
         """Refuse retrievers and measures that there are not.

@@ -77,7 +77,7 @@ class CollectionPlan(CellPlan):
         return cls(**{one.name: found[one.name] for one in fields(cls) if one.init})
 
     @property
-    def parsed(self) -> list[Measure]:
+    def parsed_measures(self) -> list[Measure]:
         """Its measures."""
         return [Measure.parse(text) for text in self.measures]
 

@@ -231,7 +231,7 @@ def plan_of(recipe: Mapping[str, Any]) -> Plan:
         TypeError: a value is not of its field's shape.
         ValueError: a pair is none.
     """
-    return EVERY[recipe["kind"]].planned(recipe)
+    return EVERY[recipe["kind"]].plan_of(recipe)
 
 
 def so_far(
@@ -247,7 +247,7 @@ def so_far(
     """
     stored = {digest: records.get(digest) for digest in plan.digests(len(query_ids))}
     finished = {digest: record for digest, record in stored.items() if record is not None}
-    return plan.assembled(finished, query_ids, facts)
+    return plan.assemble(finished, query_ids, facts)
 
 
 def register(

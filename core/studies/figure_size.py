@@ -33,13 +33,13 @@ class Width:
         """
         return self.points * INCH / 72 / LETTERS
 
-    def drawn(self, height: int) -> tuple[float, float, float]:
+    def pixels(self, height: int) -> tuple[float, float, float]:
         """Pixels that a figure is drawn in, wide and high, and the scale that makes it so wide.
 
         Args:
             height: pixels that the figure wants.
 
-        >>> [round(value, 2) for value in WIDTHS["16:9"].drawn(300)]
+        >>> [round(value, 2) for value in WIDTHS["16:9"].pixels(300)]
         [693.33, 390.0, 1.85]
         """
         pixels = self.millimetres / MILLIMETRES * INCH

@@ -36,7 +36,7 @@ class ListlessQuestion(Question):
         del facts
         return cls.from_plain({field.name: recipe[field.name] for field in parameters(cls)})
 
-    def named(self) -> "Names":
+    def names(self) -> "Names":
         """The measures that it names; what else it names is looked up by `refuse`."""
         from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 

@@ -103,7 +103,7 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
         _check_module(name)
     else:
         is_set = names.changes.keys() - {"seed"} and name.kind is Kind.REGISTERED
-        if is_set and not registry.entry(name.base).fitted:
+        if is_set and not registry.entry(name.base).learns:
             raise UsageError(f"{name} is not trained: it has no fields to set; leave out --set")
         registry.spec(name, preset, **names.changes)
 

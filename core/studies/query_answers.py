@@ -127,7 +127,7 @@ def _extended_lists(  # noqa: PLR0913, PLR0917 (the memory's key)
     replacing = initial[len(recipe.initial) :]
     list_sources.check_replacing(replacing, preset, recipe, fold, opened)
     return run_to_end(
-        extended_lists(run_to_end(Workbench.opened(data, recipe, opened, preset)), initial)
+        extended_lists(run_to_end(Workbench.open(data, recipe, opened, preset)), initial)
     )
 
 

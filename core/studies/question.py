@@ -86,7 +86,7 @@ class Scope:
         named_presets.know(self.store)
 
     @property
-    def usual(self) -> str:
+    def usual_preset(self) -> str:
         """The preset of rankers named without one."""
         return self.preset or preset_of(self.data)
 
@@ -98,17 +98,19 @@ class Scope:
         """
         from shuffleproof.core.rankers.initial import ListRecipe  # noqa: PLC0415 (only who works pays for it)
 
-        fields = asdict(ListRecipe(tuple(f"{name}@{self.usual}" for name in initial)))
+        fields = asdict(ListRecipe(tuple(f"{name}@{self.usual_preset}" for name in initial)))
         fields |= dict(self.lists or {})
         return ListRecipe(**fields | {"initial": tuple(fields["initial"])})
 
-    def opened(self, recipe: "ListRecipe | None" = None) -> Generator[Progress, None, "Workbench"]:
+    def open_workbench(
+        self, recipe: "ListRecipe | None" = None
+    ) -> Generator[Progress, None, "Workbench"]:
         """The workbench of the data set, with the lists of a recipe or of the scope."""
         from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works pays for it)
 
         data = self.pinned or self.data
-        workbench = yield from Workbench.opened(
-            data, recipe or self.recipe(), self.store, self.usual
+        workbench = yield from Workbench.open(
+            data, recipe or self.recipe(), self.store, self.usual_preset
         )
         return replace(workbench, name=self.data)
 
@@ -119,7 +121,7 @@ class Scope:
         names = folds_of(self.data, self.store)
         keys = self.pinned.split(",") if self.pinned else [None] * len(names)
         return [
-            replace(self, data=name, preset=self.usual, pinned=key)
+            replace(self, data=name, preset=self.usual_preset, pinned=key)
             for name, key in zip(names, keys, strict=True)
         ]
 
@@ -213,7 +215,7 @@ class Question:
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open what is needed, train what is missing, work; returns the stored result."""
-        workbench = yield from scope.opened()
+        workbench = yield from scope.open_workbench()
         return (yield from self.run(workbench))
 
     def in_store(self, store: Store) -> "Question":
@@ -229,7 +231,7 @@ class Question:
         changed = {name: value for name, value in names.items() if value != getattr(self, name)}
         return replace(self, **changed) if changed else self
 
-    def answered(
+    def answer(
         self, scope: Scope, max_seconds: int | float | None = None
     ) -> Generator[Progress, None, Artefact]:
         """`study`, or what of it is finished in so many seconds (`core.progress.limit_seconds`).
@@ -244,22 +246,22 @@ class Question:
 
     def run(self, workbench: "Workbench") -> Generator[Progress, None, Artefact]:
         """Answer it on an opened data set."""
-        return (yield from self.beside("study").run(workbench, self))
+        return (yield from self.module("study").run(workbench, self))
 
     @classmethod
-    def planned(cls, recipe: Facts) -> "Plan":
+    def plan_of(cls, recipe: Facts) -> "Plan":
         """The plan of a study that was asked it: its records, and what they make."""
         from shuffleproof.core.studies.study import Study  # noqa: PLC0415 (only who reads pays for it)
 
-        plan: Plan = getattr(cls.beside("study"), "Plan", Study).of(recipe)
+        plan: Plan = getattr(cls.module("study"), "Plan", Study).of(recipe)
         return plan
 
     @classmethod
-    def beside(cls, name: str) -> Any:
+    def module(cls, name: str) -> Any:
         """A module of the kind's folder, loaded when it is needed: `study` or `sections`."""
         return import_module(f"{cls.__module__.rpartition('.')[0]}.{name}")
 
-    def named(self) -> "Names":
+    def names(self) -> "Names":
         """Everything that it names, to be looked up before anything is made."""
         from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 
@@ -287,12 +289,12 @@ class Question:
             if field.names in {"rankers", "measures"} and value == ():
                 raise UsageError(f"a study needs a {field.names[:-1]}: name at least one")
             if field.names and value is not None:
-                user_names.refuse_unknown(field.names, _several(value), scope.usual)
+                user_names.refuse_unknown(field.names, _several(value), scope.usual_preset)
         from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
 
         initial = scope.recipe(self.initial).initial
-        every_name = replace(self.named(), initial=initial, from_outside=from_outside)
-        names.check(every_name, scope.usual, scope.store)
+        every_name = replace(self.names(), initial=initial, from_outside=from_outside)
+        names.check(every_name, scope.usual_preset, scope.store)
         self.refuse(scope)
 
     def limited(self, scope: Scope) -> tuple["Question", Scope]:
@@ -321,10 +323,10 @@ class Question:
     @classmethod
     def telling(cls) -> "SectionsModule":
         """What tells what a study of this kind found: sections for people, an answer in JSON."""
-        sections: SectionsModule = cls.beside("sections")
+        sections: SectionsModule = cls.module("sections")
         return sections
 
-    def printed(self) -> str:
+    def result_line(self) -> str:
         """What prints, from `result` and one function of `sections`, what was found."""
         fields = vars(self).items()
         return self.printing.format(
@@ -401,9 +403,9 @@ class OwnFlag:
 
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """The flag, with its default in its help."""
-        default = "" if field.default in (None, ()) or field.required else text_of(field.default)
+        default = "" if field.default in (None, ()) or field.is_required else text_of(field.default)
         words = f"{field.help} (default {default})" if default else field.help
-        yield Flag(flag_of(field), words, field.required, field.choices)
+        yield Flag(flag_of(field), words, field.is_required, field.choices)
 
     def value(self, field: Parameter, given: Given, preset: str) -> Any:
         """The value of its text; the default where the flag is not given."""

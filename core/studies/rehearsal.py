@@ -152,7 +152,7 @@ class Rehearsal(Workbench):
     forecast: Forecast
     ledger: Ledger
 
-    def fitted(
+    def fit(
         self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
         """The ranker of a recipe, as far as that tells."""
@@ -254,7 +254,7 @@ class Rehearsal(Workbench):
         """Note that the lists are read."""
         for text in self.recipe.initial:
             recipe = replace(self.recipe, initial=(text,))
-            place, costs = (self.fold.fingerprint, text), self.forecast.preparing(recipe)
+            place, costs = (self.fold.fingerprint, text), self.forecast.cost_of_lists(recipe)
             fits = list_sources.sources(recipe, self.forecast.data.fingerprints) if costs else ()
             self.ledger.initial |= {fit.ranker.digest for fit in fits}
             before = self.ledger.lists.get(place)
@@ -334,18 +334,20 @@ class RehearsedScope(Scope):
         measured = cost.timed_trainings(scope.store)
         return cls(scope.store, scope.data, scope.lists, scope.preset, scope.pinned, measured)
 
-    def opened(self, recipe: ListRecipe | None = None) -> Generator[Progress, None, Workbench]:
+    def open_workbench(
+        self, recipe: ListRecipe | None = None
+    ) -> Generator[Progress, None, Workbench]:
         """The rehearsal's workbench of the data set."""
         yield from ()
         fold = resolve(self.pinned or self.data, self.store)
-        lists_recipe = (recipe or self.recipe()).of_today().within(fold)
+        lists_recipe = (recipe or self.recipe()).of_today().for_fold(fold)
         return Rehearsal(
             self.data,
             fold,
             lists_recipe,
             _stand_in(fold, lists_recipe),
             self.store,
-            self.usual,
+            self.usual_preset,
             Forecast(FitSize.of(self.data, fold), self.store, self.known),
             self.ledger,
         )
@@ -466,8 +468,8 @@ def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | Non
         ShuffleproofError: as the training itself would before it begins.
     """
     dry = RehearsedScope.of(scope)
-    opened = run_to_end(dry.opened())
-    run_to_end(opened.trained(name, changes))
+    opened = run_to_end(dry.open_workbench())
+    run_to_end(opened.train(name, changes))
     return Dry.of(dry.ledger)
 
 

@@ -88,7 +88,7 @@ def python_of(question: Question, facts: Facts) -> str:
     differing = {name: value for name, value in values.items() if value != defaults[name]}
     scope = {} if preset == preset_of(facts["data"]) else {"preset": preset}
     scope |= changed_lists(facts, question.initial)
-    name, expression = type(question).__name__, question.printed()
+    name, expression = type(question).__name__, question.result_line()
     user_names = user_code_in(question)
     lines = [
         *([f"import {MODULE}  # which registers {', '.join(user_names)}"] if user_names else []),
@@ -111,7 +111,7 @@ def user_code_in(question: Question) -> list[str]:
     >>> user_code_in(Invariance(("dlcm", "dlcm#0123456789ab")))
     []
     """
-    names = question.named()
+    names = question.names()
     families = [*names.families, *(family for family, _ in names.perturbations)]
     links = [link.partition(":")[0] for family in families for link in family.split("+")]
     leaves = [leaf for name in names.rankers for leaf in RankerName.parse(name).leaves]
@@ -213,7 +213,7 @@ def opening_lines(facts: Facts) -> str:
         arguments.append(f"ListRecipe({', '.join(_arguments(lists))})")
     if preset != preset_of(facts["data"]):
         arguments.append(f"preset={preset!r}")
-    return f"run_to_end(Workbench.opened({', '.join(arguments)}))"
+    return f"run_to_end(Workbench.open({', '.join(arguments)}))"
 
 
 def _preset(facts: Facts) -> str:

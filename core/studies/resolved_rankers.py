@@ -109,7 +109,7 @@ def train_row(
     if is_given(RankerName.parse(label)):
         identified = yield from workbench.identified(label)
         return identified.ranker, {"artefact": "", "training_seconds": 0.0}
-    model = yield from workbench.trained(label, changes)
+    model = yield from workbench.train(label, changes)
     seconds = float(model.artefact.facts.get("seconds", 0.0))
     return model.ranker, {"artefact": str(model.artefact.key), "training_seconds": seconds}
 
@@ -139,7 +139,7 @@ def _resolved_combination(label: str, members: Sequence[ResolvedRanker]) -> Reso
 def _resolved_stored(label: str, workbench: Workbench) -> ResolvedRanker:
     digits = RankerName.parse(label).last_digits
     artefact = workbench.store.resolve(f"ranker-{digits}", "ranker")
-    ranker = run_to_end(workbench.trained(label)).ranker
+    ranker = run_to_end(workbench.train(label)).ranker
     members = [
         workbench.store.resolve(key, "ranker").recipe for key in artefact.facts.get("members", ())
     ]

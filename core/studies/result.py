@@ -74,7 +74,7 @@ class StudyResult:
         return tuple(self.recipe["measures"])
 
     @property
-    def stored(self) -> tuple[str, ...]:
+    def stored_measures(self) -> tuple[str, ...]:
         """The measures along the second axis of `values`."""
         return tuple(self.recipe.get("stored", self.recipe["measures"]))
 
@@ -173,7 +173,7 @@ class StudyResult:
             directory=directory,
         )
 
-    def summarised(self, measures: Sequence[str] = ()) -> pd.DataFrame:
+    def summary_under(self, measures: Sequence[str] = ()) -> pd.DataFrame:
         """The summary of these measures; of those asked for as it was stored, where it was."""
         if measures or self.directory is None:
             return self.summary(measures or None)
@@ -216,7 +216,7 @@ class StudyResult:
 
     def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
         if measure not in self._sources:
-            self._sources[measure] = source(measure, self.stored)
+            self._sources[measure] = source(measure, self.stored_measures)
         return fill_empty(*self._sources[measure], np.asarray(self.values[rows]))
 
     def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:

@@ -183,7 +183,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
                     by_digest[study.digest_of(trial)] = record
             count += len(batch)
             yield Progress(count, len(trials), "trials", {"level": level})
-    result = study.assembled(by_digest, query_ids_of(base), facts or {})
+    result = study.assemble(by_digest, query_ids_of(base), facts or {})
     if result is None:
         raise UsageError("nothing to study: name at least one family of perturbations")
     return result

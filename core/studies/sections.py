@@ -123,7 +123,7 @@ class View:
     rankers: Sequence[str] = ()
     axis: str = ""
 
-    def compared(self, labels: Iterable[str]) -> list[str]:
+    def compared_labels(self, labels: Iterable[str]) -> list[str]:
         """The rankers of a study that its headline compares."""
         selected = [label for label in labels if not self.rankers or label in self.rankers]
         return [label for label in selected if label != INITIAL] or selected
@@ -162,8 +162,8 @@ def _with_display_names(section: Section, labels: Sequence[str]) -> Section:
         lines = [with_display_names(line, labels) for line in section.lines]
         return Details(with_display_names(section.title, labels), lines)
     if isinstance(section, Picture):
-        return replace(section, tables=[table.named for table in section.tables])
-    return section.named
+        return replace(section, tables=[table.with_display_names for table in section.tables])
+    return section.with_display_names
 
 
 def limits(facts: Mapping[str, Any]) -> list[str]:

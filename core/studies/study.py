@@ -159,7 +159,7 @@ class Plan(Protocol):
     def digests(self, lists: int) -> Sequence[str]:
         """The keys of its records, on so many lists."""
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The result that the records found so far make; None before its first row is whole."""
@@ -215,7 +215,7 @@ class Study(DescribedPlan):
         counted_draws(self.draws)
 
     @property
-    def measured(self) -> tuple[str, ...]:
+    def stored_measures(self) -> tuple[str, ...]:
         """The measures along the second axis of the values."""
         return self.stored or self.measures
 
@@ -226,7 +226,7 @@ class Study(DescribedPlan):
             "ranker": dict(self.rankers)[trial.ranker],
             "lists": self.lists,
             "perturbation": [trial.family, trial.level, trial.draw],
-            "measures": list(self.measured),
+            "measures": list(self.stored_measures),
             "seed": self.seed,
         }
         if label := attack_target(trial.family):
@@ -238,7 +238,7 @@ class Study(DescribedPlan):
         del lists
         return [self.digest_of(trial) for trial in plan(self)]
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The trials that are finished; None before the first."""

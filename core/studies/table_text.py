@@ -50,7 +50,7 @@ class PrintedTable:
     rows: list[tuple[str, list[Cell]]]
     numeric: list[bool]
 
-    def grouped(self) -> Iterable[tuple[str, list[list[Cell]]]]:
+    def rows_by_heading(self) -> Iterable[tuple[str, list[list[Cell]]]]:
         """The headings in turn, each with its rows."""
         for group, rows in groupby(self.rows, key=lambda row: row[0]):
             yield group, [cells for _, cells in rows]
@@ -79,7 +79,7 @@ def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> Pr
         digits: decimals.
         names: whether rankers have their names for people; else those that commands take.
     """
-    columns = table.shown
+    columns = table.visible_columns
     groups = list(table.groups) or [""] * len(table.frame)
     frame = of_people(table.frame, columns) if names else table.frame
     values = [frame[column.key].tolist() for column in columns]
@@ -106,7 +106,7 @@ def latex(table: Table, digits: int = DIGITS) -> str:
         lines += [rf"\caption{{{title.translate(LATEX)}}}", rf"\label{{tab:{name}}}"]
     lines += [rf"\begin{{tabular}}{{{layout}}}", r"\toprule"]
     lines.append(" & ".join(head.translate(LATEX) for head in text.heads) + r" \\")
-    for group, rows in text.grouped():
+    for group, rows in text.rows_by_heading():
         lines.append(r"\midrule")
         if group:
             words = one_line(group).translate(LATEX)
@@ -123,7 +123,7 @@ def markdown(table: Table, digits: int = DIGITS) -> str:
     text = print_table(table, digits)
     lines = [[head.translate(MARKDOWN) for head in text.heads]]
     lines.append(["--:" if right else ":--" for right in text.numeric])
-    for group, rows in text.grouped():
+    for group, rows in text.rows_by_heading():
         if group:
             words = one_line(group).translate(MARKDOWN)
             lines.append([f"*{words}*", *[""] * (len(text.heads) - 1)])
@@ -138,7 +138,7 @@ def html(table: Table, digits: int = DIGITS) -> str:
     text = print_table(table, digits)
     heads = "".join(f"<th>{markup.escape(head)}</th>" for head in text.heads)
     lines = []
-    for group, rows in text.grouped():
+    for group, rows in text.rows_by_heading():
         if group:
             words = markup.escape(group)
             lines.append(f"<tr><td colspan='{len(text.heads)}'><i>{words}</i></td></tr>")
@@ -158,7 +158,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
     """
     text = print_table(table, digits, names=False)
     lines = [(text.heads, False)]
-    for group, rows in text.grouped():
+    for group, rows in text.rows_by_heading():
         if group:
             lines.append(([f"{group}:", *[""] * (len(text.heads) - 1)], True))
         indent = "  " if group else ""

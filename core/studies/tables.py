@@ -137,7 +137,7 @@ class Table:
             )
 
     @property
-    def shown(self) -> list[Column]:
+    def visible_columns(self) -> list[Column]:
         """The columns that people read."""
         return [column for column in self.columns if not column.hidden]
 
@@ -147,7 +147,7 @@ class Table:
         return replace(self, frame=self.frame[keys(columns)], columns=columns)
 
     @property
-    def named(self) -> "Table":
+    def with_display_names(self) -> "Table":
         """The table as people read it: by the names of rankers in headings, titles and notes.
 
         Cells keep the labels, which commands take; who shows them shows `display_names`.

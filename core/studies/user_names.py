@@ -102,7 +102,7 @@ def _name_of_ranker(ranker: Any) -> str:
     from shuffleproof.core.rankers.outside import user_rankers  # noqa: PLC0415 (likewise)
 
     if isinstance(ranker, CachedRanker):
-        return ranker.called
+        return ranker.stored_name
     return user_rankers.name_of(ranker)
 
 

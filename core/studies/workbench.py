@@ -90,7 +90,7 @@ class Workbench:
         return f"Workbench({self.name!r}, preset {self.preset}, {self.recipe}, test {lists})"
 
     @classmethod
-    def opened(
+    def open(
         cls,
         data: str,
         recipe: ListRecipe | None = None,
@@ -110,11 +110,11 @@ class Workbench:
         preset = preset or ("small" if data == "sample" else "paper")
         recipe = (recipe or ListRecipe(initial=(f"lambdamart@{preset}",))).of_today()
         fold = resolve(data, store)
-        recipe = recipe.within(fold)
+        recipe = recipe.for_fold(fold)
         prepared = yield from prepare(fold, recipe, store)
         return cls(data, fold, recipe, prepared, store, preset)
 
-    def trained(
+    def train(
         self, name: str, changes: Mapping[str, str] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
         """Train a ranker, or find it.
@@ -134,7 +134,7 @@ class Workbench:
         parsed = RankerName.parse(name)
         options = options_of(parsed, self.store, changes)
         if options is not None:
-            return (yield from self.combined(parsed.parts, options, self.trained))
+            return (yield from self.combined(parsed.parts, options, self.train))
         if parsed.last_digits:
             return self._stored_ranker(parsed)
         if parsed.is_from_outside and not user_rankers.is_fitted(name):
@@ -143,11 +143,11 @@ class Workbench:
         spec = registry.spec(parsed, self.preset, **(changes or {}))
         if spec.rankings > self.prepared.test.lists.rankings:
             raise MissingRankingError(name, spec.rankings, self.prepared.test.lists.rankings)
-        model = yield from self.fitted(spec)
+        model = yield from self.fit(spec)
         fresh = model.artefact.key in self.prepared.fitted
         return replace(model, cached=False) if fresh else model
 
-    def fitted(
+    def fit(
         self, spec: RankerSpec, training_data: Callable[[], TrainingData] | None = None
     ) -> Generator[Progress, None, CachedRanker]:
         """Fit a recipe, or find it.
@@ -164,7 +164,7 @@ class Workbench:
             train, valid, learnt_lists = (
                 self.prepared.train,
                 self.prepared.valid,
-                self.recipe.learnt(),
+                self.recipe.learning_fields(),
             )
         return (yield from fit_or_load(spec, train, valid, learnt_lists, self.store))
 
@@ -252,10 +252,10 @@ class Workbench:
                 user_rankers.open_ranker(name), {"object": OBJECT}, known_by
             )
         if parsed.kind is not Kind.FUNCTION:
-            model = yield from with_words(self.trained(name), f"of {name}")
+            model = yield from with_words(self.train(name), f"of {name}")
             lasting = parsed.kind is not Kind.OBJECT or user_rankers.is_lasting(name)
             return IdentifiedRanker(model, model.artefact.key.digest, lasting)
-        function = CallableRanker.named(name)
+        function = CallableRanker.from_name(name)
         return self._identified_by_answers(function, {"callable": name}, function.source)
 
     def _identified_by_answers(
@@ -290,7 +290,7 @@ class Workbench:
             return test
         return JudgedLists(test.dataset, test.lists.select(np.arange(queries)))
 
-    def disturbed(
+    def disturb(
         self,
         study: Study,
         found: Mapping[str, IdentifiedRanker],
@@ -380,17 +380,17 @@ def train_ranker(
 
     Args:
         scope: the data set, and how its lists are made.
-        name: as `Workbench.trained` takes it.
+        name: as `Workbench.train` takes it.
         changes: fields of its recipe that differ from the preset, as text.
     """
     parsed = RankerName.parse(name)
     if parsed.kind is Kind.REGISTERED:
-        spec = registry.spec(parsed, scope.usual, **(changes or {}))
+        spec = registry.spec(parsed, scope.usual_preset, **(changes or {}))
         if spec.fits_documents:
             fold = resolve(scope.pinned or scope.data, scope.store)
             return (yield from initial.fit_on_documents(spec, fold, scope.store))
-    workbench = yield from scope.opened()
-    return (yield from workbench.trained(name, changes))
+    workbench = yield from scope.open_workbench()
+    return (yield from workbench.train(name, changes))
 
 
 def ask(  # noqa: PLR0913 (what, of what, where, and how long)
@@ -423,4 +423,4 @@ def ask(  # noqa: PLR0913 (what, of what, where, and how long)
     """
     question, scope = question.limited(Scope(store or default_store(), data, lists or None, preset))
     question.check(scope, from_outside=True)
-    return StudyResult.open(run_to_end(question.answered(scope, max_seconds), watch).path)
+    return StudyResult.open(run_to_end(question.answer(scope, max_seconds), watch).path)

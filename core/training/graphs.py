@@ -14,7 +14,7 @@ class Recorder(Protocol):
     def warmed(self, work: Callable[[], Tensor]) -> Tensor:
         """Do the work in a way that makes ready for recording."""
 
-    def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    def record(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
         """Record the work without doing it; what is returned does it again, however often."""
 
 
@@ -35,7 +35,7 @@ class Graphs:
         main.wait_stream(self.side)
         return done
 
-    def recorded(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    def record(self, work: Callable[[], Tensor]) -> Callable[[], Tensor]:
         """Capture the work."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool):

@@ -179,7 +179,7 @@ class Steps:
                 return self._warmed(step, recorder)
             twin = step.twin()
             try:
-                self._recordings[shape] = twin, recorder.recorded(lambda: self._whole(twin))
+                self._recordings[shape] = twin, recorder.record(lambda: self._whole(twin))
             except RuntimeError:  # no memory for it, or something that cannot be recorded
                 self._without_recorder()
                 return None

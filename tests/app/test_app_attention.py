@@ -431,7 +431,7 @@ def test_the_report_holds_sentence_picture_and_documents():
 
 def question(trained_sample, ranker, **more):
     store, workbench = trained_sample
-    found = run_to_end(workbench.trained(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
+    found = run_to_end(workbench.train(ranker, {"epochs": "1", "steps_per_epoch": "3"}))
     return {
         "store": str(store.root), "data": "sample",
         "recipe": scoring.recipe_values(workbench.recipe),
@@ -521,7 +521,7 @@ def test_changes_read_back(text, what):
     change = ListEdit.parse(text)
     assert str(change) == text
     assert change.words()
-    assert change.what == what
+    assert change.change_name == what
 
 
 @pytest.mark.parametrize(
@@ -599,7 +599,7 @@ def test_the_study_is_resumed_and_can_be_drawn_while_it_runs(study):
 def test_the_study_agrees_with_every_single_list(study):
     workbench, artefact, _, names = study
     result = StudyResult.open(artefact.path)
-    ranker = run_to_end(workbench.trained(names[1])).ranker
+    ranker = run_to_end(workbench.train(names[1])).ranker
     test = workbench.prepared.test
     for at in (0, 65):
         lists = test.lists.select(np.array([at]))

@@ -209,7 +209,7 @@ def test_features_are_drawn_and_marked(store, tmp_path):
     test.run()
     assert "Feature 3 runs from" in plain(test)
     dataset = services.fold(str(store.names()["mine"])).test
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     measure = Measure.parse("NDCG(empty=skip)@10")
     for sign, way in ((1, "high values"), (-1, "low")):
         own = sign * dataset.feature(3)

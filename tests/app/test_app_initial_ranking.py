@@ -72,7 +72,7 @@ def made():
         "d" * 64, ("lambdamart@paper",), PAIRS, ("NDCG@5", "RR"), 2, 0,
         conventions.stored_measures(["NDCG@5", "RR"]),
     )  # fmt: skip
-    step = run.measured_by([Measure.parse(text) for text in study.measured])
+    step = run.measured_by([Measure.parse(text) for text in study.stored_measures])
     facts = {
         "data": DATA, "queries": 25, "candidates": 300, "lists": LISTS, "preset": "paper",
         "reads": {label: ["ranks"] for label in rankers},

@@ -235,22 +235,22 @@ def test_rankers_of_their_own_settings_are_named_by_their_keys(
     for asked, ranker in zip(
         job.parameters["rankers"], ("dlcm", "setrank-imsab-init"), strict=True
     ):
-        assert run_to_end(workbench.trained(asked)).ranker.name == ranker
+        assert run_to_end(workbench.train(asked)).ranker.name == ranker
 
 
 def test_presets_are_recognised(trained_sample, tmp_path):
     shutil.copytree(trained_sample[0].root, tmp_path / "own")  # others go on with the two rankers
     store = Store(tmp_path / "own")
     workbench = replace(trained_sample[1], store=store)
-    run_to_end(workbench.trained("lambdamart", {"trees": "3"}))
+    run_to_end(workbench.train("lambdamart", {"trees": "3"}))
     found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None}
-    run_to_end(workbench.trained("lambdamart"))
+    run_to_end(workbench.train("lambdamart"))
     found = trained_on(store, workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     assert {ranker.preset for ranker in found} == {None, "small"}
     (later,) = [ranker for ranker in found if ranker.preset == "small"]
     assert later.label == f"lambdamart#{later.digest[:6]}"
-    assert str(run_to_end(workbench.trained(later.label)).artefact.key) == later.key
+    assert str(run_to_end(workbench.train(later.label)).artefact.key) == later.key
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):

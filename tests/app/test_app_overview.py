@@ -96,7 +96,7 @@ def test_recent_studies_are_called_as_their_pages_are_and_lead_there(every_study
     for study in studies.values():
         path, data = study.recipe["kind"], study.facts.get("data")
         assert (path, f"{PAGES[path].title} on {data}") in links or not data
-    still = [name for name, entry in RANKERS.items() if not entry.fitted]
+    still = [name for name, entry in RANKERS.items() if not entry.learns]
     assert not [label for _, label in links if label.startswith(tuple(still))]
 
 

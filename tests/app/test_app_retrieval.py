@@ -51,7 +51,9 @@ def test_the_shipped_collection_is_searched_by_two_retrievers(store):
     page = opened()
     indexed = IndexedCollection(COLLECTION, store)
     query = COLLECTION.queries[0]
-    both = [RETRIEVERS[name].made(indexed).search([query], 10).of(0)[0] for name in ("bm25", "lsi")]
+    both = [
+        RETRIEVERS[name].build(indexed).search([query], 10).of(0)[0] for name in ("bm25", "lsi")
+    ]
     own = slice(*COLLECTION.judged_offsets[:2])
     grades = dict(zip(COLLECTION.judged[own], COLLECTION.grades[own], strict=True))
     for items, documents in zip(shown(page), both, strict=True):
@@ -76,9 +78,9 @@ def test_the_shipped_network_is_asked_and_says_which_dimensions_matched(store):
     words_found, items = shown(page)
     assert titles(items) == titles_of(documents)
     best = latent.index.explain(latent.vectors([query]), documents[0])
-    whole = sum(one.added for one in best)
+    whole = sum(one.contribution for one in best)
     wanted = [
-        f"{' '.join(latent.terms_of(one.dimension))} ({100 * one.added / whole:.0f} %)"
+        f"{' '.join(latent.terms_of(one.dimension))} ({100 * one.contribution / whole:.0f} %)"
         for one in best[:3]
     ]
     assert escaped(f"shares {' · '.join(wanted)}") in items[0]
@@ -97,7 +99,7 @@ def test_several_made_one_search_too(store, typed, kept):
     page = opened(query={"right": typed})
     assert page.selectbox(key="right").value == kept
     indexed = IndexedCollection(COLLECTION, Store(store.root, default_store().bundled))
-    documents = retriever_entry(kept).made(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
+    documents = retriever_entry(kept).build(indexed).search([COLLECTION.queries[0]], 10).of(0)[0]
     assert titles(shown(page)[1]) == titles_of(documents)
 
 

@@ -31,7 +31,7 @@ from shuffleproof.core.rankers import registry
 from tests import places
 
 OTHER_LOSSES = ("dlcm-listmle", "dlcm-softrank")
-FITTED = [name for name, entry in registry.RANKERS.items() if entry.fitted]
+FITTED = [name for name, entry in registry.RANKERS.items() if entry.learns]
 
 
 def to_linear(color):

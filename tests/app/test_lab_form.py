@@ -72,7 +72,7 @@ def test_the_button_asks_what_the_command_beside_it_asks(store, kind):
     assert flags.data == name
     page.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
-    question, scope = jobs.KINDS[kind].asked(store, job.parameters)
+    question, scope = jobs.KINDS[kind].question_of(store, job.parameters)
     assert question == LISTLESS[kind]() == flags_studies.question_of(LISTLESS[kind], flags, "paper")
     assert (job.kind, scope.data) == (kind, name)
     assert scope.pinned == jobs.text_of(store.names()[name])

@@ -65,7 +65,9 @@ def test_answer_findings_pictures_and_tables_of_every_kind_are_shown(kind, store
     labels = [json.loads(one.proto.columns or "{}") for one in test.dataframe]
     known = [{column.get("label") for column in columns.values()} for columns in labels]
     for table in [one for one in sections if isinstance(one, Table) and not one.folded]:
-        assert any({column.label for column in table.shown} <= own for own in known), table.title
+        assert any({column.label for column in table.visible_columns} <= own for own in known), (
+            table.title
+        )
 
 
 @pytest.mark.parametrize("kind", ["invariance", "benchmark"])
@@ -76,6 +78,6 @@ def test_nothing_stored_is_said_and_the_form_hands_in_what_is_asked(kind, store)
     assert "No study of ours is stored" in test.info[0].value
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
-    question, scope = StudyJob(STUDIES[kind]).asked(store, job.parameters)
+    question, scope = StudyJob(STUDIES[kind]).question_of(store, job.parameters)
     assert isinstance(question, STUDIES[kind])
     assert scope.data == tables.DATA

@@ -66,7 +66,7 @@ def test_nothing_stored_is_said_with_the_command_of_what_the_button_runs(store, 
     asked = flags_studies.question_of(STUDIES[kind], flags, preset)
     job = handed_in(store, test)
     assert job.kind == kind
-    question, scope = StudyJob(STUDIES[kind]).asked(store, job.parameters)
+    question, scope = StudyJob(STUDIES[kind]).question_of(store, job.parameters)
     assert question == asked
     assert (scope.data, scope.preset or preset_of(scope.data)) == (tables.DATA, preset)
     if flags.initial:

@@ -50,7 +50,7 @@ def question(data):
 
 def answered(store, data):
     scope = Scope(store, data, LISTS, "small")
-    return StudyResult.open(run_to_end(Benchmark.from_plain(ASKED).answered(scope)).path)
+    return StudyResult.open(run_to_end(Benchmark.from_plain(ASKED).answer(scope)).path)
 
 
 def contents(store):

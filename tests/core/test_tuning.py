@@ -43,7 +43,7 @@ def whole(tmp_path_factory):
 def test_the_presets_come_first_so_the_best_is_never_worse_on_validation(whole):
     root, preset = whole
     assert [row["of"] for row in preset.history] == ["paper", "tuned", "small"] + ["search"] * 3
-    assert preset.best["value"] >= max(preset.usual.values())
+    assert preset.best["value"] >= max(preset.usual_values.values())
     assert [row["trial"] for row in preset.history] == list(range(1, 7))
     assert named_presets.find(Store(root), "ranksvm", "tuned_sample") == replace(
         preset, history=tuple(preset.history)
@@ -92,7 +92,7 @@ def test_a_tuned_preset_stands_where_a_preset_stands_and_a_benchmark_says_its_tr
     asked = Benchmark((str(preset), "feature:3"), 1, ("NDCG@10",))
     with pytest.raises(ArtefactError):
         Store(root).resolve("study-")
-    found = StudyResult.open(run_to_end(asked.answered(scope(root))).path)
+    found = StudyResult.open(run_to_end(asked.answer(scope(root))).path)
     assert found.facts["trials"] == {"ranksvm@tuned_sample": 6}
     printed = sections.table(found, View(measures=("NDCG@10",), baselines=()))
     assert "ranksvm@tuned_sample (tuned with 6 trials)" in list(printed.frame["ranker"])
@@ -273,7 +273,7 @@ def test_what_is_no_range_is_refused(field):
 
 def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_has_one():
     for name, entry in registry.RANKERS.items():
-        if not entry.fitted:
+        if not entry.learns:
             continue
         for preset in entry.presets:
             ranker = RankerName.parse(f"{name}@{preset}")
@@ -328,7 +328,7 @@ def test_a_job_over_folds_opens_the_folds_that_its_name_meant(tmp_path, monkeypa
         return "a workbench"
         yield
 
-    monkeypatch.setattr(Scope, "opened", first)
+    monkeypatch.setattr(Scope, "open_workbench", first)
     both = Scope(Store(tmp_path), "two", LISTS, "small", "data-1,data-2")
     with pytest.raises(UsageError, match="both were opened"):
         run_to_end(tune(ASKED, both))

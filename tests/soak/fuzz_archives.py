@@ -75,8 +75,8 @@ def _made() -> bytes:
         (Path(folder) / "set.txt").write_text(LETOR)
         store = Store(Path(folder) / "store")
         run_to_end(ingest(Path(folder) / "set.txt", "mine", store))
-        workbench = run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-        ranker = run_to_end(workbench.trained("mart", {"trees": "3"})).artefact
+        workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), store, "small"))
+        ranker = run_to_end(workbench.train("mart", {"trees": "3"})).artefact
         label = f"mart#{ranker.key.digest[:12]}"
         study = run_to_end(
             RankingDegradation((label,), (("transpositions", 5.0),), draws=2).run(workbench)

@@ -95,11 +95,11 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
     text = MODULE.format(arguments=arguments, after=after, body=BEHAVIOURS[kind])
     (room / f"{name}.py").write_text(text, encoding="utf-8")
     data = planted(queries=(2, 2, 4), seed=1, documents=6).test
-    lists = CandidateLists.everything(data)
+    lists = CandidateLists.all_documents(data)
     expected = data.features[lists.rows, 0]
     sys.path.insert(0, str(room))
     try:
-        ranker = CallableRanker.named(f"{name}:score", SECONDS)
+        ranker = CallableRanker.from_name(f"{name}:score", SECONDS)
         for _ in range(2):
             if not np.allclose(ranker.score(data, lists), expected, rtol=1e-3):
                 raise WrongError(f"{kind}: accepted with other scores than it returned")

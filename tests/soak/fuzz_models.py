@@ -56,7 +56,7 @@ def attempt(generator: np.random.Generator, room: Path) -> None:
         text = spoilt(text, generator) if json_too else fuzzing.damaged(text, generator, TOKENS)
     (room / "model.json").write_bytes(text)
     data = planted(queries=(20, 2, 4), seed=1, documents=8).test
-    lists = CandidateLists.everything(data)
+    lists = CandidateLists.all_documents(data)
     try:
         ranker = file_ranker.file_ranker(f"{kind}:{room / 'model.json'}", data)
         scores = ranker.score(data, lists)

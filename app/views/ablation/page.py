@@ -272,7 +272,8 @@ def costs(asked: FormState) -> str:
     missing = [
         cost.estimate(one.spec, of, known)
         for one in made
-        if store.find(ranker_key(one.spec, lists.learnt(), *fitting.fingerprints[:2])) is None
+        if store.find(ranker_key(one.spec, lists.learning_fields(), *fitting.fingerprints[:2]))
+        is None
     ]
     first = training.list_cost(fitting, lists)
     text = f"{counted(len(made), 'variant')}, **{counted(len(missing), 'training')}**"

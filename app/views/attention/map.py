@@ -199,7 +199,7 @@ class Axis:
     edges: np.ndarray
 
     @property
-    def grouped(self) -> bool:
+    def is_grouped(self) -> bool:
         """Whether a cell holds several items along this axis."""
         return bool((np.diff(self.edges) > 1).any())
 
@@ -247,7 +247,7 @@ def lay_out(
         values = drawn[1] - drawn[0]
         span = max(_largest(values), LEAST_SPAN * span)
     takes, taken = (" (attending)", " (attended)") if kind.distribution else ("", "")
-    grouped = rows.grouped or columns.grouped
+    grouped = rows.is_grouped or columns.is_grouped
     cells = Cells(
         values=values,
         rows=_side(seen, rows, kind.rows, takes, view),

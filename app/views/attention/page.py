@@ -153,7 +153,7 @@ def _first(data: str, rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
     studies = [one for one in services.studies("attention", data) if str(one.key) in asked]
     of = {digest for one in studies for _, digest in one.recipe["rankers"]}
     setranks = list(filter(_is_setrank, came))
-    direct = [one for one in setranks if one.shipped and FIXED[one.name]["block"] == "msab"]
+    direct = [one for one in setranks if one.is_bundled and FIXED[one.name]["block"] == "msab"]
     return next(iter([*(one for one in came if one.digest in of), *direct, *setranks]), None)
 
 
@@ -238,7 +238,7 @@ def _short(text: str) -> str:
         return edit.words()
     what = {"order shown": "shown", "initial ranking": "ranking", "set of documents": "set"}
     draw = f", draw {edit.seed}" if edit.seed else ""
-    return f"{what.get(edit.what, edit.what)}: {edit.family} {edit.level:g}{draw}"
+    return f"{what.get(edit.change_name, edit.change_name)}: {edit.family} {edit.level:g}{draw}"
 
 
 def _wanted(seen: Overview) -> WantedMap:

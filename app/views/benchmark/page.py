@@ -156,16 +156,16 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
 
 def _picture(chosen: BenchmarkView, place: Any) -> Any:
     baseline, measure = chosen.baseline, str(chosen.measure)
-    differences = cached_figure(figure.differences, chosen.drawn, baseline, measure)
-    if not len(chosen.drawn):
+    differences = cached_figure(figure.differences, chosen.picture_rows, baseline, measure)
+    if not len(chosen.picture_rows):
         place.caption(escaped_sentence(f"There is nobody to compare with {baseline} here."))
-    elif not chosen.drawn["difference"].notna().any():
+    elif not chosen.picture_rows["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
             "the means over them are undefined."
         )
     else:
-        alt = figure.alt_text(chosen.drawn, baseline, measure)
+        alt = figure.alt_text(chosen.picture_rows, baseline, measure)
         chart(differences, alt, CHART, CLICK, place=place)
         place.caption(
             "Filled marks: the difference is more than chance (p ≤ .05, Holm). Click one."

@@ -67,17 +67,17 @@ class BenchmarkView:
         return benchmarks.labels(self.key)
 
     @cached_property
-    def compared(self) -> pd.DataFrame:
+    def differences(self) -> pd.DataFrame:
         """Every row against the baseline."""
         return compute(
             self.key, table.against_baseline, str(self.measure), self.baseline, self.test
         )
 
     @property
-    def drawn(self) -> pd.DataFrame:
+    def picture_rows(self) -> pd.DataFrame:
         """The rows that the picture shows: those of rankers chosen for all pages, if any are."""
-        shown = self.compared["ranker"].isin(selection.among(self.labels))
-        return self.compared[shown & ~self.compared["ranker"].isin(UNDRAWN)]
+        shown = self.differences["ranker"].isin(selection.among(self.labels))
+        return self.differences[shown & ~self.differences["ranker"].isin(UNDRAWN)]
 
 
 def shown_as(chosen: BenchmarkView) -> View:
@@ -243,7 +243,7 @@ def details(chosen: BenchmarkView) -> None:
 def _numbers(chosen: BenchmarkView) -> None:
     st.subheader("Is it more than chance?")
     title = f"Differences of {chosen.measure} from {chosen.baseline} by ranker"
-    compared = Table(chosen.compared, comparison(chosen.baseline), title)
+    compared = Table(chosen.differences, comparison(chosen.baseline), title)
     data_frame(compared.without("group"), "compared")
     parts.convention(
         escaped_sentence(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",

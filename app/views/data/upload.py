@@ -68,7 +68,7 @@ def section() -> None:
     how = WAYS[way or "Files of each part"]
     faulty = _choose(how)
     draft = received_files.draft(DRAFT)
-    alone = draft.alone if draft and how == PARTS else None
+    alone = draft.only_file if draft and how == PARTS else None
     reading = _reading((WHOLE,) if alone else how)
     unsorted = how == PARTS and not alone and bool(received_files.files_of_parts(DRAFT, UNSORTED))
     here = alone or received_files.files_of_parts(DRAFT, *how)
@@ -106,7 +106,7 @@ def _choose(how: tuple[str, ...]) -> bool:
         for file in received_files.files_of_parts(DRAFT, *PARTS, UNSORTED):
             faulty |= _sorted_file(file)
         held = received_files.draft(DRAFT)
-        if held and held.alone:
+        if held and held.only_file:
             st.info(
                 "One file: it is split by query, as below. Add the files of the other parts, and "
                 "each file is taken as its part."

@@ -194,7 +194,7 @@ def _indexed(name: str) -> IndexedCollection:
 
 @st.cache_resource(max_entries=16, show_spinner="Preparing …")
 def _made(name: str, retriever: str) -> Retriever:
-    return retriever_entry(retriever).made(_indexed(name))
+    return retriever_entry(retriever).build(_indexed(name))
 
 
 def _found(name: str, retriever: str, text: str) -> dict[str, Any]:

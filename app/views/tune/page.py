@@ -122,7 +122,9 @@ def _stored(preset: NamedPreset) -> None:
     frame, fields = tuning.table(preset), list(preset.asked["search"])
     best, looked = preset.best, counted(preset.looks, "time")
     beside = ", ".join(
-        f"{name} {number(value)}" for name, value in preset.usual.items() if value is not None
+        f"{name} {number(value)}"
+        for name, value in preset.usual_values.items()
+        if value is not None
     )
     parts.finding(
         f"{with_display_names(str(preset))} is the best of {counted(preset.trials, 'trial')}: "

@@ -136,7 +136,7 @@ def read(
     table = LetorTable(MissingCells(missing), limits or Limits())
     table.add(source, groups=groups, name=name)
     table.close()
-    return table.parsed(table.fillers())
+    return table.to_dataset(table.fillers())
 
 
 def check_start(path: Path, name: str, missing: MissingCells | str, *, with_query: bool) -> None:
@@ -367,7 +367,7 @@ class LetorTable:
         values = sums / np.maximum(counts, 1) if self.missing is MissingCells.MEAN else largest
         return np.where(counts > 0, values, 0.0).astype(np.float32)
 
-    def parsed(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
+    def to_dataset(self, fillers: Float32[np.ndarray, " features"]) -> ParsedLetor:
         """The data set, missing cells filled and scattered queries gathered; ends the table."""
         return self.parsed_parts(fillers, lambda queries: [np.arange(queries)])[0]
 

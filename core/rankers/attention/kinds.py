@@ -178,7 +178,9 @@ class AttentionRecord:
         )
         return weights
 
-    def each(self) -> Iterator[tuple[str, int, Float32[np.ndarray, "_heads _rows _columns"]]]:
+    def network_maps(
+        self,
+    ) -> Iterator[tuple[str, int, Float32[np.ndarray, "_heads _rows _columns"]]]:
         """(kind, block, weights) of everything that the network itself computed."""
         for kind, blocks in self.weights.items():
             for block, weights in enumerate(blocks):

@@ -56,7 +56,7 @@ class Stumps:
     thresholds: Float32[np.ndarray, " rounds"]
     factors: Float64[np.ndarray, " rounds"]
 
-    def first(self, rounds: int) -> "Stumps":
+    def of_first_rounds(self, rounds: int) -> "Stumps":
         """Those of the first so many rounds."""
         return Stumps(self.columns[:rounds], self.thresholds[:rounds], self.factors[:rounds])
 
@@ -161,7 +161,7 @@ class RankBoostSpec(TabularSpec):
         """
         del workspace
         refuse_no_documents(train)
-        learning = BoostingFit.begun(self, train)
+        learning = BoostingFit.start(self, train)
         stopping = self.patience is not None and len(valid.lists.rows) > 0
         watched = _Watched(valid) if stopping else None
         while len(learning.stumps) < self.rounds:
@@ -177,8 +177,8 @@ class RankBoostSpec(TabularSpec):
                 break
             if choice.last:
                 break
-        fitted_stumps = learning.fitted()
-        stumps = fitted_stumps if watched is None else fitted_stumps.first(watched.best)
+        fitted_stumps = learning.learnt_stumps()
+        stumps = fitted_stumps if watched is None else fitted_stumps.of_first_rounds(watched.best)
         return BoostedRanker(self, stumps, train.dataset.feature_ids)
 
 
@@ -244,7 +244,7 @@ class BoostingFit:
     stumps: list[tuple[int, float, float]] = field(default_factory=list)
 
     @classmethod
-    def begun(cls, spec: RankBoostSpec, train: JudgedLists) -> "BoostingFit":
+    def start(cls, spec: RankBoostSpec, train: JudgedLists) -> "BoostingFit":
         """Nothing learnt yet; documents in canonical order, or in that of the recipe."""
         canonical = CanonicalLists.of(train, spec.row_order)
         lists = graded_lists(
@@ -265,7 +265,7 @@ class BoostingFit:
         self.stumps.append((chosen.column, threshold, factor))
         return self.stumps[-1]
 
-    def fitted(self) -> Stumps:
+    def learnt_stumps(self) -> Stumps:
         """What was learnt."""
         columns = np.array([stump[0] for stump in self.stumps], dtype=np.int64)
         thresholds = np.array([stump[1] for stump in self.stumps], dtype=np.float32)

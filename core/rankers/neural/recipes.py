@@ -153,9 +153,9 @@ class NeuralSpec:
         parts = replaced_in(models[preset], trainings[preset], FIXED[ranker])
         if preset == "released":
             parts = replaced_in(*parts, RELEASED.get(ranker, {}))
-        return cls(ranker, *parts).changed(changes)
+        return cls(ranker, *parts).with_fields(changes)
 
-    def changed(self, changes: Mapping[str, Any]) -> "NeuralSpec":
+    def with_fields(self, changes: Mapping[str, Any]) -> "NeuralSpec":
         """This recipe with fields replaced by their flat names, the others as they are.
 
         Raises:

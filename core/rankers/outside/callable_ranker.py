@@ -75,7 +75,7 @@ class CallableRanker:
     __repr__ = one_line
 
     @classmethod
-    def named(cls, target: str, seconds: float | None = None) -> "CallableRanker":
+    def from_name(cls, target: str, seconds: float | None = None) -> "CallableRanker":
         """The ranker of a `module:function`, looked up from the current folder first.
 
         Args:
@@ -151,7 +151,7 @@ class CallableRanker:
             scores[slots[mask]] = answers[mask]
 
         first_queries = [dataset.query_ids[lists.queries[indexes[0]]] for indexes in calls]
-        self.processes.each(first_queries, ask)
+        self.processes.map_calls(first_queries, ask)
         return file_ranker.in_single_precision(lists.offsets, scores)
 
     def _calls(self, lists: CandidateLists) -> Iterator[Int64[np.ndarray, " chosen"]]:

@@ -143,7 +143,7 @@ class OutsideModel:
     __repr__ = one_line
 
     @classmethod
-    def named(cls, name: str) -> "OutsideModel":
+    def from_name(cls, name: str) -> "OutsideModel":
         """The model of a name.
 
         Raises:
@@ -309,7 +309,7 @@ def file_ranker(name: str, dataset: RankingDataset) -> FileScores | OutsideModel
     """
     if RankerName.parse(name).is_scores:
         return FileScores.read(name, dataset)
-    return OutsideModel.named(name)
+    return OutsideModel.from_name(name)
 
 
 def load(directory: Path) -> FileScores | OutsideModel:

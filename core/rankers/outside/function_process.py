@@ -349,7 +349,7 @@ class FunctionProcesses:
         """Whether all had, up to now, temporary and home folders of their own."""
         return all(process.own_folders for process in self.processes)
 
-    def each(self, queries: Sequence[str], ask: Ask) -> None:
+    def map_calls(self, queries: Sequence[str], ask: Ask) -> None:
         """Make calls, as many at the same time as there are processes.
 
         Args:

@@ -64,7 +64,7 @@ class RegisteredRanker:
     known_by: str
     fitted: bool
 
-    def made(self, changes: Mapping[str, Any]) -> Any:
+    def create(self, changes: Mapping[str, Any]) -> Any:
         """A new one that has learnt nothing yet."""
         return self.thing(**{**self.parameters, **changes})
 
@@ -180,7 +180,7 @@ def is_fitted(name: str) -> bool:
 
 
 def _registration(name: str) -> RegisteredRanker | None:
-    registration = user_code.registered_code("ranker", RankerName.parse(name).called)
+    registration = user_code.registered_code("ranker", RankerName.parse(name).registered_name)
     return registration.thing if registration else None
 
 
@@ -523,7 +523,7 @@ class UserSpec:
         seed = {} if self.seed is None else {"seed": self.seed}
         yield Progress(0, 1, "fits")
         try:
-            model = registration.made({} if registration.seed_of_fit else seed)
+            model = registration.create({} if registration.seed_of_fit else seed)
             answer = model.fit(
                 Lists.of(train), Lists.of(valid), **(seed if registration.seed_of_fit else {})
             )

@@ -222,12 +222,12 @@ class PairSpec(TabularSpec):
         dataset = RankingDataset(canonical.features, canonical.labels, offsets, names, ids)
         normalisation = features.fit(self.normalisation, dataset)
         matrix = normalisation.apply(canonical.features, offsets)
-        fitted = yield from self.learnt(matrix, training_pairs, workspace)
+        fitted = yield from self.learn(matrix, training_pairs, workspace)
         ranker = PairRanker(self, fitted, normalisation, ids)
         return replace(ranker, calibration=calibration(ranker, valid))
 
     @abstractmethod
-    def learnt(
+    def learn(
         self,
         matrix: Float32[np.ndarray, "docs features"],
         training_pairs: TrainingPairs,

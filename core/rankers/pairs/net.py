@@ -45,14 +45,14 @@ class PairNetSpec(PairSpec):
         "small": {"pairs": 50, "hidden": 32, "epochs": 10},
     }
 
-    def learnt(
+    def learn(
         self,
         matrix: Float32[np.ndarray, "docs features"],
         training_pairs: TrainingPairs,
         workspace: Path | None,
     ) -> Generator[Progress, None, PairFunction]:
         """The net after the last epoch; a killed fit goes on from its last whole epoch."""
-        fitting = NetFit.begun(self, matrix, workspace)
+        fitting = NetFit.start(self, matrix, workspace)
         for loss in fitting.epochs(matrix, training_pairs):
             yield Progress(fitting.done, self.epochs, "epochs", {"loss": loss})
         return fitting.net
@@ -138,7 +138,7 @@ class NetFit:
     kept: Path | None
 
     @classmethod
-    def begun(
+    def start(
         cls,
         spec: PairNetSpec,
         features: Float32[np.ndarray, "docs features"],

@@ -49,7 +49,7 @@ class PairTreesSpec(PairSpec):
         "small": {"pairs": 50, "trees": 60, "leaves": 8},
     }
 
-    def learnt(
+    def learn(
         self,
         matrix: Float32[np.ndarray, "docs features"],
         training_pairs: TrainingPairs,

@@ -153,7 +153,7 @@ def test_definitions_read_literally():
                 assert aggregate("goa", pairs).order.tolist() == goa_by_definition(f)
                 assert aggregate("gain", pairs).order.tolist() == gain_by_definition(f)
                 assert aggregate("sop", pairs).order.tolist() == sop_by_definition(f)
-                start = Terms(seed=5).task(PaidPairs.all_of(f), None).drawn(0)
+                start = Terms(seed=5).task(PaidPairs.all_of(f), None).random_order(0)
                 wanted = quicksort_by_definition(f, start.tolist())
                 assert aggregate("quicksort", pairs, Terms(seed=5)).order.tolist() == wanted
     whole = tournament(40, random)

@@ -38,7 +38,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 
 FOLD = planted((4, 4, 4), seed=5, documents=8)
-MATERIAL = Material.of(JudgedLists(FOLD.test, CandidateLists.everything(FOLD.test)), {})
+MATERIAL = Material.of(JudgedLists(FOLD.test, CandidateLists.all_documents(FOLD.test)), {})
 PAIRS = sum(len(own) * (len(own) - 1) // 2 for own in MATERIAL.documents)
 
 

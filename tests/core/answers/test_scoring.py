@@ -211,7 +211,8 @@ def small(tmp_path_factory):
     folds = [synthetic.planted(queries=(12, 4, 4), seed=seed) for seed in (1, 2)]
     for fold in folds:
         parts = [
-            JudgedLists(part, CandidateLists.everything(part)) for part in (fold.train, fold.valid)
+            JudgedLists(part, CandidateLists.all_documents(part))
+            for part in (fold.train, fold.valid)
         ]
         run_to_end(fit_or_load(registry.spec("lambdamart", "small"), *parts, ALL_DOCUMENTS, store))
         part = {"without part": 0, "of": 5, "seed": 0}
@@ -250,7 +251,7 @@ class InOrder:
 
 def test_scores_come_back_by_document():
     fold = synthetic.planted(queries=(2, 1, 1), seed=3)
-    everything = CandidateLists.everything(fold.test).select(np.array([0]))
+    everything = CandidateLists.all_documents(fold.test).select(np.array([0]))
     order = np.random.default_rng(0).permutation(len(everything.rows))
     judged = JudgedLists(fold.test, everything)
     (found,) = scoring.scores_by_document(InOrder(), judged, [order])

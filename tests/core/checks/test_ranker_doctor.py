@@ -163,7 +163,7 @@ def shipped(tmp_path_factory):
     from shuffleproof.core.studies.workbench import Workbench
 
     store = Store(tmp_path_factory.mktemp("own"), default_store().bundled)
-    return run_to_end(Workbench.opened("sample", ListRecipe(("lambdamart@small",)), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(("lambdamart@small",)), store, "small"))
 
 
 def test_the_command_names_functions_and_files_that_are_faulty(tmp_path, monkeypatch, capsys):

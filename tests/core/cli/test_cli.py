@@ -309,9 +309,7 @@ def test_what_has_no_source_is_studied_anew_each_time(folder, tmp_path, monkeypa
     )
     monkeypatch.chdir(tmp_path)
     store = Store(tmp_path)
-    workbench = run_to_end(
-        Workbench.opened(str(folder), ListRecipe(("feature:3",), depth=20), store)
-    )
+    workbench = run_to_end(Workbench.open(str(folder), ListRecipe(("feature:3",), depth=20), store))
     first, again = (run_to_end(Invariance(("typed:score",), 2).run(workbench)) for _ in range(2))
     assert first.key != again.key
     assert not store.records.directory.exists()

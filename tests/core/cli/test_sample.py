@@ -89,9 +89,9 @@ def test_certificates(store):
 
 def test_the_workbench_finds_what_is_shipped_without_training(store):
     """Opening the sample as a user does finds the lists' scores, the rankers and both studies."""
-    workbench = run_to_end(Workbench.opened("sample", store=store))
+    workbench = run_to_end(Workbench.open("sample", store=store))
     for name in ("lambdamart", "dlcm", "setrank-imsab-init"):
-        found = run_to_end(workbench.trained(name))
+        found = run_to_end(workbench.train(name))
         assert found.cached
         assert found.artefact.path.is_relative_to(HERE / "sample_data")
         scores = found.ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)

@@ -111,7 +111,7 @@ def test_every_field_of_a_recipe_is_told(name, capsys):
     text = name.replace(FEATURE, "feature:3")
     for preset in RANKERS[name].presets:
         rows = recipe_rows(RankerName.parse(f"{text}@{preset}"))
-        assert bool(rows) == RANKERS[name].fitted
+        assert bool(rows) == RANKERS[name].learns
         for row in rows:
             assert row["meaning"]
             assert row["type"]
@@ -148,7 +148,7 @@ def test_a_field_of_other_libraries_hints_at_ours(ranker, theirs, ours):
 
 def test_what_others_call_a_field_is_no_field_of_the_same_recipe():
     for name in RANKERS:
-        if RANKERS[name].fitted:
+        if RANKERS[name].learns:
             fields = {row["field"] for row in recipe_rows(RankerName.parse(name))}
             for ours in fields & set(ELSEWHERE):
                 assert ours not in ELSEWHERE[ours]

@@ -67,8 +67,8 @@ def test_texts_are_kept_with_the_data_and_with_nothing_else_of_it(letor, content
     (without,) = run_to_end(catalogue.ingest(letor / "own.txt", None, store))
     assert without.key != artefact.key
     assert without.facts["fingerprint"] == artefact.facts["fingerprint"], "rankers are shared"
-    lists = CandidateLists.everything(fold.test)
-    ranker = CallableRanker.named("mine:score")
+    lists = CandidateLists.all_documents(fold.test)
+    ranker = CallableRanker.from_name("mine:score")
     names = [fold.test.doc_ids[row] for row in lists.rows.tolist()]
     np.testing.assert_array_equal(
         ranker.score(fold.test, lists), [len(found[name]) + len(name) for name in names]

@@ -26,7 +26,7 @@ def dataset():
 
 @pytest.mark.parametrize("name", ["out.run", "out.run.gz"])
 def test_runs_are_written_best_first_and_read_back(dataset, tmp_path, name):
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     scores = np.array([0.1, 1e-30, 3.4e38, 1 / 3, 1 / 3], dtype=np.float32)
     trec.write_run(tmp_path / name, dataset, lists, scores, tag="mine")
     run = trec.read_run(tmp_path / name)
@@ -42,7 +42,7 @@ def test_runs_are_written_best_first_and_read_back(dataset, tmp_path, name):
 
 
 def test_run_lines_have_six_columns(dataset, tmp_path):
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     trec.write_run(tmp_path / "a", dataset, lists, dataset.features[:, 0].copy())
     lines = (tmp_path / "a").read_text().splitlines()
     assert lines[0] == "7 Q0 GX3 1 0.75 shuffleproof"
@@ -61,7 +61,7 @@ def test_measures_of_written_files_equal_ours(dataset, tmp_path):
     import ir_measures
 
     trec.write_qrels(tmp_path / "qrels", dataset)
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     trec.write_run(tmp_path / "run", dataset, lists, np.arange(5, dtype=np.float32))
     qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "qrels")))
     run = list(ir_measures.read_trec_run(str(tmp_path / "run")))
@@ -107,7 +107,7 @@ def test_malformed_judgments():
 
 
 def test_output_refuses_what_columns_cannot_hold(dataset, tmp_path):
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     scores = np.zeros(5, dtype=np.float32)
     with pytest.raises(DataError, match="no blanks"):
         trec.write_run(tmp_path / "a", dataset, lists, scores, tag="two words")

@@ -175,7 +175,7 @@ def test_a_ranker_that_is_trained_says_what_the_next_one_takes(tmp_path):
     from shuffleproof.core.studies.workbench import run_to_end
 
     part = planted((30, 1, 1), documents=20).train
-    store, judged = Store(tmp_path), JudgedLists(part, CandidateLists.everything(part))
+    store, judged = Store(tmp_path), JudgedLists(part, CandidateLists.all_documents(part))
     recipe = spec("lambdamart", "small", trees=5)
     run_to_end(fitted(recipe, judged, judged, ALL_DOCUMENTS, store))
     assert [one.family for one in cost.timed_trainings(store)] == ["trees"]
@@ -211,7 +211,7 @@ def test_no_torch_and_no_lightgbm_are_loaded():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-@pytest.mark.parametrize("name", [name for name, entry in RANKERS.items() if entry.fitted])
+@pytest.mark.parametrize("name", [name for name, entry in RANKERS.items() if entry.learns])
 def test_every_ranker_that_learns_is_timed_and_read_back_from_what_was_stored(name):
     own = spec(name, "small")
     assert cost.family(own) in cost.START_SECONDS

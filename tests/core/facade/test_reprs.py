@@ -34,7 +34,7 @@ def of_the_workbench(workbench):
 def trained(workbench, name):
     for one in workbench.store.artefacts("ranker"):
         if one.facts["name"] == name:
-            yield sp.run_to_end(workbench.trained(f"{name}#{one.key.digest[:8]}"))
+            yield sp.run_to_end(workbench.train(f"{name}#{one.key.digest[:8]}"))
 
 
 def assert_short(thing, said):

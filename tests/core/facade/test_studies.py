@@ -56,7 +56,7 @@ def test_every_kind_is_a_method_that_says_what_it_takes(kind, mine):
         for field in fields:
             assert f"{field.name}: {field.help or field.label}" in method.__doc__
             if field.flags is None:
-                default = inspect.Parameter.empty if field.required else field.default
+                default = inspect.Parameter.empty if field.is_required else field.default
                 assert taken[field.name].default == default
         assert STUDIES[kind].title in inspect.getdoc(method)
 
@@ -209,7 +209,7 @@ def test_a_trained_ranker_scores_and_stands_for_its_name(mine):
     assert ranker.score(test).shape == test.lists.rows.shape
     found = mine.invariance([ranker, "feature:1"], permutations=2)
     (label, _), *_ = found.recipe["rankers"]
-    assert label == ranker.called == f"ranknet#{ranker.artefact.key.digest[:8]}"
+    assert label == ranker.stored_name == f"ranknet#{ranker.artefact.key.digest[:8]}"
     assert mine.certify(ranker, 2).ranker == label
     assert mine.train("ranknet", epochs=1, steps_per_epoch=2).cached
 

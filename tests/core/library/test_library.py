@@ -175,8 +175,8 @@ def test_an_archive_opens_in_an_empty_store_with_names_and_tags(made, tmp_path):
     assert Tags(other.root).of(ranker.key) == ("checked", "for the paper")
     before, after = StudyResult.open(study.path), StudyResult.open(other.find(study.key).path)
     np.testing.assert_array_equal(before.values, after.values)
-    workbench = run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), other, "small"))
-    assert run_to_end(workbench.trained("mart", {"trees": "3"})).cached
+    workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), other, "small"))
+    assert run_to_end(workbench.train("mart", {"trees": "3"})).cached
     assert len(run_to_end(archive.read_archive(out, other))) == len(
         chosen
     )  # again: nothing changes
@@ -273,8 +273,8 @@ def test_renaming_tagging_and_deleting(made, tmp_path):
 
 def test_only_what_differs_is_laid_side_by_side(made):
     store, *_ = made
-    workbench = run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
-    run_to_end(workbench.trained("mart", {"trees": "4"}))
+    workbench = run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), store, "small"))
+    run_to_end(workbench.train("mart", {"trees": "4"}))
     rankers = [entry for entry in library.entries(store) if entry.key.kind == "ranker"]
     table = side_by_side.differing_fields(rankers)
     assert sorted(table["ranker.trees"]) == [3, 4]

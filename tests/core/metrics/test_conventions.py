@@ -37,7 +37,7 @@ def random_case(seed, levels, lists=80, longest=25):
         tuple(f"q{i}" for i in range(lists)), (), names,
     )  # fmt: skip
     scores = random.permutation(np.arange(offsets[-1]) % levels).astype(np.float32)
-    return dataset, CandidateLists.everything(dataset), scores
+    return dataset, CandidateLists.all_documents(dataset), scores
 
 
 def values(bundle, texts, dataset, lists, scores):
@@ -197,7 +197,7 @@ def test_ranksvm_on_mq2008_comes_near_what_letor_published(tmp_path):
     of_folds = {None: [], "letor4": []}
     for first in range(4):
         train, valid, test = (
-            JudgedLists(chosen, CandidateLists.everything(chosen))
+            JudgedLists(chosen, CandidateLists.all_documents(chosen))
             for chosen in (
                 whole.select(np.concatenate([parts[(first + step) % 4] for step in steps]))
                 for steps in ((0, 1), (2,), (3,))

@@ -235,7 +235,7 @@ def random_case(seed=0, longest=60, highest=5):
     random = np.random.default_rng(seed)
     queries = [random.integers(0, highest, size=random.integers(1, longest)) for _ in range(40)]
     dataset = dataset_of(*queries)
-    everything = CandidateLists.everything(dataset)
+    everything = CandidateLists.all_documents(dataset)
     scores = random.integers(-5, 6, size=dataset.documents).astype(np.float32)
     return dataset, everything, scores, random
 
@@ -285,7 +285,7 @@ def test_a_rising_transformation_of_the_scores_changes_nothing(name):
 
 def test_infinite_scores_are_ranked_and_zeros_of_both_signs_tie():
     dataset = dataset_of([0, 1, 2])
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     rr = [Measure("RR", relevant=2)]
     high = np.array([1.0, -np.inf, np.inf], np.float32)
     assert evaluate(rr, dataset, lists, high)[0, 0] == 1.0
@@ -297,7 +297,7 @@ def test_infinite_scores_are_ranked_and_zeros_of_both_signs_tie():
 @pytest.mark.parametrize("name", DECIDED)
 def test_a_query_without_relevant_documents_gets_what_was_asked(name):
     dataset = dataset_of([0, 0, 0], [0, 1, 0])
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     scores = np.array([3, 2, 1, 1, 2, 3], np.float32)
     values = {
         empty: evaluate([Measure(name, empty=empty)], dataset, lists, scores)[0]
@@ -346,7 +346,7 @@ def test_where_the_ideal_is_looked_up():
 
 def test_letor_weighs_the_first_two_positions_alike():
     dataset = dataset_of([0, 1, 0, 1])
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     falling = np.array([4, 3, 2, 1], np.float32)
     dcg = Measure("DCG", discount="letor")
     assert evaluate([dcg], dataset, lists, falling)[0, 0] == pytest.approx(1.0 + 1.0 / math.log2(4))
@@ -355,14 +355,14 @@ def test_letor_weighs_the_first_two_positions_alike():
 @pytest.mark.parametrize("grade", [0, 1, 63, 64, 65, 100, 2.5])
 def test_gains_of_any_grade_are_two_to_its_power_less_one(grade):
     dataset = dataset_of([0, grade])
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     found = evaluate([Measure("DCG")], dataset, lists, np.array([2, 1], np.float32))[0, 0]
     assert found == pytest.approx((2.0**grade - 1) / math.log2(3), rel=1e-6)
 
 
 def test_precision_divides_by_the_cutoff_and_recall_by_all():
     dataset = dataset_of([1, 1])
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     measures = [Measure("P", 5), Measure("P"), Measure("R", 1), Measure("AP", 1)]
     found = evaluate(measures, dataset, lists, np.array([2, 1], np.float32))[:, 0]
     assert found == pytest.approx([2 / 5, 1.0, 0.5, 0.5])
@@ -412,7 +412,7 @@ def test_lists_may_answer_queries_in_any_order_and_twice():
 
 def test_scores_that_cannot_be_ranked_are_refused():
     dataset = dataset_of([1, 0])
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     with pytest.raises(DataError, match="1 of 2 are NaN"):
         evaluate([Measure("RR")], dataset, lists, np.array([1, np.nan], np.float32))
     with pytest.raises(ShapeError):
@@ -422,7 +422,7 @@ def test_scores_that_cannot_be_ranked_are_refused():
 @pytest.mark.parametrize("names", [None, ["a", "", "c"]])
 def test_ties_by_document_id_need_the_ids(names):
     dataset = replace(dataset_of([1, 0, 2]), doc_ids=names and TextColumn.of(names), fingerprint="")
-    lists, scores = CandidateLists.everything(dataset), np.zeros(3, np.float32)
+    lists, scores = CandidateLists.all_documents(dataset), np.zeros(3, np.float32)
     count = 3 if names is None else 1
     with pytest.raises(DataError, match=f"{count} of 3 have no id, by which ties=trec"):
         evaluate([Measure("RR"), Measure("RR", ties="trec")], dataset, lists, scores)
@@ -438,7 +438,7 @@ def test_candidates_of_another_query_are_refused():
 
 def test_a_grade_above_the_top_grade_is_refused():
     dataset = dataset_of([5, 0])
-    lists, scores = CandidateLists.everything(dataset), np.array([1, 0], np.float32)
+    lists, scores = CandidateLists.all_documents(dataset), np.array([1, 0], np.float32)
     with pytest.raises(DataError, match=r"ERR\(top_grade=5\)"):
         evaluate([Measure("ERR")], dataset, lists, scores)
     found = evaluate([Measure("ERR", top_grade=5)], dataset, lists, scores)

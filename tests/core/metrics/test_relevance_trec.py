@@ -26,7 +26,7 @@ def random_case(seed, lists=60, longest=80, levels=1000):
     names = tuple(f"q{i}" for i in range(lists))
     dataset = RankingDataset(features, labels, offsets, names, ())
     scores = random.permutation(np.arange(offsets[-1]) % levels).astype(np.float32)
-    return dataset, CandidateLists.everything(dataset), scores
+    return dataset, CandidateLists.all_documents(dataset), scores
 
 
 @pytest.mark.parametrize("levels", [10**6, 7])

@@ -27,7 +27,7 @@ def dataset_of(*labels):
 
 
 def values(text, dataset, scores):
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     return evaluate([Measure.parse(text)], dataset, lists, np.asarray(scores, np.float32))[0]
 
 
@@ -103,7 +103,7 @@ def test_a_query_without_a_value_is_left_out_of_means():
 def test_values_of_the_program_beside_it_stay_and_come_in_the_order_asked_for():
     measure("depth", lambda labels: float(len(labels)))
     dataset = dataset_of([0, 1, 2], [1, 0])
-    scores, lists = np.arange(5, dtype=np.float32), CandidateLists.everything(dataset)
+    scores, lists = np.arange(5, dtype=np.float32), CandidateLists.all_documents(dataset)
     texts = ("RR", "depth", "NDCG@2", "depth@2")
     found = evaluate([Measure.parse(text) for text in texts], dataset, lists, scores)
     plain = evaluate([Measure.parse("RR"), Measure.parse("NDCG@2")], dataset, lists, scores)

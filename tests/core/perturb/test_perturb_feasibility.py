@@ -97,14 +97,14 @@ def test_a_level_is_reached_where_it_is_said_to_be(family):
         after = disturb(perturbation(family, level), judged, generator(level, family))
         arrived = really(family, judged, after, level) == level
         np.testing.assert_array_equal(entry.reach(judged) >= level, arrived, f"{family} {level}")
-        assert entry.reached(judged, level) == arrived.sum()
+        assert entry.lists_reaching(judged, level) == arrived.sum()
 
 
 def test_shares_strengths_and_the_unchanged_level_are_reached_by_all():
     judged = judged_lists()
     for family in ("cut", "duplicates:2+remove-top", "gradient-sign@dlcm"):
-        assert entry_of(family).reached(judged, 1.0) == len(LENGTHS)
-    assert entry_of("promote").reached(judged, 0) == len(LENGTHS)
+        assert entry_of(family).lists_reaching(judged, 1.0) == len(LENGTHS)
+    assert entry_of("promote").lists_reaching(judged, 0) == len(LENGTHS)
     assert entry_of("blocks-shown").reach(judged).tolist() == list(LENGTHS)
     assert entry_of("batches").reach(judged).tolist() == [5] * 5
 

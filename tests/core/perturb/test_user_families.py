@@ -68,7 +68,7 @@ def test_documents_leave_and_the_others_keep_their_order():
     assert found.lists.lengths.tolist() == kept.tolist()
     entry = entry_of("without_last")
     assert entry.default_levels == (0.0, 1.0, 2.0)
-    assert entry.reached(judged, 2) == (judged.lists.lengths > 2).sum()
+    assert entry.lists_reaching(judged, 2) == (judged.lists.lengths > 2).sum()
     assert not entry.brings
     with pytest.raises(ParameterError, match="whole number"):
         entry.at(0.5)

@@ -114,7 +114,7 @@ def test_recorded_weights_are_those_of_torch():
 @pytest.mark.parametrize("name", NAMES)
 def test_rows_are_distributions_where_they_should_be(name):
     record = record_maps(ranker_of(name), one_list())
-    for kind, _, weights in record.each():
+    for kind, _, weights in record.network_maps():
         assert np.isfinite(weights).all()
         if kind in {"documents", "gather", "spread"}:
             np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
@@ -138,7 +138,9 @@ def test_after_re_indexing_another_order_shown_changes_nothing(name):
     ranker, judged = ranker_of(name), one_list()
     other, order = shuffled(judged)
     before, after = record_maps(ranker, judged), by_document(record_maps(ranker, other), order)
-    for (kind, block, left), (_, _, right) in zip(before.each(), after.each(), strict=True):
+    for (kind, block, left), (_, _, right) in zip(
+        before.network_maps(), after.network_maps(), strict=True
+    ):
         assert attention_order.largest_change(left, right) < 1e-5, (kind, block)
     np.testing.assert_allclose(before.scores, after.scores, atol=1e-4)
 
@@ -232,7 +234,7 @@ def test_what_attends_can_be_recorded_and_nothing_else(name):
 
 
 def test_one_list_at_a_time():
-    whole = JudgedLists(FOLD.test, CandidateLists.everything(FOLD.test))
+    whole = JudgedLists(FOLD.test, CandidateLists.all_documents(FOLD.test))
     with pytest.raises(UsageError, match="one list at a time"):
         record_maps(ranker_of("setrank-msab"), whole)
 

@@ -42,7 +42,7 @@ MQ2008 = places.DATA / "mq2008"
 
 
 def judged(dataset):
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def fitted(spec, train=FOLD.train, valid=FOLD.valid, watch=None):
@@ -50,7 +50,7 @@ def fitted(spec, train=FOLD.train, valid=FOLD.valid, watch=None):
 
 
 def scores_of(ranker, dataset):
-    return ranker.score(dataset, CandidateLists.everything(dataset))
+    return ranker.score(dataset, CandidateLists.all_documents(dataset))
 
 
 def changed(dataset, features=None, labels=None):
@@ -268,7 +268,7 @@ def test_keeps_the_protocols_and_reads_features_alone(kind):
     assert isinstance(ranker, Ranker)
     assert ranker.reads == spec.reads == {"features"}
     assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    lists = CandidateLists.everything(FOLD.test)
+    lists = CandidateLists.all_documents(FOLD.test)
     scores = ranker.score(FOLD.test, lists)
     shown = perturbation("shuffle-shown", 1)(lists, generator(0))
     assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
@@ -330,7 +330,7 @@ def test_the_best_rounds_on_validation_are_kept(kind):
     assert len(reports) == best + 1 + 15 < 300
     assert [report.done for report in reports] == list(range(1, len(reports) + 1))
     measure = Measure.parse("NDCG@10")
-    lists = CandidateLists.everything(FOLD.valid)
+    lists = CandidateLists.all_documents(FOLD.valid)
     ours = evaluate([measure], FOLD.valid, lists, scores_of(ranker, FOLD.valid))
     assert values[best] == pytest.approx(mean_of(measure, ours[0]), abs=1e-9)
 

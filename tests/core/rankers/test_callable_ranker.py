@@ -173,7 +173,7 @@ def line_of(name):
 def test(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("foreign"))
     return run_to_end(
-        Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small")
+        Workbench.open("sample", ListRecipe(("feature:3",), 10), store, "small")
     ).prepared.test
 
 
@@ -185,23 +185,23 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_functions_of_one_list_and_of_several_with_a_mask_agree(test):
-    one, several = (CallableRanker.named(f"mine:{name}") for name in ("of_one", "of_several"))
+    one, several = (CallableRanker.from_name(f"mine:{name}") for name in ("of_one", "of_several"))
     found = one.score(test.dataset, test.lists)
     expected = test.dataset.features[test.lists.rows, 2] - 0.5 * test.lists.ranks[:, 0]
     np.testing.assert_array_equal(found, expected.astype(np.float32))
     np.testing.assert_array_equal(several.score(test.dataset, test.lists), found)
     assert (one.masked, several.masked) == (False, True)
     lists = few(test).lists
-    by_length = CallableRanker.named("mine:by_padding").score(test.dataset, lists)
+    by_length = CallableRanker.from_name("mine:by_padding").score(test.dataset, lists)
     own = 1 + 0.1 * np.repeat(lists.lengths, lists.lengths)
     np.testing.assert_allclose(by_length, test.dataset.features[lists.rows, 2] * own, rtol=1e-6)
 
 
 def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_this_one(test):
-    counting = CallableRanker.named("mine:counting")
+    counting = CallableRanker.from_name("mine:counting")
     found = [counting.score(test.dataset, test.lists)[test.lists.offsets[:-1]] for _ in range(2)]
     np.testing.assert_array_equal(np.concatenate(found), 1 + np.arange(2 * len(test.lists)))
-    who = CallableRanker.named("mine:who")
+    who = CallableRanker.from_name("mine:who")
     process = who.processes.processes[0]._process
     assert (who.score(test.dataset, test.lists) == process.pid % 65536).all()
     assert process.pid != os.getpid()
@@ -211,7 +211,7 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
 
 
 def test_a_column_of_scores_is_taken(test):
-    scores = CallableRanker.named("mine:column").score(test.dataset, test.lists)
+    scores = CallableRanker.from_name("mine:column").score(test.dataset, test.lists)
     np.testing.assert_array_equal(scores, test.dataset.features[test.lists.rows, 0])
 
 
@@ -235,13 +235,16 @@ def test_a_column_of_scores_is_taken(test):
     ],
 )  # fmt: skip
 def test_what_a_function_does_wrong_is_told_by_query_and_line(test, name, words):
-    ranker, told = CallableRanker.named(f"mine:{name}"), words.replace("LINE", str(line_of(name)))
+    ranker, told = (
+        CallableRanker.from_name(f"mine:{name}"),
+        words.replace("LINE", str(line_of(name))),
+    )
     with pytest.raises(DataError, match=rf"^mine:{name}, .*{told}"):
         ranker.score(test.dataset, test.lists)
 
 
 def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test):
-    ranker, start = CallableRanker.named("mine:hangs", 1.5), time.perf_counter()
+    ranker, start = CallableRanker.from_name("mine:hangs", 1.5), time.perf_counter()
     one = test.lists.select(np.array([0]))
     for _ in range(2):
         with pytest.raises(DataError, match=r"not answered within 1.5 s \(mine.py:\d+ in hangs\)"):
@@ -251,7 +254,7 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
     monkeypatch.setattr(function_process, "LAST_BREATH", 0.0)
-    ranker = CallableRanker.named("mine:holds", 1.5)
+    ranker = CallableRanker.from_name("mine:holds", 1.5)
     own, message = ranker.processes.processes[0], io.BytesIO(b"{}\n")
     message.seek(0, io.SEEK_END)
     for given in (np.zeros((1, 2, 3), np.float32), np.zeros((1, 2, 1), np.int32)):
@@ -274,21 +277,21 @@ def test_modules_that_cannot_be_used_are_told(folder, module, text, words):
     if text is not None:
         (folder / f"{module}.py").write_text(text)
     with pytest.raises(DataError, match=words):
-        CallableRanker.named(f"{module}:score")
+        CallableRanker.from_name(f"{module}:score")
     with pytest.raises(DataError, match="Put the function into a file"):
-        CallableRanker.named("__main__:score")
+        CallableRanker.from_name("__main__:score")
 
 
 def test_a_module_of_the_users_called_like_ours_is_in_nobodys_way(folder, test):
     (folder / "registry.py").write_text("def score(features, ranks):\n    return ranks[:, 0]\n")
     (folder / "core.py").write_text("raise SystemExit('not this one')\n")
-    ranker = CallableRanker.named("registry:score")
+    ranker = CallableRanker.from_name("registry:score")
     ranks = test.lists.ranks[:, 0].astype(np.float32)
     np.testing.assert_array_equal(ranker.score(test.dataset, test.lists), ranks)
 
 
 def card_of(test, name):
-    return run_to_end(certify(CallableRanker.named(f"mine:{name}"), test, 2, 0))
+    return run_to_end(certify(CallableRanker.from_name(f"mine:{name}"), test, 2, 0))
 
 
 def test_what_a_function_keeps_at_home_is_not_there_for_its_fresh_processes(
@@ -300,7 +303,7 @@ def test_what_a_function_keeps_at_home_is_not_there_for_its_fresh_processes(
     assert (card.verdict, card.deterministic) == (NOT, True), card.sentence()
     assert any(folder.glob("*.npy")), "its usual process has kept what it keeps"
     assert "outside its own temporary and home folders" in card.unseen[-1]
-    fresh = CallableRanker.named("mine:of_one").fresh()
+    fresh = CallableRanker.from_name("mine:of_one").fresh()
     room = Path(fresh.processes.processes[0]._room.name)
     assert fresh.has_own_folders
     assert room.is_dir()
@@ -410,7 +413,7 @@ def test_a_signature_that_nothing_fits_is_refused_with_the_list(folder):
     (folder / "other.py").write_text("def score(features, rank):\n    return rank\n")
     words = r"other:score: it needs rank, and a function is given features, ranks, query, documents"
     with pytest.raises(DataError, match=words + r", texts, mask\. Name its parameters so"):
-        CallableRanker.named("other:score")
+        CallableRanker.from_name("other:score")
 
 
 def number(name):
@@ -425,7 +428,7 @@ def test_a_function_is_given_what_its_parameters_name_in_the_order_shown(test):
         expected = ids[shown.rows] + np.repeat(queries[shown.queries], shown.lengths) + 2.0
         expected += test.dataset.features[shown.rows, 2] - shown.ranks[:, 0]
         for name in ("by_name", "by_name_together"):
-            ranker = CallableRanker.named(f"mine:{name}")
+            ranker = CallableRanker.from_name(f"mine:{name}")
             found = ranker.score(test.dataset, shown)
             np.testing.assert_allclose(found, expected, rtol=1e-6)
             padded = ranker.padded()
@@ -460,17 +463,17 @@ def test_what_the_data_lack_is_told_to_who_needs_it(test):
         ("said", test.dataset, r"it takes texts, and this data set has none. Bring them \(`ingest"),
     ):
         with pytest.raises(DataError, match=words):
-            CallableRanker.named(f"mine:{name}").score(dataset, test.lists)
+            CallableRanker.from_name(f"mine:{name}").score(dataset, test.lists)
 
 
 def in_jobs(name, monkeypatch, jobs=4, seconds=None):
     monkeypatch.setenv(function_process.JOBS, str(jobs))
-    return CallableRanker.named(f"mine:{name}", seconds)
+    return CallableRanker.from_name(f"mine:{name}", seconds)
 
 
 def test_calls_at_the_same_time_answer_as_one_after_the_other(test, monkeypatch):
     for name in ("by_name", "by_name_together", "of_one"):
-        expected = CallableRanker.named(f"mine:{name}").score(test.dataset, test.lists)
+        expected = CallableRanker.from_name(f"mine:{name}").score(test.dataset, test.lists)
         ranker = in_jobs(name, monkeypatch)
         np.testing.assert_array_equal(ranker.score(test.dataset, test.lists), expected)
         monkeypatch.delenv(function_process.JOBS)

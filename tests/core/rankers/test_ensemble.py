@@ -33,7 +33,7 @@ from shuffleproof.core.studies.kinds.invariance.study import certify
 
 FOLD = planted((20, 5, 6), seed=3, documents=12)
 TEST = FOLD.test
-ALL = CandidateLists.everything(TEST)
+ALL = CandidateLists.all_documents(TEST)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def test_a_fusion_of_univariate_rankers_keeps_its_promises(method):
     scores = ranker.score(TEST, ALL)
     assert np.array_equal(in_shown_order(ranker, 1), scores)
     moved, rows = reordered(TEST, 2)
-    assert np.array_equal(ranker.score(moved, CandidateLists.everything(moved)), scores[rows])
+    assert np.array_equal(ranker.score(moved, CandidateLists.all_documents(moved)), scores[rows])
 
 
 def test_a_fusion_reads_what_its_members_read():
@@ -190,7 +190,7 @@ def test_shuffled_does_not_see_the_order_shown_nor_that_of_the_file(aggregate, s
     for seed in (1, 2):
         assert np.array_equal(in_shown_order(ranker, seed), scores)
     moved, rows = reordered(TEST, 3)
-    assert np.array_equal(ranker.score(moved, CandidateLists.everything(moved)), scores[rows])
+    assert np.array_equal(ranker.score(moved, CandidateLists.all_documents(moved)), scores[rows])
     chosen = ALL.select(np.array([4, 1]))  # whatever other lists are asked for
     assert np.array_equal(ranker.score(TEST, chosen), scores[chosen.rows])
     card = run_to_end(certify(ranker, JudgedLists(TEST, ALL), 5, 0)).plain()
@@ -206,7 +206,7 @@ def test_documents_alike_in_every_feature_are_told_apart_by_row_alone():
         np.ones((4, 3), np.float32), np.zeros(4, np.float32), np.array([0, 4]), ("q",), (1, 2, 3)
     )
     ranker = ShuffledRanker(FollowsTheOrder(), ShuffleOptions(3))
-    lists = CandidateLists.everything(twins)
+    lists = CandidateLists.all_documents(twins)
     turned = lists.shown_as(np.array([3, 1, 0, 2]))
     assert np.array_equal(ranker.score(twins, turned), ranker.score(twins, lists)[[3, 1, 0, 2]])
 
@@ -282,7 +282,7 @@ def test_too_few_members_are_refused():
 
 
 def test_saved_is_loaded_with_its_members(tmp_path):
-    everything = JudgedLists(FOLD.train, CandidateLists.everything(FOLD.train))
+    everything = JudgedLists(FOLD.train, CandidateLists.all_documents(FOLD.train))
     member = run_to_end(RankSVMSpec().fit(everything, everything))
     inside = ShuffledRanker(member, ShuffleOptions(2, "borda", 9))
     ranker = FusedRanker((inside, FeatureRanker(2)), Fusion("rrf", 5))
@@ -297,16 +297,16 @@ def test_saved_is_loaded_with_its_members(tmp_path):
 def test_a_workbench_combines_by_name(trained_sample):
     _, workbench = trained_sample
     digits = run_to_end(
-        workbench.trained("dlcm", {"epochs": "1", "steps_per_epoch": "3"})
+        workbench.train("dlcm", {"epochs": "1", "steps_per_epoch": "3"})
     ).artefact.key.digest
     member = f"dlcm#{digits[:12]}"
-    first = run_to_end(workbench.trained(f"shuffled-2:{member}"))
+    first = run_to_end(workbench.train(f"shuffled-2:{member}"))
     assert not first.cached
     assert (first.artefact.facts["passes"], first.ranker.reads) == (2, {"features", "neighbours"})
-    assert run_to_end(workbench.trained(f"shuffled-2:{member}")).cached
-    whole = run_to_end(workbench.trained(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
+    assert run_to_end(workbench.train(f"shuffled-2:{member}")).cached
+    whole = run_to_end(workbench.train(f"shuffled-2:dlcm#{first.artefact.key.digest[:12]}"))
     assert whole.artefact.key == first.artefact.key  # the digits of the whole
-    fused = run_to_end(workbench.trained(f"rrf:{member}+feature:3+feature:4"))
+    fused = run_to_end(workbench.train(f"rrf:{member}+feature:3+feature:4"))
     assert fused.artefact.key != first.artefact.key
     assert fused.artefact.facts["valid"]["NDCG@10"] > 0
     lists = workbench.test_lists(3)
@@ -322,7 +322,7 @@ def test_a_workbench_combines_by_name(trained_sample):
     )
     assert not list(_combinations(workbench.store.artefacts("ranker"), set()))
     with pytest.raises(UsageError, match="--set"):
-        run_to_end(workbench.trained(f"shuffled:{member}", {"epochs": "1"}))
+        run_to_end(workbench.train(f"shuffled:{member}", {"epochs": "1"}))
     assert RankerName.parse(fused.ranker.name).base == fused.ranker.name
 
 

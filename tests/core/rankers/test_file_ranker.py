@@ -49,7 +49,7 @@ DATA = places.DATA / "trec_robust03"
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("outside"))
-    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 10), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(("feature:3",), 10), store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_file_is_kept_like_a_trained_ranker(workbench, files, kind, file):
     listed = trained_on(workbench.store, fold.train.fingerprint, fold.valid.fingerprint)
     assert kind in {one.name for one in listed}
     assert bool(artefact.facts["valid"]) == (kind == "lightgbm")
-    again = run_to_end(workbench.trained(f"{kind}#{artefact.key.digest[:12]}"))
+    again = run_to_end(workbench.train(f"{kind}#{artefact.key.digest[:12]}"))
     assert again.artefact.key == artefact.key
 
 
@@ -115,7 +115,7 @@ def test_scores_of_a_file_are_not_asked_again_for_changed_features(workbench, fi
         ranker.score(changed.dataset, changed.lists)
     valid = workbench.fold.valid
     with pytest.raises(DataError, match="cannot be asked again"):
-        ranker.score(valid, CandidateLists.everything(valid))
+        ranker.score(valid, CandidateLists.all_documents(valid))
 
 
 def test_a_study_leaves_out_what_scores_of_a_file_cannot_be_asked_and_says_so(workbench, files):

@@ -50,7 +50,7 @@ def run(fitting):
 
 
 def judged(dataset, queries=None):
-    lists = CandidateLists.everything(dataset)
+    lists = CandidateLists.all_documents(dataset)
     return JudgedLists(dataset, lists if queries is None else lists.select(queries))
 
 
@@ -109,7 +109,7 @@ def test_held_out_scores_come_from_models_that_did_not_see_the_query(prepared):
     everyone = run(QUICK.fit(judged(FOLD.train), judged(FOLD.valid)))
     for name in ("valid", "test"):
         dataset = getattr(FOLD, name)
-        expected = everyone.score(dataset, CandidateLists.everything(dataset))
+        expected = everyone.score(dataset, CandidateLists.all_documents(dataset))
         assert np.array_equal(scores_by_row(getattr(prepared, name)), expected)
 
 
@@ -136,7 +136,7 @@ def test_the_order_of_the_file_changes_no_score(prepared, tmp_path):
     moved = FOLD.train.select(queries)
     fold = Fold(moved, FOLD.valid, FOLD.test)
     again, _ = made(replace(RECIPE, depth=None), tmp_path, fold)
-    rows = CandidateLists.everything(FOLD.train).select(queries).rows
+    rows = CandidateLists.all_documents(FOLD.train).select(queries).rows
     for column in range(3):
         assert np.array_equal(
             scores_by_row(again.train, column), scores_by_row(prepared.train, column)[rows]

@@ -11,7 +11,7 @@ from shuffleproof.core.rankers.fit_cache import _selects, check_selection, check
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
 
-FITTED = [name for name, entry in RANKERS.items() if entry.fitted]
+FITTED = [name for name, entry in RANKERS.items() if entry.learns]
 
 
 def judged(labels, queries):
@@ -20,7 +20,7 @@ def judged(labels, queries):
     bounds = np.arange(queries + 1, dtype=np.int64) * docs
     ids = tuple(map(str, range(queries)))
     dataset = RankingDataset(features, np.array(labels, np.float32), bounds, ids, (1,))
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 @pytest.mark.parametrize("name", FITTED)

@@ -44,7 +44,7 @@ MQ2008 = places.DATA / "mq2008"
 
 
 def judged(dataset):
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def fitted(spec, train=FOLD.train, valid=FOLD.valid):
@@ -52,7 +52,7 @@ def fitted(spec, train=FOLD.train, valid=FOLD.valid):
 
 
 def scores_of(ranker, dataset):
-    return ranker.score(dataset, CandidateLists.everything(dataset))
+    return ranker.score(dataset, CandidateLists.all_documents(dataset))
 
 
 def changed(dataset, features=None, labels=None):
@@ -198,7 +198,9 @@ def test_a_negative_label_gains_nothing_here_as_in_the_measures():
     dataset = RankingDataset(np.zeros((3, 1), np.float32), labels, np.array([0, 3]), ("q",), (1,))
     same = RankingDataset(np.zeros((3, 1), np.float32), nothing, np.array([0, 3]), ("q",), (1,))
     found = [
-        evaluate([Measure.parse("NDCG@10")], one, CandidateLists.everything(one), scores[0].numpy())
+        evaluate(
+            [Measure.parse("NDCG@10")], one, CandidateLists.all_documents(one), scores[0].numpy()
+        )
         for one in (dataset, same)
     ]
     assert np.array_equal(*found)
@@ -241,7 +243,7 @@ def test_keeps_the_protocols_and_reads_features_alone(kind):
     assert ranker.reads == spec.reads == {"features"}
     assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
     assert spec.fits_documents
-    lists = CandidateLists.everything(FOLD.test)
+    lists = CandidateLists.all_documents(FOLD.test)
     scores = ranker.score(FOLD.test, lists)
     shown = perturbation("shuffle-shown", 1)(lists, generator(0))
     assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])
@@ -269,7 +271,7 @@ def test_what_teaches_nothing_gives_equal_scores(kind):
     flat = changed(FOLD.train, features=np.ones_like(FOLD.train.features))
     assert np.ptp(scores_of(fitted(kind(), flat), FOLD.test)) == 0
     single = FOLD.train.offsets[:-1]
-    ones = CandidateLists.everything(FOLD.train)
+    ones = CandidateLists.all_documents(FOLD.train)
     top = np.zeros((FOLD.train.documents, 1), np.float32)
     ones = CandidateLists.ranked_by(FOLD.train, top, depth=1)
     assert len(ones.rows) == len(single)

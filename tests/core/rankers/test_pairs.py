@@ -30,7 +30,7 @@ FUNCTIONS = ("pair-net", "pair-trees")
 
 
 def all_of(dataset):
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 @lru_cache
@@ -39,7 +39,7 @@ def fitted(name):
 
 
 def matrices(ranker):
-    return list(preferences_of(ranker, FOLD.test, CandidateLists.everything(FOLD.test)))
+    return list(preferences_of(ranker, FOLD.test, CandidateLists.all_documents(FOLD.test)))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -122,7 +122,7 @@ def test_names_of_rankers_know_every_aggregator():
 
 def in_shown_order(ranker, seed):
     """The scores by row, shown in a random order."""
-    lists = CandidateLists.everything(FOLD.test)
+    lists = CandidateLists.all_documents(FOLD.test)
     shown = perturbation("shuffle-shown", 1)(lists, generator(seed))
     scores = np.empty(FOLD.test.documents, np.float32)
     scores[shown.rows] = ranker.score(FOLD.test, shown)
@@ -153,7 +153,7 @@ def test_pairwise_rankers_follow_the_order_shown_where_their_aggregator_does(nam
 )
 def test_every_aggregator_gives_back_the_order_of_scores(name):
     ranker = combine([fitted("ranksvm")], Pairwise(name))
-    lists = CandidateLists.everything(FOLD.test)
+    lists = CandidateLists.all_documents(FOLD.test)
     scores, found = fitted("ranksvm").score(FOLD.test, lists), ranker.score(FOLD.test, lists)
     for start, end in pairwise(lists.offsets.tolist()):
         own = scores[start:end]

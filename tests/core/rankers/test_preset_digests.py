@@ -44,7 +44,7 @@ def test_names_of_today_stand_in_keys_as_they_are():
 
 
 def bench_of(store):
-    return run_to_end(Workbench.opened("mine", LISTS, store, "small"))
+    return run_to_end(Workbench.open("mine", LISTS, store, "small"))
 
 
 @pytest.fixture
@@ -64,13 +64,13 @@ def test_a_changed_preset_makes_other_lists_and_old_networks_are_stale(tmp_path,
     run_to_end(ingest(tmp_path / "set.txt", "mine", store))
     before = bench_of(store)
     assert before.recipe == LISTS
-    old = run_to_end(before.trained("dlcm", {"epochs": "1"}))
-    assert run_to_end(before.trained("dlcm", {"epochs": "1"})).cached
+    old = run_to_end(before.train("dlcm", {"epochs": "1"}))
+    assert run_to_end(before.train("dlcm", {"epochs": "1"})).cached
     assert not [entry for entry in library.entries(store) if entry.stale]
     digest = changed()
     after = bench_of(store)
     assert after.recipe.initial == (f"mart@small~{digest}",)
-    new = run_to_end(after.trained("dlcm", {"epochs": "1"}))
+    new = run_to_end(after.train("dlcm", {"epochs": "1"}))
     assert not new.cached
     assert new.artefact.key != old.artefact.key
     found = {entry.key: entry for entry in library.entries(store)}
@@ -114,7 +114,7 @@ def test_a_name_with_another_digest_is_refused():
 
 def asked_by_name():
     """The keys of what is asked for by its name alone: presets, jobs, levels, searches."""
-    rankers = [name for name, entry in registry.RANKERS.items() if entry.fitted]
+    rankers = [name for name, entry in registry.RANKERS.items() if entry.learns]
     return {
         "rankers": {
             name: [preset_digests.digest_of(registry.spec(name, one)) for one in PRESETS]

@@ -119,7 +119,7 @@ def test_numbers_of_combinations_have_their_bounds():
 
 
 def test_every_registered_ranker_has_a_name_for_people_and_is_its_own_base():
-    fitted = {name for name, entry in registry.RANKERS.items() if entry.fitted}
+    fitted = {name for name, entry in registry.RANKERS.items() if entry.learns}
     assert set(SPOKEN) == fitted
     for name in registry.RANKERS:
         for preset in registry.RANKERS[name].presets if name != registry.FEATURE else ():

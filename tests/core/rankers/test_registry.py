@@ -101,7 +101,7 @@ def test_a_name_decides_its_loss_whatever_the_preset():
 
 
 def test_all_rankers_are_those_that_learn():
-    fitted = {name for name, entry in registry.RANKERS.items() if entry.fitted}
+    fitted = {name for name, entry in registry.RANKERS.items() if entry.learns}
     assert set(NAMED["all"]) == fitted - {"mlp"}, "mlp is a net for trying losses"
 
 

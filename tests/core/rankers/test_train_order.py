@@ -32,7 +32,7 @@ NET = "mlp@small"
 FIXING = [
     (name, preset)
     for name, entry in RANKERS.items()
-    if entry.fitted and name not in FIXED
+    if entry.learns and name not in FIXED
     for preset in entry.presets
 ]
 """Rankers that fix an order for their training rows, with every preset."""
@@ -42,7 +42,7 @@ FIXING = [
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("order"))
     recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
-    return run_to_end(Workbench.opened("sample", recipe, store, preset="small"))
+    return run_to_end(Workbench.open("sample", recipe, store, preset="small"))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def judged(rankings=1):
     ids = tuple(f"q{query}" for query in range(len(lengths)))
     dataset = RankingDataset(features, labels, offsets, ids, (1, 2, 3))
     if not rankings:
-        return JudgedLists(dataset, CandidateLists.everything(dataset))
+        return JudgedLists(dataset, CandidateLists.all_documents(dataset))
     ties = np.round(features[:, :rankings])
     return JudgedLists(dataset, CandidateLists.ranked_by(dataset, ties, depth=7))
 
@@ -142,9 +142,9 @@ def test_lightgbm_learns_from_the_rows_of_a_draw_and_ours_hides_what_it_costs(wo
         scores = peer.predict(test.dataset.features[test.lists.rows]).astype(np.float32)
         expected = evaluate([Measure("NDCG", 10)], test.dataset, test.lists, scores)[0]
         np.testing.assert_array_equal(values, expected)
-        lists = JudgedLists(train, CandidateLists.everything(train))
+        lists = JudgedLists(train, CandidateLists.all_documents(train))
         hidden = run_to_end(spec.fit(lists, lists))
-        ours = run_to_end(workbench.trained("lambdamart")).ranker
+        ours = run_to_end(workbench.train("lambdamart")).ranker
         assert hidden.text == ours.text, "the canonical order leaves nothing to the file's"
     change = result.per_query("lambdamart", "train-order", 1.0, "score-change")
     assert change.min() > 0
@@ -161,10 +161,10 @@ def test_every_ranker_that_learns_is_trained_again_and_others_have_a_reason(work
     for name in ("lambdamart", "ranksvm", NET):
         rows = result.trials[(result.trials.ranker == name) & (result.trials.level == 1)]
         assert rows.draw.tolist() == [0, 1]
-        usual = run_to_end(workbench.trained(name))
+        usual = run_to_end(workbench.train(name))
         training = Retraining(workbench, 4)
         for draw in (0, 1):
-            kept = run_to_end(training.trained(Trial(name, "train-order", 1.0, draw)))
+            kept = run_to_end(training.train(Trial(name, "train-order", 1.0, draw)))
             assert kept.cached
             keys |= {kept.artefact.key, usual.artefact.key}
     assert len(keys) == 9, "three rankers, as they are and for two draws"

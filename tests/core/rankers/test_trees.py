@@ -34,7 +34,7 @@ KINDS = (LambdaMARTSpec, MARTSpec)
 
 
 def judged(dataset):
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def fitted(spec, train=FOLD.train, valid=FOLD.valid):
@@ -47,7 +47,7 @@ def fitted(spec, train=FOLD.train, valid=FOLD.valid):
 
 
 def scores_of(ranker, dataset):
-    return ranker.score(dataset, CandidateLists.everything(dataset))
+    return ranker.score(dataset, CandidateLists.all_documents(dataset))
 
 
 def relabelled(dataset, labels):
@@ -164,7 +164,7 @@ def test_the_best_trees_on_validation_are_kept():
     assert len(reports) == best + 1 + 15 < 200
     assert [report.done for report in reports] == list(range(1, len(reports) + 1))
     measure = Measure.parse("NDCG@10")
-    lists = CandidateLists.everything(FOLD.valid)
+    lists = CandidateLists.all_documents(FOLD.valid)
     ours = evaluate([measure], FOLD.valid, lists, scores_of(ranker, FOLD.valid))
     assert values[best] == pytest.approx(mean_of(measure, ours[0]), abs=0.003)  # ties apart
 
@@ -219,7 +219,7 @@ def test_labels_outside_lightgbms_table_are_learnt(change):
     for kind in KINDS:
         ranker, _ = fitted(kind(**QUICK, patience=5), train, valid)
         measure = Measure.parse("NDCG@10")
-        lists = CandidateLists.everything(FOLD.train)
+        lists = CandidateLists.all_documents(FOLD.train)
         usual, _ = fitted(kind(**QUICK, patience=5))
         found, expected = (
             mean_of(measure, evaluate([measure], FOLD.train, lists, scores_of(r, FOLD.train))[0])
@@ -256,7 +256,7 @@ def test_keeps_the_protocols_and_reads_features_alone(kind):
     assert isinstance(ranker, Ranker)
     assert ranker.reads == spec.reads == {"features"}
     assert spec.name == ranker.name == json.loads(json.dumps(spec.recipe()))["name"]
-    lists = CandidateLists.everything(FOLD.test)
+    lists = CandidateLists.all_documents(FOLD.test)
     scores = ranker.score(FOLD.test, lists)
     shown = perturbation("shuffle-shown", 1)(lists, generator(0))
     assert np.array_equal(ranker.score(FOLD.test, shown), scores[shown.rows])

@@ -27,7 +27,7 @@ def dataset(seed=0, query_ids=("a", "none", "b")):
 
 
 def fitted(name, data, **changes):
-    everything = JudgedLists(data, CandidateLists.everything(data))
+    everything = JudgedLists(data, CandidateLists.all_documents(data))
     fitting = univariate.spec(name, **changes).fit(everything, everything)
     assert next(fitting).done == 1
     with pytest.raises(StopIteration) as finished:
@@ -51,7 +51,7 @@ def test_keeps_the_protocols_and_its_name(name):
 def test_neither_order_shown_nor_neighbours_change_a_score(name):
     data = dataset()
     ranker = fitted(name, data)
-    everything = CandidateLists.everything(data)
+    everything = CandidateLists.all_documents(data)
     scores = ranker.score(data, everything)
     shown = perturbation("shuffle-shown", 1)(everything, generator(0))
     assert np.array_equal(ranker.score(data, shown), scores[shown.rows])
@@ -70,7 +70,7 @@ def test_saved_is_loaded(name, tmp_path):
 
 def test_scores_are_what_the_names_say():
     data = dataset()
-    lists = CandidateLists.everything(data)
+    lists = CandidateLists.all_documents(data)
     assert np.array_equal(fitted("feature:7", data).score(data, lists), data.features[:, 1])
     assert np.array_equal(fitted("ideal", data).score(data, lists), data.labels)
     places = fitted("file-order", data).score(data, lists)
@@ -82,19 +82,19 @@ def test_a_missing_value_comes_last():
     features = data.features.copy()
     features[2, 1] = np.nan
     holed = RankingDataset(features, data.labels, OFFSETS, data.query_ids, data.feature_ids)
-    scores = fitted("feature:7", holed).score(holed, CandidateLists.everything(holed))
+    scores = fitted("feature:7", holed).score(holed, CandidateLists.all_documents(holed))
     assert np.argmin(scores) == 2
     assert np.isfinite(scores).all()
 
 
 def test_random_depends_on_seed_query_and_place_alone():
     data = dataset()
-    lists = CandidateLists.everything(data)
+    lists = CandidateLists.all_documents(data)
     scores = fitted("random", data).score(data, lists)
     other_content = dataset(seed=9)
     assert np.array_equal(fitted("random", data).score(other_content, lists), scores)
     swapped = data.select(np.array([2, 0]))
-    again = fitted("random", data).score(swapped, CandidateLists.everything(swapped))
+    again = fitted("random", data).score(swapped, CandidateLists.all_documents(swapped))
     assert np.array_equal(again, np.concatenate([scores[5:], scores[:5]]))
     renamed = dataset(query_ids=("c", "none", "b"))
     elsewhere = fitted("random", data).score(renamed, lists)

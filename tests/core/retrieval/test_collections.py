@@ -240,7 +240,7 @@ def test_a_collection_keeps_how_its_texts_become_terms(tmp_path, capsys):
     assert "slabs" in terms["plain"]
     bm25 = retriever_entry("bm25")
     indexed = [IndexedCollection(find(name, store), store) for name in ("usual", "plain")]
-    assert [len(bm25.made(one).search(["in"], 9).of(0)[0]) for one in indexed] == [0, 1]
+    assert [len(bm25.build(one).search(["in"], 9).of(0)[0]) for one in indexed] == [0, 1]
     flags = ("--tokeniser", "letters", "--stop-words", "lucene", "--stemmer", "english")
     place = ("--name", "flags", "--store", str(store.root))
     code, read = told(capsys, "ingest-collection", str(at), *flags, *place)
@@ -432,7 +432,7 @@ def test_a_learnt_retriever_gives_a_feature_and_its_network_is_in_the_key(tmp_pa
     by = ("bm25", "snrm@small")
     made = run_to_end(candidates.make_candidates(indexed, 5, None, by))
     fold = catalogue.resolve(str(made.key), indexed.store)
-    part, latent = fold.test, retriever_entry("snrm@small").made(indexed)
+    part, latent = fold.test, retriever_entry("snrm@small").build(indexed)
     places = {one: at for at, one in enumerate(indexed.collection.doc_ids)}
     query = list(indexed.collection.query_ids).index(part.query_ids[0])
     found = latent.search([indexed.collection.queries[query]], len(indexed.collection))

@@ -61,8 +61,10 @@ def test_scores_between_0_and_1_are_weighed():
 
 def test_all_of_the_weight_is_the_retriever_alone(tmp_path):
     indexed = IndexedCollection(COLLECTION, Store(tmp_path))
-    alone = retriever_entry("bm25").made(indexed).search(COLLECTION.queries, 20)
-    both = retriever_entry("interpolated-100:bm25+lsi").made(indexed).search(COLLECTION.queries, 20)
+    alone = retriever_entry("bm25").build(indexed).search(COLLECTION.queries, 20)
+    both = (
+        retriever_entry("interpolated-100:bm25+lsi").build(indexed).search(COLLECTION.queries, 20)
+    )
     for query in range(len(COLLECTION.queries)):
         best = [score > 0 for score in both.of(query)[1]]
         count = sum(best)

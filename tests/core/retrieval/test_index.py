@@ -83,7 +83,7 @@ def saved(index, path):
 def test_adding_and_removing_restores_the_bytes(index, documents, tmp_path):
     more = SparseVectors.of(dense(3, 25))
     before = saved(index, tmp_path / "before")
-    larger = index.added(more)
+    larger = index.with_documents(more)
     assert len(larger.vectors) == 325
     assert saved(larger, tmp_path / "larger") != before
     assert saved(larger.removed(range(300, 325)), tmp_path / "after") == before
@@ -97,12 +97,14 @@ def test_why_a_document_has_its_score(index, queries):
     asked = SparseVectors.of(queries)
     found = index.search(asked, 3)
     for query in (1, 2, 3):
-        own = asked.chosen(np.array([query]))
+        own = asked.select(np.array([query]))
         documents, scores = found.of(query)
         for document, score in zip(documents, scores, strict=True):
             reasons = index.explain(own, int(document))
-            assert sum(reason.added for reason in reasons) == pytest.approx(score, abs=1e-6)
-            assert [one.added for one in reasons] == sorted(one.added for one in reasons)[::-1]
+            assert sum(reason.contribution for reason in reasons) == pytest.approx(score, abs=1e-6)
+            assert [one.contribution for one in reasons] == sorted(
+                one.contribution for one in reasons
+            )[::-1]
 
 
 def test_it_is_opened_where_it_lies_whole_or_not_at_all(index, queries, tmp_path):
@@ -164,7 +166,7 @@ def test_gates_by_their_definitions(index, documents, queries):
     assert gates.nonzeros_document == (documents > 0).sum(axis=1).mean()
     assert gates.nonzeros_query == (queries > 0).sum(axis=1).mean()
     empty = f"{100 * gates.empty_share:.1f} % of the texts are empty, which lowers the other means"
-    assert gates.failed == (empty,)
+    assert gates.failures == (empty,)
     assert gates.dense_in_disguise, "every gate counts"
 
 
@@ -174,6 +176,6 @@ def test_what_reads_everything_is_dense_in_disguise_however_many_zeros_it_has():
     vectors = SparseVectors.of(rows)
     gates = Gates.of(SparseIndex.of(vectors), vectors)
     assert gates.dense_in_disguise
-    assert gates.failed == (
+    assert gates.failures == (
         "a dimension is in 100 % of the documents", "a query matches 100 % of the documents",
     )  # fmt: skip

@@ -86,7 +86,7 @@ def test_the_loss_is_its_formula(indexed, name):
         y = float(np.sign(triples.first_scores[place] - triples.second_scores[place]))
         expected.append(max(0.0, 0.7 - y * (first - second)))
         agreed += [(first - second) * y > 0] if y else []
-    loss, agreement = trainer.measured(*trainer._batch(0))
+    loss, agreement = trainer.loss_and_accuracy(*trainer._batch(0))
     assert loss.item() == pytest.approx(float(np.mean(expected)), rel=1e-5)
     assert agreement.item() == pytest.approx(float(np.mean(agreed)))
 
@@ -109,7 +109,7 @@ def test_the_listwise_loss_is_its_formula(indexed, name):
         p = torch.softmax(wanted / 2.0, 0)
         q = torch.softmax(torch.stack(row), 0)
         expected.append((p * (p.log() - q.log())).sum().item())
-    loss, _ = trainer.measured(asked, read, labels)
+    loss, _ = trainer.loss_and_accuracy(asked, read, labels)
     assert loss.item() == pytest.approx(np.mean(expected), rel=1e-4)
 
 
@@ -174,7 +174,7 @@ def test_only_the_first_documents_of_query_likelihood_change_places(indexed, nam
     learner = LEARNERS[name]
     recipe = learner.preset("small").with_fields(QUICK)
     run_to_end(learner.training(indexed, recipe))
-    reranker, first = learner.trained(indexed, recipe), likelihood(indexed)
+    reranker, first = learner.train(indexed, recipe), likelihood(indexed)
     queries = COLLECTION.queries[:20]
     found, plain = reranker.search(queries, 50), first.search(queries, 50)
     moved = 0
@@ -196,7 +196,7 @@ def test_scores_are_the_networks(indexed, name):
     learner = LEARNERS[name]
     recipe = learner.preset("small").with_fields(QUICK)
     run_to_end(learner.training(indexed, recipe))
-    reranker, tokens = learner.trained(indexed, recipe), indexed.tokens
+    reranker, tokens = learner.train(indexed, recipe), indexed.tokens
     query = COLLECTION.queries[0]
     documents, scores = reranker.search([query], 7).of(0)
     vectors = [
@@ -217,7 +217,7 @@ def test_queries_of_no_word_find_nothing_and_unread_ones_stay_as_found(indexed, 
     learner = LEARNERS[name]
     recipe = learner.preset("small").with_fields(QUICK)
     run_to_end(learner.training(indexed, recipe))
-    reranker, tokens = learner.trained(indexed, recipe), indexed.tokens
+    reranker, tokens = learner.train(indexed, recipe), indexed.tokens
     found = reranker.search(["", "nosuchword", COLLECTION.queries[0]], 5)
     assert np.diff(found.offsets).tolist() == [0, 0, 5]
     rarest = int(tokens.document_frequency.min())
@@ -226,7 +226,7 @@ def test_queries_of_no_word_find_nothing_and_unread_ones_stay_as_found(indexed, 
     text = next(one for one in rare if tokens.encode([one]).lengths[0] == 1)
     unread = recipe.with_fields({"minimum_frequency": rarest + 1})
     run_to_end(learner.training(indexed, unread))
-    kept, plain = learner.trained(indexed, unread).search([text], 9), likelihood(indexed)
+    kept, plain = learner.train(indexed, unread).search([text], 9), likelihood(indexed)
     assert kept.documents.tolist() == plain.search([text], 9).documents.tolist()
     assert kept.scores.tolist() == plain.search([text], 9).scores.tolist()
 
@@ -239,7 +239,7 @@ def test_it_learns_the_order_of_its_labeller(indexed, name):
     trainer = learner.trainer(indexed, recipe)
 
     def agreement():
-        found = [trainer.measured(*trainer._batch(1000 + at))[1].item() for at in range(5)]
+        found = [trainer.loss_and_accuracy(*trainer._batch(1000 + at))[1].item() for at in range(5)]
         return float(np.mean(found))
 
     before = agreement()
@@ -252,7 +252,7 @@ def test_it_learns_the_order_of_its_labeller(indexed, name):
 def test_what_is_not_trained_is_refused_with_the_command(indexed, name):
     remedy = re.escape(f"shuffleproof train {name} --data {COLLECTION.name} --preset small")
     with pytest.raises(DataError, match=remedy):
-        retriever_entry(f"{name}@small").made(indexed)
+        retriever_entry(f"{name}@small").build(indexed)
     with pytest.raises(UnknownNameError):
         retriever_entry(f"{name}@released")
     with pytest.raises(UnknownNameError):

@@ -206,7 +206,7 @@ def test_two_trainings_of_a_seed_give_equal_bytes_and_so_does_a_killed_one(index
 def test_the_library_says_of_what_it_is_and_what_its_gates_say(indexed, failed):
     artefact = run_to_end(training(indexed, QUICK))
     gates = {key: one for key, one in artefact.facts["gates"].items() if key != "dense_in_disguise"}
-    assert artefact.facts["failed"] == list(Gates(**gates).failed)
+    assert artefact.facts["failed"] == list(Gates(**gates).failures)
     told = replace(artefact, facts={**artefact.facts, "failed": failed})
     verdict = f"dense in disguise: {failed[0]}" if failed else "sparse by all gates"
     assert summary_of(told) == f"on generated: 12 steps; {verdict}"
@@ -296,7 +296,7 @@ def test_encoding_does_not_depend_on_the_company(indexed):
 
 def test_what_is_not_trained_is_refused_with_the_command(indexed):
     with pytest.raises(DataError, match="shuffleproof train snrm --data generated"):
-        retriever_entry("snrm").made(indexed)
+        retriever_entry("snrm").build(indexed)
     with pytest.raises(UnknownNameError):
         preset("tunde")
     with pytest.raises(UnknownNameError):

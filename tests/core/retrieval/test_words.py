@@ -142,7 +142,7 @@ def feedback_of(indexed, mu, words):
 
 @pytest.mark.parametrize("name", ["ql", "bm25", "sdm", "rm3"])
 def test_scores_are_those_of_the_formula(indexed, name):
-    found = RETRIEVERS[name].made(indexed).search(QUERIES, 1000)
+    found = RETRIEVERS[name].build(indexed).search(QUERIES, 1000)
     for query, text in enumerate(QUERIES):
         documents, scores = expected(indexed, formula(indexed, name, text))
         own, theirs = found.of(query)
@@ -156,7 +156,7 @@ def test_scores_are_those_of_the_formula(indexed, name):
 @pytest.mark.parametrize("name", ["ql", "bm25", "sdm", "rm3"])
 def test_postings_are_counted_as_often_as_they_are_read(indexed, name):
     """SDM reads those of neighbours again for two windows, RM3 first those of the query alone."""
-    retriever = RETRIEVERS[name].made(indexed)
+    retriever = RETRIEVERS[name].build(indexed)
     assert isinstance(retriever, InvertedRetriever)
     mean = indexed.tokens.documents.lengths.mean()
     read = [[indexed.tokens.terms[term] for term in own] for own in retriever.dimensions(QUERIES)]
@@ -174,7 +174,7 @@ def test_bm25_ranks_as_bm25s(indexed):
     bm25s = pytest.importorskip("bm25s")
     theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     theirs.index(texts_of(indexed), show_progress=False)
-    ours = RETRIEVERS["bm25"].made(indexed).search(QUERIES, 200)
+    ours = RETRIEVERS["bm25"].build(indexed).search(QUERIES, 200)
     assert Bm25Recipe() == Bm25Recipe(1.2, 0.75)
     for query in (0, 1, 4, 5):
         dense = theirs.get_scores(QUERIES[query].split())
@@ -185,7 +185,7 @@ def test_bm25_ranks_as_bm25s(indexed):
 
 @pytest.mark.parametrize("name", [one.name for one in RETRIEVERS.values() if not one.presets])
 def test_every_retriever_keeps_the_best_and_finds_nothing_where_nothing_matches(indexed, name):
-    retriever = RETRIEVERS[name].made(indexed)
+    retriever = RETRIEVERS[name].build(indexed)
     assert isinstance(retriever, Retriever)
     whole, few = (retriever.search(QUERIES, k) for k in (120, 7))
     assert len(whole.offsets) == len(QUERIES) + 1
@@ -195,7 +195,7 @@ def test_every_retriever_keeps_the_best_and_finds_nothing_where_nothing_matches(
         assert (np.diff(scores) <= 1e-6).all()
         assert len(set(documents.tolist())) == len(documents)
     assert [len(whole.of(query)[0]) for query in (2, 3)] == [0, 0], "no known word: no document"
-    again = RETRIEVERS[name].made(indexed).search(QUERIES, 120)
+    again = RETRIEVERS[name].build(indexed).search(QUERIES, 120)
     assert again.scores.tobytes() == whole.scores.tobytes()
 
 

@@ -143,12 +143,12 @@ def test_an_object_is_claimed_by_one_and_taken_over_when_nobody_touches_it(homes
     first, second = both
     place = second.at
     with first.working("unit"):
-        before = place.seen("unit")
+        before = place.look("unit")
         with pytest.raises(claims.ClaimTakenError), second.working("unit"):
             pass
-        until(lambda: place.seen("unit") != before)  # it was touched
-    assert place.seen("unit") is None
-    assert place.made("unit", json.dumps({"place": "another machine", "process": 1}))
+        until(lambda: place.look("unit") != before)  # it was touched
+    assert place.look("unit") is None
+    assert place.create("unit", json.dumps({"place": "another machine", "process": 1}))
     assert not second.is_free("unit")
     assert not place.buried("unit", "what it said before")
     until(lambda: second.is_free("unit"))

@@ -38,7 +38,7 @@ def store(tmp_path):
 def bench_of(store, folder):
     (folder / "set.txt").write_text(LETOR)
     run_to_end(ingest(folder / "set.txt", "mine", store))
-    return run_to_end(Workbench.opened("mine", ListRecipe(("feature:1",)), store, "small"))
+    return run_to_end(Workbench.open("mine", ListRecipe(("feature:1",)), store, "small"))
 
 
 def aged(root, seconds=2 * 86_400):

@@ -86,7 +86,7 @@ def test_a_study_is_announced_worked_stored_and_found(store):
         yield from ()
         found = {digest: record(0.5) for digest in STUDY.digests(2)}
         extra = {"beside.safetensors": {"orders": np.arange(3)}}
-        return replace(STUDY.assembled(found, IDS, known | {"more": 1}), files=extra)
+        return replace(STUDY.assemble(found, IDS, known | {"more": 1}), files=extra)
 
     first = run_to_end(engine.run(store, STUDY, IDS, facts, work))
     assert asked == ["facts", [{"data": "mine"}]]
@@ -189,4 +189,4 @@ def test_a_study_without_time_for_anything_says_so(store):
 
 def whole_at_its_last_report():
     yield Progress(9, 9, "trials")
-    return STUDY.assembled({digest: record(0.5) for digest in STUDY.digests(2)}, IDS, {})
+    return STUDY.assemble({digest: record(0.5) for digest in STUDY.digests(2)}, IDS, {})

@@ -140,7 +140,7 @@ SPECIAL = {"attention": {"rankers": ["dlcm"]}}
 
 def given(kind):
     """What a job of a kind must be given beside its data set."""
-    needed = [one.name for one in parameters(STUDIES[kind]) if one.required]
+    needed = [one.name for one in parameters(STUDIES[kind]) if one.is_required]
     return {name: REQUIRED[name] for name in needed} | SPECIAL.get(kind, {})
 
 

@@ -53,7 +53,7 @@ def follower(features, ranks):
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("asked"))
-    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 @pytest.fixture

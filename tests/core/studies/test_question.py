@@ -92,7 +92,7 @@ def asked(kind):
 
 def least(kind):
     """The question with nothing but what it must be given."""
-    needed = {field.name for field in parameters(STUDIES[kind]) if field.required}
+    needed = {field.name for field in parameters(STUDIES[kind]) if field.is_required}
     return STUDIES[kind](**{name: OTHER[kind][name] for name in needed})
 
 
@@ -117,7 +117,7 @@ def test_every_kind_tells_what_it_asks_and_what_it_found(kind):
     question = EVERY[kind]
     for name in ("title", "source", "summary"):
         assert getattr(question, name, ""), f"{question.__name__} lacks its {name}: see `Question`"
-    assert hasattr(question.beside("study"), "run"), f"study.py of {kind} has no function run"
+    assert hasattr(question.module("study"), "run"), f"study.py of {kind} has no function run"
     for name in ("headline", "sections", "answer"):
         assert hasattr(question.telling(), name), f"sections.py of {kind} has no function {name}"
 
@@ -202,13 +202,13 @@ def test_the_python_asks_the_same_question(kind, made, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_command_without_flags_asks_what_a_job_without_parameters_does(kind, tmp_path):
     question, job = least(kind), jobs.KINDS[kind]
-    needed = {field.name for field in parameters(question) if field.required}
+    needed = {field.name for field in parameters(question) if field.is_required}
     given = {name: value for name, value in OTHER[kind].items() if name in needed}
     bound = inspect.signature(job).bind(None, data="mine", **given)
     bound.apply_defaults()
     values = {name: value for name, value in bound.arguments.items() if name != "store"}
     store = Store(tmp_path)
-    assert job.asked(store, values) == (question, Scope(store, "mine"))
+    assert job.question_of(store, values) == (question, Scope(store, "mine"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -282,7 +282,7 @@ def test_the_help_names_every_default(kind, capsys):
 
 @pytest.mark.parametrize("kind", [name for name, one in STUDIES.items() if name != "ablation"])
 def test_a_study_of_no_ranker_is_refused(kind, tmp_path):
-    asked = {one.name: one.default for one in parameters(STUDIES[kind]) if not one.required}
+    asked = {one.name: one.default for one in parameters(STUDIES[kind]) if not one.is_required}
     if "perturbations" in {one.name for one in parameters(STUDIES[kind])}:
         asked["perturbations"] = (("cut", 0.5),)
     question = STUDIES[kind](**asked | {"rankers": ()})

@@ -108,7 +108,7 @@ def test_every_kind_of_study_takes_user_code_and_finds_what_it_stored(kind, stor
 def test_values_are_those_of_the_functions(store):
     result = asked(questions(register())["degradation"], store)
     workbench = run_to_end(
-        Workbench.opened("mine", ListRecipe(small_set.LISTS.initial), store, "small")
+        Workbench.open("mine", ListRecipe(small_set.LISTS.initial), store, "small")
     )
     test, (family, _) = workbench.prepared.test, result.recipe["perturbations"][0]
     found = result.per_query("initial ranking", family, 2.0, result.measures[0])

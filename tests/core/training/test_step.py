@@ -256,7 +256,7 @@ def test_a_training_that_memory_was_too_small_for_says_so(monkeypatch, caplog, t
     """In its reports, in the log, and in what is stored of it; where memory suffices in none."""
     fold = planted(queries=(12, 4, 4), seed=1, documents=9)
     parts = [
-        JudgedLists(part, CandidateLists.everything(part)) for part in (fold.train, fold.valid)
+        JudgedLists(part, CandidateLists.all_documents(part)) for part in (fold.train, fold.valid)
     ]
     spec = NeuralSpec.preset("setrank-msab", "small", batch_lists=4, epochs=2)
     monkeypatch.setitem(network.BUDGET, "cpu", 20)

@@ -28,13 +28,13 @@ def parts(fold, ranked_by):
     every, shown = [], []
     for dataset in (fold.train, fold.valid):
         prior = np.stack([dataset.feature(feature) for feature in ranked_by], 1)
-        every.append(JudgedLists(dataset, CandidateLists.everything(dataset)))
+        every.append(JudgedLists(dataset, CandidateLists.all_documents(dataset)))
         shown.append(JudgedLists(dataset, CandidateLists.ranked_by(dataset, prior, 40)))
     return every, shown
 
 
 def best_features(dataset):
-    judged = JudgedLists(dataset, CandidateLists.everything(dataset))
+    judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
     values = {
         feature: quality(registry.spec(f"feature:{feature}").ranker, judged)["NDCG@10"]
         for feature in dataset.feature_ids

@@ -97,4 +97,4 @@ class Ablation(Question):
 
         del scope
         levels_of("transpositions", text_of(self.levels))
-        self.beside("study").variants(self)
+        self.module("study").variants(self)

@@ -223,7 +223,7 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
     """Every step that leads from one recipe to another, fields without effect left out.
 
     >>> small = NeuralSpec.preset("setrank-msab", "small")
-    >>> [one.label for one in differences(small, small.changed({"loss": "softmax-ce"}))]
+    >>> [one.label for one in differences(small, small.with_fields({"loss": "softmax-ce"}))]
     ['loss softmax-ce']
     """
     have, want = _flat(base), _flat(other)
@@ -247,7 +247,7 @@ def claimed_differences(base: NeuralSpec) -> list[Difference]:
     """
     changes = CLAIMS.get(type(base.model), ())
     free = [change for change in changes if not change.keys() & FIXED[base.name].keys()]
-    return [step for change in free for step in differences(base, base.changed(dict(change)))]
+    return [step for change in free for step in differences(base, base.with_fields(dict(change)))]
 
 
 def rankers_with_claims() -> list[str]:

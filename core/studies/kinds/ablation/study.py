@@ -78,7 +78,7 @@ def variants(asked: Ablation) -> list[Variant]:
             else differences(specs[BASE], specs[name])
         )
         for difference in steps:
-            spec = specs[BASE].changed(difference.values)
+            spec = specs[BASE].with_fields(difference.values)
             label, source = f"{BASE} + {difference.label}", difference.source
             if name == "tuned" and "ours: " not in source:
                 source = f"{source}; this value is ours"
@@ -100,7 +100,7 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
     """
     compared = variants(asked)
     base: JudgedLists = workbench.prepared.test
-    lists = workbench.recipe.learnt()
+    lists = workbench.recipe.learning_fields()
     fingerprints = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
     study = Study(
         kind=asked.kind,
@@ -121,7 +121,7 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Train, measure and disturb every variant."""
-        step = measured_by([Measure.parse(text) for text in study.measured])
+        step = measured_by([Measure.parse(text) for text in study.stored_measures])
         rankers, trained = {}, {}
         for variant, pair in zip(compared, study.rankers, strict=True):
             model = yield from _train(workbench, variant)
@@ -142,7 +142,7 @@ def _train(workbench: Workbench, variant: Variant) -> Generator[Progress, None, 
     have = workbench.prepared.test.lists.rankings
     if variant.spec.rankings > have:
         raise MissingRankingError(variant.label, variant.spec.rankings, have)
-    return (yield from with_words(workbench.fitted(variant.spec), f"of {variant.label}"))
+    return (yield from with_words(workbench.fit(variant.spec), f"of {variant.label}"))
 
 
 def _facts(workbench: Workbench, compared: Sequence[Variant]) -> dict[str, Any]:
@@ -169,4 +169,4 @@ def _with_sizes(spec: NeuralSpec, sizes: str | None, seed: int) -> NeuralSpec:
         small = NeuralSpec.preset(spec.name, sizes)
         flat: Mapping[str, Any] = asdict(small.model) | asdict(small.training)
         changes |= {name: flat[name] for name in (*SIZES, *BATCHES) if name in flat}
-    return spec.changed(changes)
+    return spec.with_fields(changes)

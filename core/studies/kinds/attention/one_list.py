@@ -193,7 +193,7 @@ def list_python(ranker: str, query: str, which: Mapping[str, Any], facts: Facts)
         "from shuffleproof.core.studies.workbench import Workbench",
         "",
         f"workbench = {opening_lines(facts)}",
-        f"ranker = run_to_end(workbench.trained({ranker!r})).ranker",
+        f"ranker = run_to_end(workbench.train({ranker!r})).ranker",
         "test = workbench.prepared.test",
         f"query = test.dataset.query_ids.index({query!r})",
         "one = test.lists.select(np.flatnonzero(test.lists.queries == query))",

@@ -36,7 +36,9 @@ DRAWN = {"lift": "relevant mass ÷ chance", "neighbours": "effective neighbours"
 def headline(result: StudyResult, view: View) -> Headline:
     """At how many documents the rankers look, the one that looks at fewest and at most."""
     frame = table(result)
-    main = frame[frame["map"].isin(MAIN) & frame["ranker"].isin(view.compared(frame["ranker"]))]
+    main = frame[
+        frame["map"].isin(MAIN) & frame["ranker"].isin(view.compared_labels(frame["ranker"]))
+    ]
     looked = main.groupby("ranker", sort=False)["neighbours"].mean().dropna().sort_values()
     if looked.empty:
         return Headline("No ranker has weights to look at.")
@@ -241,7 +243,7 @@ def verdict(
     """
     weights = [one for one in changes if KINDS[one[0]].distribution]
     kind, block, largest = max(weights, key=lambda one: one[2])
-    name, what = RankerName.of(ranker).display, change.what
+    name, what = RankerName.of(ranker).display, change.change_name
     said = f"After re-indexing the largest change of a weight is {amount(largest)}"
     many = what == WORDS["features"]
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)

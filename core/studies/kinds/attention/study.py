@@ -114,7 +114,7 @@ class ListEdit:
         return perturbation(self.family, self.level).changes
 
     @property
-    def what(self) -> str:
+    def change_name(self) -> str:
         """The name of what changes, in words; of several the one that says most."""
         return [words for name, words in WORDS.items() if name in self.touches][-1]
 
@@ -138,7 +138,7 @@ class ListEdit:
             return f"with another {WORDS['set']}{and_features} {detail}"
         if "features" in self.touches:
             return f"with other {WORDS['features']} {detail}"
-        return f"under another {self.what} {detail}"
+        return f"under another {self.change_name} {detail}"
 
     def of(self, judged: JudgedLists) -> JudgedLists:
         """The changed list, with the data set that it is of."""
@@ -209,7 +209,7 @@ class Plan(CellPlan):
         """The first list of a part, and one past its last."""
         return part * CHUNK, min((part + 1) * CHUNK, self.queries)
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """What has been found so far; queries that are not worked yet are NaN."""
@@ -386,7 +386,7 @@ class Look:
         return [
             (kind, block, largest_change(left, right))
             for (kind, block, left), (_, _, right) in zip(
-                self.record.each(), after.record.each(), strict=True
+                self.record.network_maps(), after.record.network_maps(), strict=True
             )
         ]
 

@@ -136,7 +136,7 @@ def per_query(result: StudyResult, measure: str) -> _Means:
 def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
     remembered = _REMEMBERED.setdefault(result, {})
     if measure not in remembered:
-        values = derive_values(measure, result.stored, result.values)
+        values = derive_values(measure, result.stored_measures, result.values)
         rows = result.trials.groupby("ranker", sort=False).indices
         seeds = {
             label: values[_distinct_trials(result, np.asarray(rows[label]))]

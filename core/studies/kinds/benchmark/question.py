@@ -69,7 +69,7 @@ class Benchmark(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open every fold; train and measure on each."""
-        workbenches = yield from claims.values_of(fold.opened() for fold in scope.folds())
+        workbenches = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
         path, stored_names = Path(scope.data), scope.store.names()
         data_name = path.name if scope.data not in stored_names and path.is_dir() else scope.data
-        return (yield from self.beside("study").run(workbenches, self, data_name))
+        return (yield from self.module("study").run(workbenches, self, data_name))

@@ -176,7 +176,7 @@ def _known_by(workbench: Workbench, label: str) -> str:
     except DataError:
         if RankerName.parse(label).kind is not Kind.FUNCTION:
             raise
-        CallableRanker.named(label)  # what is not there is refused before anything is trained
+        CallableRanker.from_name(label)  # what is not there is refused before anything is trained
         return secrets.token_hex(32)
 
 
@@ -189,7 +189,7 @@ def trained_at(
     """
     name = RankerName.parse(label)
     if name.digits:
-        return (yield from workbench.trained(label))
+        return (yield from workbench.train(label))
     if name.options is not None:
         return (
             yield from (wide or workbench).combined(
@@ -202,4 +202,4 @@ def trained_at(
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
     reads_more = wide is not None and spec.rankings > workbench.prepared.test.lists.rankings
     home = wide if wide is not None and reads_more else workbench
-    return (yield from home.trained(label, changes))
+    return (yield from home.train(label, changes))

@@ -52,7 +52,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     measure = USUAL if USUAL in measures else measures[-1]
     frame = means(result, [measure])
     ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"].dropna()
-    ranked = ranked[view.compared(ranked.index)]
+    ranked = ranked[view.compared_labels(ranked.index)]
     if ranked.empty:
         return Headline("No ranker has been measured yet.", UNTOLD)
     best = str(ranked.idxmax())

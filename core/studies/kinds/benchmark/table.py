@@ -324,7 +324,7 @@ def with_measures(
     missing = tuple(
         str(Measure.parse(text).under(empty="skip"))
         for text in measures
-        if not derivable(text, result.stored)
+        if not derivable(text, result.stored_measures)
     )
     if not missing:
         return result
@@ -336,7 +336,7 @@ def with_measures(
     values = np.stack(
         [np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1) for row in answers]
     )
-    stored = [*result.stored, *map(str, parsed)]
+    stored = [*result.stored_measures, *map(str, parsed)]
     return replace(
         result,
         recipe=dict(result.recipe) | {"stored": stored},

@@ -74,7 +74,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         if view.family not in {"", family}:
             continue
         points = _Points(result, family, measure)
-        for label in view.compared(points.curves):
+        for label in view.compared_labels(points.curves):
             point = (label, f"by {family} at {level:g}")
             values[point] = (points.values[label][0], points.values[label][-1])
             noisy += [point] if within_noise(result, label, family, level) else []

@@ -90,7 +90,7 @@ def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         """Disturb, measure and time every ranker."""
-        asked_for = [Measure.parse(text) for text in study.measured if text not in OWN]
+        asked_for = [Measure.parse(text) for text in study.stored_measures if text not in OWN]
         step = measured_by(asked_for, answer_changes)
         result = yield from _run_trials(study, base, rankers, records, step)
         facts |= {

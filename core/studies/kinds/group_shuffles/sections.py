@@ -39,7 +39,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     """How well the rankings of the ranker agree that another order shown changes most."""
     frame = table(result)
     sampled = frame[(frame["grouping"] == SAMPLED) & frame["tau"].notna()]
-    sampled = sampled[sampled["ranker"].isin(view.compared(dict.fromkeys(frame["ranker"])))]
+    sampled = sampled[sampled["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
     if sampled.empty:
         return Headline("No list has scores that differ.", UNTOLD)
     few, many = (sampled["shuffles"].agg(end) for end in ("min", "max"))

@@ -108,7 +108,7 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
     for name in asked.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
-        cached = yield from workbench.trained(name)
+        cached = yield from workbench.train(name)
         trained[name] = IdentifiedRanker(cached, cached.artefact.key.digest)
         ways[name] = _groups(NeuralSpec.of_recipe(cached.artefact.recipe["ranker"]).model, name)
     rankers = OpenRankers(trained)
@@ -254,7 +254,7 @@ def with_groups(ranker: Ranker, shuffles: int) -> "NeuralRanker":
     group_config(ranker)
     assert isinstance(ranker, NeuralRanker)  # noqa: S101 (group_config refuses all others)
     sampled = {"grouping": "sampled", "shuffles": str(shuffles)}
-    spec = ranker.spec.changed(sampled if shuffles else {"grouping": "exhaustive"})
+    spec = ranker.spec.with_fields(sampled if shuffles else {"grouping": "exhaustive"})
     model = NeuralRanker.untrained(spec, ranker.normalisation, ranker.feature_ids, ranker.device)
     model.network.load_state_dict(ranker.network.state_dict())
     return replace(model, facts=ranker.facts)

@@ -99,7 +99,7 @@ def run(
         late, unknown = later_documents(len(collection), row.level, row.draw), 0.0
         if row.family == WITH:
             yield from entry.learning(seeded)
-            retriever = entry.made(seeded)
+            retriever = entry.build(seeded)
         else:
             point = row.level, row.draw
             if point not in last:
@@ -108,7 +108,7 @@ def run(
             yield from last[point].learning(entry)
             retriever, unknown = last[point].retriever(entry), last[point].unknown
         values = [
-            measure_folds(indexed, retriever, judged.places, plan.parsed),
+            measure_folds(indexed, retriever, judged.places, plan.parsed_measures),
             recall_by_group(collection, retriever, judged.places, late, asked.depth),
             np.full((1, len(judged.ids)), unknown, np.float32),
         ]

@@ -147,7 +147,7 @@ class Certificate:
         return (
             f"{self.ranker} is invariant to the order shown: "
             f"{counted(self.distinct_orders, 'distinct random order')} of "
-            f"{counted(self.told, 'list')} changed no answer{beyond}, so at most "
+            f"{counted(self.informative, 'list')} changed no answer{beyond}, so at most "
             f"{percent(self.failure_bound)} of the random orders of these lists do and, if these "
             f"lists are a sample, at most {percent(self.list_bound)} of lists like them have one "
             f"among as many (each with 95 % confidence{proviso}){systematic}.{proof}"
@@ -160,7 +160,7 @@ class Certificate:
         return f"{total} ({', '.join(names)})"
 
     @property
-    def told(self) -> int:
+    def informative(self) -> int:
         """The lists that say something."""
         return self.queries - self.queries_silent
 
@@ -241,7 +241,7 @@ def _certificate(
         "numeric_floor": largest_fact(facts, "numeric_floor"),
         "queries": block.shape[2],
     }
-    if tuple(result.stored) != MEASURES:
+    if tuple(result.stored_measures) != MEASURES:
         return _earlier_certificate(block, common)
     theorem, systematic = invariance_verdict.checked_theorem(theorem, facts), systematic_of(facts)
     judged = Verdicts.of(block, systematic)
@@ -363,7 +363,7 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
 
 
 def _verdicts(result: StudyResult, ranker: str, block: np.ndarray) -> np.ndarray:
-    if tuple(result.stored) != MEASURES:
+    if tuple(result.stored_measures) != MEASURES:
         return np.where(block[:, 1].max(axis=0) > 0, NOT, UNTOLD)
     facts = result.trials[result.trials.ranker == ranker]
     judged = Verdicts.of(block, systematic_of(facts))

@@ -109,9 +109,9 @@ def examine(
         DataError: a score is NaN.
     """
     lists, asking = base.lists, ScoringRequest(ranker, base)
-    as_is, *repeats = (asking.here(lists) for _ in range(1 + REPEATS // 2))
+    as_is, *repeats = (asking.score_order(lists) for _ in range(1 + REPEATS // 2))
     permuted = asking.all_here(variants)
-    repeats += [asking.here(lists) for _ in range(REPEATS - len(repeats))]
+    repeats += [asking.score_order(lists) for _ in range(REPEATS - len(repeats))]
     floor, company = score_floor.measure_floor(ranker, base, as_is.scores)
     repeat_changes = [difference(as_is.scores, repeat.scores) for repeat in repeats]
     unstable, state = _lists_beyond(lists, repeat_changes, floor), np.zeros(len(lists), dtype=bool)
@@ -328,7 +328,7 @@ class _Comparison:
             return unconfirmed
         orders, counts = np.unique(self.largest.argmax(axis=0)[over_floor], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
-            repeated = self.asking.again(self.asked[at])
+            repeated = self.asking.repeat(self.asked[at])
             unconfirmed |= _lists_beyond(
                 lists, [difference(repeated.scores, self.asked[at].scores)], self.floor
             )

@@ -81,7 +81,7 @@ class ScoringRequest:
         """Whether it can be had without what it may remember."""
         return self._maker_of_fresh is not None
 
-    def here(self, shown: CandidateLists) -> ScoredOrder:
+    def score_order(self, shown: CandidateLists) -> ScoredOrder:
         """The scores of one order."""
         return self._score(self.ranker, shown)
 
@@ -107,9 +107,13 @@ class ScoringRequest:
         self.folders &= getattr(ranker, "has_own_folders", False)
         return result
 
-    def again(self, asked: ScoredOrder) -> ScoredOrder:
+    def repeat(self, asked: ScoredOrder) -> ScoredOrder:
         """The same question once more."""
-        return self.fresh(asked.shown, asked.threads) if asked.afresh else self.here(asked.shown)
+        return (
+            self.fresh(asked.shown, asked.threads)
+            if asked.afresh
+            else self.score_order(asked.shown)
+        )
 
     def another(self, threads: int | None = None) -> Ranker:
         """The ranker without what it may remember, where it can be had."""

@@ -23,7 +23,7 @@ from shuffleproof.core.studies.tables import Table, keys
 def headline(result: StudyResult, view: View) -> Headline:
     """Who answers otherwise when the order shown changes, and who does not."""
     cards = certificates_of(result)
-    compared = view.compared([card.ranker for card in cards])
+    compared = view.compared_labels([card.ranker for card in cards])
     cards = [card for card in cards if card.ranker in compared]
     by_verdict = {
         verdict: [card for card in cards if card.verdict == verdict]

@@ -60,7 +60,7 @@ def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Ar
         digests_of(identified), asked.permutations, asked.seed, workbench.lists_digest
     )
     study = replace(study, initial=workbench.recipe.initial)
-    return (yield from workbench.disturbed(study, identified, measure_variants, _theorems))
+    return (yield from workbench.disturb(study, identified, measure_variants, _theorems))
 
 
 def _theorems(rankers: Mapping[str, Ranker]) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def _additional_lists(
     additional, base = {}, workbench.test_lists(queries)
     if "whole" in lists:
         recipe = replace(workbench.recipe, depth=None)
-        unlimited = yield from Workbench.opened(
+        unlimited = yield from Workbench.open(
             workbench.name, recipe, workbench.store, workbench.preset
         )
         whole_lists = unlimited.test_lists(queries)

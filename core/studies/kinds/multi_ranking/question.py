@@ -54,5 +54,5 @@ class MultiRanking(Question):
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Open the lists of the first ranking; the others are fitted when they are needed."""
-        opening = self.beside("study").open_cells(scope, scope.recipe(self.initial), self.rankers)
+        opening = self.module("study").open_cells(scope, scope.recipe(self.initial), self.rankers)
         return (yield from self.run((yield from opening)))

@@ -83,8 +83,8 @@ def extended_lists(
         elif name == ANTI:
             scores = -oracle(dataset)
         else:
-            trained = yield from with_words(workbench.trained(name), f"of {name}")
-            scores = trained.ranker.score(dataset, CandidateLists.everything(dataset))
+            trained = yield from with_words(workbench.train(name), f"of {name}")
+            scores = trained.ranker.score(dataset, CandidateLists.all_documents(dataset))
         columns.append(scores[lists.rows, None])
     prior = np.concatenate(columns, axis=1)
     # `reranked` orders by the first ranking, which is the one that these lists are shown by

@@ -34,7 +34,7 @@ from shuffleproof.core.words import counted, listed, p_value, signed
 def headline(result: StudyResult, view: View) -> Headline:
     """Who loses most by what was left out or exchanged, and who least."""
     measure, points = view.measure(result), _points(result)
-    labels = view.compared(dict.fromkeys(label for label, _ in points))
+    labels = view.compared_labels(dict.fromkeys(label for label, _ in points))
     values = {
         (label, _reading(condition)): (
             _values(result, label, TRAINED, measure),

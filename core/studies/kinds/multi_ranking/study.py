@@ -124,9 +124,11 @@ def open_cells(
     for name in recipe.initial:
         initial_spec(name, recipe.seed)
     if any(leaf.digits for name in names for leaf in RankerName.parse(name).leaves):
-        return (yield from scope.opened(recipe))
-    workbench = yield from scope.opened(replace(recipe, initial=recipe.initial[:1], scores=EARLY))
-    return replace(workbench, recipe=recipe.within(workbench.fold))
+        return (yield from scope.open_workbench(recipe))
+    workbench = yield from scope.open_workbench(
+        replace(recipe, initial=recipe.initial[:1], scores=EARLY)
+    )
+    return replace(workbench, recipe=recipe.for_fold(workbench.fold))
 
 
 def plan_conditions(workbench: Workbench, asked: MultiRanking) -> Plan:

@@ -56,7 +56,7 @@ def _learning_nothing(labels: Iterable[str]) -> dict[str, str]:
     for label in labels:
         if label == INITIAL:
             reasons[label] = "given, not trained again"
-        elif not registry.entry(RankerName.parse(label).base).fitted:
+        elif not registry.entry(RankerName.parse(label).base).learns:
             reasons[label] = "learns from no label"
     return reasons
 

@@ -50,7 +50,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     """
     measure = view.measure(result)
     last = condense(losses(result, measure), LAST).dropna(subset=["loss"])
-    last = last[last["ranker"].isin(view.compared(dict.fromkeys(last["ranker"])))]
+    last = last[last["ranker"].isin(view.compared_labels(dict.fromkeys(last["ranker"])))]
     same = _of_same_documents(last["family"])
     apart, last = not same.all(), last[same]
     rows: list[Any] = list(last.itertuples())
@@ -123,7 +123,7 @@ def _convention(result: StudyResult, measure: str) -> str:
 
 def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
     """Rankers × levels, for every family and measure."""
-    summary = result.summarised(view.measures)
+    summary = result.summary_under(view.measures)
     for (family, measure), group in summary.groupby(["family", "measure"], sort=False):
         entry = entry_of(str(family))
         told = OWN[:1] if entry.of_input else (OWN[0], OWN[-1])
@@ -320,8 +320,10 @@ def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     """What every family at every level costs each ranker: COLUMNS, unchanged levels among them."""
-    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored]
-    cube = {name: derive_values(name, result.stored, result.values) for name in (measure, *own)}
+    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored_measures]
+    cube = {
+        name: derive_values(name, result.stored_measures, result.values) for name in (measure, *own)
+    }
     start: dict[str, float] = {}
     rows = []
     points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
@@ -396,7 +398,7 @@ def has_regret(result: StudyResult, family: str, measure: str) -> bool:
     """Whether the documents of a family change, and the best order of those left is known."""
     of_set = "set" in result.facts.get("changes", {}).get(family, ())
     has_ideal = "ideal" in Measure.parse(measure).entry.conventions
-    return of_set and has_ideal and derivable(_within_reach(measure), result.stored)
+    return of_set and has_ideal and derivable(_within_reach(measure), result.stored_measures)
 
 
 def regrets_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -469,7 +471,7 @@ def of_query(result: StudyResult, query: str, measure: str) -> pd.DataFrame:
     """
     at = list(map(str, result.query_ids)).index(query)
     names = ["ranker", "family", "level"]
-    values = derive_values(measure, result.stored, result.values)[:, at].astype(np.float64)
+    values = derive_values(measure, result.stored_measures, result.values)[:, at].astype(np.float64)
     points = result.trials[names].assign(value=values).groupby(names, sort=False)["value"]
     frame = points.mean().reset_index()
     start = {name: float(as_is(result, name, measure)[at]) for name in frame["ranker"].unique()}
@@ -543,7 +545,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headl
 def most_changed(result: StudyResult) -> str:
     """The query in which some ranker loses most of the same documents; the first of several."""
     measure = str(result.measures[0])
-    values = derive_values(measure, result.stored, result.values).astype(np.float64)
+    values = derive_values(measure, result.stored_measures, result.values).astype(np.float64)
     start = {name: as_is(result, name, measure) for name in result.trials["ranker"].unique()}
     lost = np.stack([start[name] for name in result.trials["ranker"]]) - values
     lost[(result.trials["ranker"] == INITIAL).to_numpy()] = np.nan

@@ -107,7 +107,7 @@ def _retrainings(
         learnt = entry.retrains and trial.ranker != INITIAL and trial.level != entry.unchanged
         needed = learnt and trial.ranker not in left_out[trial.family]
         if needed and records.get(study.digest_of(trial)) is None:
-            yield training.trained(trial)
+            yield training.train(trial)
 
 
 def check(names: Sequence[str], families: Iterable[str]) -> None:
@@ -211,7 +211,7 @@ def _lists_reaching(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]
     """How many lists can take a level, by family and level, where not all can."""
     by_family: dict[str, dict[str, int]] = {}
     for family, level in pairs:
-        count = entry_of(family).reached(base, level)
+        count = entry_of(family).lists_reaching(base, level)
         if count < len(base.lists):
             by_family.setdefault(family, {})[f"{level:g}"] = count
     return by_family
@@ -345,7 +345,7 @@ class Trials:
 
     def _relevance(self) -> Sequence[Measure]:
         """What is stored beside OWN."""
-        return [Measure.parse(text) for text in self.study.measured if text not in OWN]
+        return [Measure.parse(text) for text in self.study.stored_measures if text not in OWN]
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Retraining:
         change = perturbation(trial.family, trial.level)
         return disturb(change, self.workbench.prepared.train, draws)
 
-    def trained(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
+    def train(self, trial: Trial) -> Generator[Progress, None, CachedRanker]:
         """The ranker of a trial, or what was found of it; its name says the recipe.
 
         Raises:
@@ -120,15 +120,15 @@ class Retraining:
                 "or leave the families that change labels, rows or the seed of the training out"
             )
         spec = self.spec_of(trial)
-        return (yield from self.workbench.fitted(spec, lambda: self.training_data(spec, trial)))
+        return (yield from self.workbench.fit(spec, lambda: self.training_data(spec, trial)))
 
     def training_data(self, spec: RankerSpec, trial: Trial) -> TrainingData:
         """What the recipe of a trial learns from."""
         train, valid = self.train_lists(trial), self.workbench.prepared.valid
         if not spec.fits_documents:
-            return train, valid, self.workbench.recipe.learnt()
-        train = replace(train, lists=CandidateLists.everything(train.dataset))
-        valid = replace(valid, lists=CandidateLists.everything(valid.dataset))
+            return train, valid, self.workbench.recipe.learning_fields()
+        train = replace(train, lists=CandidateLists.all_documents(train.dataset))
+        valid = replace(valid, lists=CandidateLists.all_documents(valid.dataset))
         return train, valid, ALL_DOCUMENTS
 
     def spec_of(self, trial: Trial) -> RankerSpec:
@@ -215,7 +215,7 @@ def _reason(family: str, label: str) -> str:
         return "no bfloat16 in it" if family == BFLOAT16 else "nothing added up in parallel"
     if family == SEED and seed_of(registry.spec(name)) is None:
         return "nothing drawn in training"
-    if family == ORDER and not registry.entry(name).fitted:
+    if family == ORDER and not registry.entry(name).learns:
         return "learns from no row"
     return ""
 
@@ -308,5 +308,5 @@ class Otherwise:
             ranker = self.rankers[trial.ranker]
             return scores_under(ranker, base, trial.family, trial.level, draws), ""
         words = f"of {trial.ranker}, {trial.family} {trial.level:g}, draw {trial.draw}"
-        trained = yield from with_words(self.training.trained(trial), words)
+        trained = yield from with_words(self.training.train(trial), words)
         return trained.ranker.score(base.dataset, base.lists), str(trained.artefact.key)

@@ -248,7 +248,7 @@ def people(frame: pd.DataFrame, family: str, measure: str = AGREEMENT) -> pd.Dat
 
 def summary(result: StudyResult) -> pd.DataFrame:
     """Aggregator, disturbance, level, measure, mean, interval and number of queries."""
-    frame = result.summarised().rename(columns={"ranker": "aggregator", "family": "disturbance"})
+    frame = result.summary_under().rename(columns={"ranker": "aggregator", "family": "disturbance"})
     return frame.loc[frame["disturbance"] != SCALE, tables.keys(SUMMARY)].reset_index(drop=True)
 
 

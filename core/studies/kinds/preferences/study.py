@@ -109,7 +109,7 @@ class Material:
     def of(cls, name: str, found: Preferences, queries: int | None) -> "Material":
         """Stored preferences, of the first so many queries."""
         places = range(found.queries if queries is None else min(queries, found.queries))
-        return cls.made(
+        return cls.with_digest(
             name, tuple(found.query_ids[place] for place in places),
             tuple(found.pairs(place) for place in places),
             tuple(found.labels[place] for place in places) if found.labels else (),
@@ -117,7 +117,7 @@ class Material:
         )  # fmt: skip
 
     @classmethod
-    def made(
+    def with_digest(
         cls,
         name: str,
         queries: tuple[str, ...],
@@ -230,13 +230,13 @@ def open_preferences(
         return Material.of(data, planted.planted_preferences(), asked.queries)
     if not is_data_set(data, store):
         return Material.of(data, preference_store.find(scope.pinned or data, store), asked.queries)
-    bench = yield from scope.opened(lists_of())
+    bench = yield from scope.open_workbench(lists_of())
     function = yield from bench.identified(asked.function)
     base = bench.test_lists(asked.queries)
     dataset, lists = base.dataset, base.lists
     matrices = preferences_of(function.ranker, dataset, lists)
     grades = dataset.labels[lists.rows].astype(np.float64)
-    material = Material.made(
+    material = Material.with_digest(
         data, tuple(dataset.query_ids[query] for query in lists.queries.tolist()),
         tuple(pairs_of_matrix(np.asarray(matrix, np.float64)) for matrix in matrices),
         tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
@@ -349,7 +349,7 @@ class _Work:
         bounds = offsets_of(np.array([len(labels) for labels in self.material.labels]))
         rows = np.empty((len(grades), 0), np.float32)
         dataset = RankingDataset(rows, grades, bounds, self.material.queries, ())
-        return dataset, CandidateLists.everything(dataset)
+        return dataset, CandidateLists.all_documents(dataset)
 
     @cached_property
     def _undisturbed(self) -> list["ShownPairs"]:
@@ -377,7 +377,7 @@ class _Work:
         elif row.family == "runs":
             terms = replace(terms, runs=int(row.level))
         start = time.perf_counter()
-        aggregated = shown.known(row.ranker, terms) or aggregate(
+        aggregated = shown.stored_order(row.ranker, terms) or aggregate(
             row.ranker, shown.variant.pairs, terms
         )
         seconds = time.perf_counter() - start
@@ -432,7 +432,7 @@ class ShownPairs:
         least = best.cost if proven else np.nan
         return cls(variant, total, total - best.bound, least, best.order)
 
-    def known(self, aggregator: str, terms: Terms) -> Aggregation | None:
+    def stored_order(self, aggregator: str, terms: Terms) -> Aggregation | None:
         """What Kemeny's aggregator would make, where that was made before: the same order."""
         if aggregator != "kemeny" or terms.calls is not None or self.best is None:
             return None

@@ -99,7 +99,7 @@ def run(
         def asked_as(text: str) -> str:
             return text if row.family == CLEAN else noisy(text, row.family, row.level, row.draw)
 
-        return judged.size, {"values": fitted.values(row, asked_as, plan.parsed)}
+        return judged.size, {"values": fitted.values(row, asked_as, plan.parsed_measures)}
 
     return (yield from work_cells(plan, judged, indexed.store, compute))
 
@@ -120,7 +120,7 @@ class _Fitted:
             ]
             entry = retriever_entry(name)
             self._pair = [
-                entry.made(replace(self._indexed, training=places, seed=seed))
+                entry.build(replace(self._indexed, training=places, seed=seed))
                 for places in training
             ]
             self._last = (name, seed)

@@ -292,7 +292,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     how = _level_in_words(family, levels[-1])
     trials = result.trials
     at_last_level = trials[(trials["family"] == family) & (trials["level"] == levels[-1])]
-    labels = view.compared(dict.fromkeys(at_last_level["ranker"]))
+    labels = view.compared_labels(dict.fromkeys(at_last_level["ranker"]))
     values = {
         (label, how): (
             result.per_query(label, family, levels[0], measure),
@@ -306,7 +306,7 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """What is said of a study, in order."""
-    summary = result.summarised(view.measures)
+    summary = result.summary_under(view.measures)
     several = len(set(summary["measure"])) > 1
     for (name, measure_name), group in summary.groupby(["family", "measure"], sort=False):
         family, measure = str(name), str(measure_name)

@@ -38,5 +38,5 @@ def run(workbench: Workbench, asked: RankingDegradation) -> Generator[Progress, 
         seed=asked.seed,
         stored=conventions.stored_measures(texts),
     )
-    step = measured_by([Measure.parse(text) for text in study.measured])
-    return (yield from workbench.disturbed(study, entered, step))
+    step = measured_by([Measure.parse(text) for text in study.stored_measures])
+    return (yield from workbench.disturb(study, entered, step))

@@ -246,7 +246,7 @@ def gates_of(values: Mapping[str, np.ndarray], documents: int) -> dict[str, Any]
         nonzeros_document=of["nonzeros_document"],
         nonzeros_query=of["nonzeros"],
     )
-    kept = {"dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failed)}
+    kept = {"dense_in_disguise": found.dense_in_disguise, "failed": "; ".join(found.failures)}
     return asdict(found) | kept
 
 

@@ -86,11 +86,11 @@ class Plan(CollectionPlan):
             for name, network in zip(self.retrievers, self.networks, strict=True)
         )
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows that are there, with what tells the index of each retriever at seed 0."""
-        result = super().assembled(found, query_ids, facts)
+        result = super().assemble(found, query_ids, facts)
         at_first_seed = {
             cell.row.ranker: found[cell.digest][1]
             for cell in self.cells()
@@ -140,9 +140,9 @@ def run(
             tested, fitted = np.flatnonzero(half == fold), np.flatnonzero(half != fold)
             training = tuple(places[at] for at in fitted.tolist())
             yield Progress(fold, 2, "folds")
-            retriever = entry.made(replace(indexed, training=training, seed=seed))
+            retriever = entry.build(replace(indexed, training=training, seed=seed))
             queries = [places[at] for at in tested.tolist()]
-            values[:, tested] = measure_folds(indexed, retriever, queries, plan.parsed)
+            values[:, tested] = measure_folds(indexed, retriever, queries, plan.parsed_measures)
         arrays = {"values": values}
         if isinstance(retriever, InvertedRetriever):
             arrays[FREQUENCIES] = frequency_curve(retriever.frequencies)

@@ -76,7 +76,7 @@ class SetSize(Question):
         """Open the data once a size; train on N0, test on N1."""
         from shuffleproof.core.studies.kinds.set_size import feasibility  # noqa: PLC0415 (only who works pays for it)
 
-        study = self.beside("study")
+        study = self.module("study")
         sizes = self.sizes or feasibility.proposed_for(scope.pinned or scope.data, scope.store)
         workbenches = yield from study.open_cells([*sizes, *(self.trained_on or ())], scope)
         return (yield from study.run(workbenches, self))

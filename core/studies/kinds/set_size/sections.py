@@ -81,7 +81,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     best = _best(result, measure) if view.axis in {"", REGRET} else {}
     words = "against the ceiling, {} to {} candidates" if best else "from {} to {} candidates"
     values = {}
-    for label in view.compared(ends):
+    for label in view.compared_labels(ends):
         home, away = ends[label]
         before, after = (
             result.per_query(label, str(home), float(size), measure) for size in (home, away)

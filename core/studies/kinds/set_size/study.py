@@ -124,7 +124,7 @@ def open_cells(
     workbenches = {}
     for size in feasibility.checked_sizes("sizes", sizes):
         of_size = replace(scope, lists={**(scope.lists or {}), "depth": size})
-        workbenches[size] = yield from of_size.opened()
+        workbenches[size] = yield from of_size.open_workbench()
     return workbenches
 
 

@@ -103,7 +103,7 @@ def run(
         latent = snrm.load(seeded, artefact, recipe)
         if row.ranker == PRUNING:
             latent = prune_latent(latent, int(row.level))
-        values = measure_folds(indexed, latent, judged.places, plan.parsed)
+        values = measure_folds(indexed, latent, judged.places, plan.parsed_measures)
         return judged.size, {"values": values}
 
     return (yield from work_cells(plan, judged, indexed.store, compute))

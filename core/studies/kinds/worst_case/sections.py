@@ -39,7 +39,7 @@ def headline(result: StudyResult, view: View) -> Headline:
             result.per_query(label, method, 0.0, measure),
             result.per_query(label, method, float(budget), measure),
         )
-        for label in view.compared(dict.fromkeys(searched["ranker"]))
+        for label in view.compared_labels(dict.fromkeys(searched["ranker"]))
     }
     return of_losses(losses(values))
 

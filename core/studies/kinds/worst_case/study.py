@@ -89,7 +89,7 @@ class Plan(DescribedPlan):
         """The keys of its cells, on so many lists."""
         return [cell.digest for cell in self.cells(lists)]
 
-    def assembled(
+    def assemble(
         self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of rankers and families of which every part is there; None before the first."""
@@ -185,7 +185,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
         results = yield from cells.run_cells(
             order, records, lambda cell: compute_part(attacks[cell.row.ranker], plan, cell)
         )
-        result = plan.assembled(results, ids, facts)
+        result = plan.assemble(results, ids, facts)
         return result and replace(result, files={ORDERS: _orders(order, results)})
 
     def facts() -> dict[str, Any]:

@@ -49,13 +49,15 @@ def flat(spec):
 def test_all_steps_together_lead_from_one_recipe_to_the_other(ranker, other):
     start, end = NeuralSpec.preset(ranker, "paper"), NeuralSpec.preset(ranker, other)
     steps = differences(start, end)
-    reached = start.changed({name: value for one in steps for name, value in one.values.items()})
+    reached = start.with_fields(
+        {name: value for one in steps for name, value in one.values.items()}
+    )
     of = {field: step for step, fields in STEPS.items() for field in fields}
     for name, value in flat(end).items():
         if flat(reached)[name] != value:  # only fields that have no effect on this ranker
             assert of[name] in ONLY_ORDINALS | ONLY_IMSAB
     for one in steps:
-        changed = start.changed(one.values)
+        changed = start.with_fields(one.values)
         assert changed != start
         assert one.source
         assert {name for name in flat(start) if flat(changed)[name] != flat(start)[name]} == set(
@@ -133,7 +135,7 @@ def test_every_field_of_a_recipe_is_in_a_single_step_or_fixed(ranker):
 
 def test_the_targets_temper_is_a_step_of_its_own():
     start = NeuralSpec.preset("setrank-msab", "released")
-    (step,) = differences(start, start.changed({"temper": "0.5"}))
+    (step,) = differences(start, start.with_fields({"temper": "0.5"}))
     assert step.label == "target temper 0.5"
     assert "exp(y · temper)" in step.source
 
@@ -162,7 +164,7 @@ def test_what_comes_from_tuned_is_said_to_be_ours():
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("ablation"))
-    return run_to_end(Workbench.opened("sample", RECIPE, store))
+    return run_to_end(Workbench.open("sample", RECIPE, store))
 
 
 def measured(workbench, made):
@@ -178,7 +180,7 @@ def few():
     made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))
     chosen = [made[0], made[1], next(one for one in made if "loss" in one.label)]
     short = {"epochs": 1, "steps_per_epoch": 2}
-    return [replace(one, spec=one.spec.changed(short)) for one in chosen]
+    return [replace(one, spec=one.spec.with_fields(short)) for one in chosen]
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +226,7 @@ def test_nothing_is_done_twice(stored, workbench, few):
 
 def test_lists_without_enough_rankings_are_refused(workbench):
     made = ablation.variants(Ablation("setrank-msab-init", "small", ("released",)))[:1]
-    hungry = [replace(made[0], spec=made[0].spec.changed({"rankings": 4}))]
+    hungry = [replace(made[0], spec=made[0].spec.with_fields({"rankings": 4}))]
     with pytest.raises(MissingRankingError):
         run_to_end(measured(workbench, hungry))
 

@@ -97,7 +97,7 @@ def test_the_block_of_the_largest_change_is_told_where_there_are_several():
 
 def test_two_documents_are_compared_by_the_features_that_differ_most(monkeypatch):
     fold = synthetic.planted(queries=(4, 2, 3), seed=5)
-    judged = JudgedLists(fold.test, CandidateLists.everything(fold.test).select(np.array([0])))
+    judged = JudgedLists(fold.test, CandidateLists.all_documents(fold.test).select(np.array([0])))
     monkeypatch.setattr(attention_one_list.scoring, "list_for", lambda _: judged)
     values = judged.dataset.features[judged.lists.rows].astype(np.float64)
     for documents, other in (([0, 1], values[1]), ([0, 0], values.mean(axis=0))):

@@ -50,7 +50,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def workbench(store):
-    return run_to_end(Workbench.opened("sample", RECIPE, store))
+    return run_to_end(Workbench.open("sample", RECIPE, store))
 
 
 ASKED = Benchmark((*RANKERS, FUSED), 2, ("NDCG@10", "RR"))
@@ -101,7 +101,9 @@ def test_a_combination_is_run_at_the_seeds_of_its_members(result, workbench, art
 
 
 def test_only_rankers_whose_seed_changes_something_are_trained_again(workbench):
-    everything = JudgedLists(workbench.fold.train, CandidateLists.everything(workbench.fold.train))
+    everything = JudgedLists(
+        workbench.fold.train, CandidateLists.all_documents(workbench.fold.train)
+    )
     specs = [registry.spec("lambdamart", "small", trees=5, seed=seed) for seed in (0, 1)]
     one, other = (run_to_end(spec.fit(everything, everything)) for spec in specs)
     assert one.text.partition("[seed:")[0] == other.text.partition("[seed:")[0]
@@ -154,9 +156,7 @@ def test_what_is_stored_is_shown_while_it_runs(workbench, store):
 
 def test_folds_stand_side_by_side_and_spread_counts_them(workbench, tmp_path):
     store = Store(tmp_path)
-    second = run_to_end(
-        Workbench.opened("sample", ListRecipe(("feature:1",), 5, "in-sample"), store)
-    )
+    second = run_to_end(Workbench.open("sample", ListRecipe(("feature:1",), 5, "in-sample"), store))
     work = benchmark.run([workbench, second], Benchmark(("feature:2",), 1, ("NDCG@10",)), "two")
     found = StudyResult.open(run_to_end(work).path)
     means = benchmark_table.means(found, ("NDCG@10",)).set_index("ranker").loc["feature:2"]
@@ -296,11 +296,11 @@ def test_one_that_reads_as_many_rankings_as_there_are_is_trained_on_the_lists_as
 ):
     asked = []
 
-    def trained(self, name, changes):
+    def train(self, name, changes):
         asked.append((self.preset, name, changes))
         yield from ()
 
-    monkeypatch.setattr(Workbench, "trained", trained)
+    monkeypatch.setattr(Workbench, "train", train)
     wide = replace(workbench, preset="paper")
     run_to_end(benchmark_rows.trained_at(workbench, "setrank-imsab-init@small", 0, wide))
     run_to_end(benchmark_rows.trained_at(workbench, "setrank-imsab-multi-init@small", 1, wide))

@@ -92,7 +92,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def workbench(store):
-    return run_to_end(Workbench.opened("sample", RECIPE, store))
+    return run_to_end(Workbench.open("sample", RECIPE, store))
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ FAMILY = "transpositions"
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("card"))
-    return run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 12), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(("feature:3",), 12), store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def judged():
     labels = np.array([2, 0, 1, 0, 0], np.float32)
     dataset = RankingDataset(np.zeros((5, 1), np.float32), labels, np.array([0, 3, 4, 4, 5]),
                              ("a", "b", "c", "d"), (1,))  # fmt: skip
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 def test_flips_and_moves_are_counted_by_hand():

@@ -67,15 +67,14 @@ def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("groups"))
     tables.data_set(store, tables.fold())
     lists = ListRecipe(("feature:3",), scores="in-sample")
-    return run_to_end(Workbench.opened(tables.DATA, lists, store, "small"))
+    return run_to_end(Workbench.open(tables.DATA, lists, store, "small"))
 
 
 @pytest.fixture(scope="module")
 def names(workbench):
     """A GSF of groups of two and one of three, both trained for an epoch."""
     kept = [
-        run_to_end(workbench.trained("gsf", {"group": group, "epochs": "1"}))
-        for group in ("2", "3")
+        run_to_end(workbench.train("gsf", {"group": group, "epochs": "1"})) for group in ("2", "3")
     ]
     return [f"gsf#{one.artefact.key.digest[:8]}" for one in kept]
 

@@ -38,7 +38,7 @@ def lists_of(lengths, seed=0):
         features, generator.integers(0, 3, offsets[-1]).astype(np.float32), offsets,
         tuple(f"q{at}" for at in range(len(lengths))), tuple(range(1, 7)),
     )  # fmt: skip
-    return JudgedLists(dataset, CandidateLists.everything(dataset))
+    return JudgedLists(dataset, CandidateLists.all_documents(dataset))
 
 
 BASE = lists_of([12, 40, 7, 2, 1, 25, 33, 9, 16, 5] * 4)

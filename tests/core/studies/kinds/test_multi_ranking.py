@@ -42,7 +42,7 @@ INITIAL = ("feature:3", "feature:1")
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("initial"))
-    return run_to_end(Workbench.opened("sample", ListRecipe(INITIAL, 8), store, "small"))
+    return run_to_end(Workbench.open("sample", ListRecipe(INITIAL, 8), store, "small"))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_first_ranking_is_measured_before_the_second_is_fitted(tmp_path):
     assert list(begun.result(store).trials.ranker) == ["initial: feature:3"]
     assert not list(store.artefacts("ranker"))
     streamed = StudyResult.open(run_to_end(work).path)
-    whole = run_to_end(Workbench.opened("sample", recipe, store, "small"))
+    whole = run_to_end(Workbench.open("sample", recipe, store, "small"))
     assert multi_ranking.plan_conditions(whole, asked).recipe() == plan.recipe()
     test = whole.prepared.test
     for column, name in enumerate(recipe.initial):
@@ -133,7 +133,7 @@ def test_a_row_of_an_initial_ranking_is_that_ranking(made, workbench):
 
 def test_a_condition_is_the_network_reading_other_ranks(made, workbench):
     plan, result = made
-    kept = run_to_end(workbench.trained("setrank-imsab-init"))
+    kept = run_to_end(workbench.train("setrank-imsab-init"))
     test = run_to_end(extended_lists(workbench, plan.initial))
     for condition, columns in conditions(1, plan.initial):
         scores = kept.ranker.reading(columns).score(test.dataset, test.lists)
@@ -146,7 +146,7 @@ def test_a_network_that_is_fed_is_fed_in_the_order_that_is_put_in_place(made, wo
     plan, result = made
     asked = [row.condition for row in plan.rows if row.label == "dlcm"]
     assert asked == [TRAINED, *(f"{swap} for feature:3" for swap in plan.initial[1:])]
-    ranker = run_to_end(workbench.trained("dlcm")).ranker
+    ranker = run_to_end(workbench.train("dlcm")).ranker
     test = run_to_end(extended_lists(workbench, plan.initial))
     worst = JudgedLists(test.dataset, test.lists.shown_as(order_in(test.lists, 4)))
     scores = ranker.score(worst.dataset, worst.lists)
@@ -159,8 +159,8 @@ def test_a_combination_reads_what_its_members_read(made, workbench):
     plan, result = made
     label = "rrf:setrank-imsab-init+feature:1"
     test = run_to_end(extended_lists(workbench, plan.initial))
-    network = run_to_end(workbench.trained("setrank-imsab-init")).ranker.reading((None,))
-    alone = run_to_end(workbench.trained("feature:1")).ranker
+    network = run_to_end(workbench.train("setrank-imsab-init")).ranker.reading((None,))
+    alone = run_to_end(workbench.train("feature:1")).ranker
     fused = combine([network, alone], Fusion())
     scores = fused.score(test.dataset, test.lists)
     expected = evaluate([Measure.parse("NDCG@10")], test.dataset, test.lists, scores)[0]
@@ -175,7 +175,7 @@ def test_what_takes_an_initial_rankings_place_says_its_preset_and_reads_no_ranki
 
 def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypatch):
     plan, _ = made
-    ranker = run_to_end(workbench.trained("setrank-imsab-init"))
+    ranker = run_to_end(workbench.train("setrank-imsab-init"))
     query = workbench.fold.test.query_ids[3]
     item = {
         "store": str(workbench.store.root), "data": "sample", "recipe": workbench.recipe.plain(),
@@ -210,7 +210,7 @@ def test_one_query_is_answered_again_as_the_study_did(made, workbench, monkeypat
 def test_one_query_at_two_sizes(made, workbench):
     recipe, features = (
         workbench.recipe.plain(),
-        [run_to_end(workbench.trained(f"feature:{at}")) for at in (1, 2)],
+        [run_to_end(workbench.train(f"feature:{at}")) for at in (1, 2)],
     )
     digests = {
         str(size): key_of("lists", recipe | {"depth": size}, (workbench.fold.fingerprint,)).digest
@@ -363,9 +363,9 @@ def test_geometry_is_cosine_length_and_principal_components():
 
 
 def test_the_geometry_of_a_stored_ranker(made, workbench):
-    stored = run_to_end(workbench.trained("setrank-imsab-init")).artefact.path
+    stored = run_to_end(workbench.train("setrank-imsab-init")).artefact.path
     (found,) = geometries(stored, ranks=10)
     assert found.similarity.shape == (10, 10)
     assert np.diag(found.similarity) == pytest.approx(1.0)
     with pytest.raises(DataError, match="no ordinal embeddings"):
-        geometries(run_to_end(workbench.trained("setrank-imsab")).artefact.path)
+        geometries(run_to_end(workbench.train("setrank-imsab")).artefact.path)

@@ -240,7 +240,7 @@ def test_the_attacked_ranker_is_part_of_a_trials_key():
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("perturbations"))
     recipe = ListRecipe(("feature:3",), depth=15, scores="in-sample")
-    return run_to_end(Workbench.opened("sample", recipe, store))
+    return run_to_end(Workbench.open("sample", recipe, store))
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +275,7 @@ def test_labels_are_learnt_anew(small, result):
         training = Retraining(small, 3)
         lists = training.train_lists(trial)
         assert np.mean(lists.dataset.labels != small.fold.train.labels) > 0.2
-        kept = run_to_end(training.trained(trial))
+        kept = run_to_end(training.train(trial))
         assert kept.cached
         test = small.prepared.test
         scores = kept.ranker.score(test.dataset, test.lists)
@@ -322,7 +322,7 @@ def test_a_study_is_found_again_and_drawn_while_it_runs(small, result, monkeypat
     def never(*_):
         raise AssertionError
 
-    monkeypatch.setattr(Retraining, "trained", never)
+    monkeypatch.setattr(Retraining, "train", never)
     again = run_to_end(question.run(small))
     assert again.key == artefact.key
     seen = RunningStudy(found.recipe, found.query_ids, found.facts).result(small.store)
@@ -344,7 +344,7 @@ def nets(workbench):
     """Two networks after a few steps, on the whole training part."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
     return {
-        name: run_to_end(workbench.trained(name, short)).ranker
+        name: run_to_end(workbench.train(name, short)).ranker
         for name in ("dlcm-without-init", "setrank-imsab")
     }
 
@@ -413,7 +413,7 @@ def test_an_attack_raises_the_loss_of_its_network_and_follows_its_gradient(workb
 def asked(small, nets):
     """A network, a ranker that draws and one that is fixed, trained and asked otherwise."""
     short = {"epochs": "2", "steps_per_epoch": "8"}
-    net = run_to_end(small.trained("setrank-imsab", short))
+    net = run_to_end(small.train("setrank-imsab", short))
     names = (f"setrank-imsab#{net.artefact.key.digest[:12]}", "random", "feature:2")
     pairs = (("bfloat16", 1.0), ("threads", 1.0), ("batches", 1.0), ("batches", 5.0))
     machine = run_to_end(Perturbations(names, pairs, draws=2).run(small))

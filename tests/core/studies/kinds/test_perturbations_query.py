@@ -30,7 +30,7 @@ OTHERWISE = ["label-noise", "batches"]
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("query"))
-    return run_to_end(Workbench.opened("sample", LISTS, store))
+    return run_to_end(Workbench.open("sample", LISTS, store))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def disturbed(workbench):
     pairs = tuple(pairs_of([family])[-1] for family in (*FAMILIES, *OTHERWISE))
     asked = Perturbations(("feature:1", "ranksvm"), pairs, draws=2, seed=1)
     artefact = run_to_end(asked.run(workbench))
-    key = str(run_to_end(workbench.trained("ranksvm")).artefact.key)
+    key = str(run_to_end(workbench.train("ranksvm")).artefact.key)
     return StudyResult.open(artefact.path), key
 
 

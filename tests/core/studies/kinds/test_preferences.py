@@ -54,7 +54,9 @@ def answered(capsys, store, line):
 def ran(asked, pairs, labels=()):
     """The study of these preferences, in a store of memory's life."""
     names = tuple(f"q{at}" for at in range(len(pairs)))
-    return study.Material.made("mine", names, tuple(pairs), tuple(labels), "judgments"), asked
+    return study.Material.with_digest(
+        "mine", names, tuple(pairs), tuple(labels), "judgments"
+    ), asked
 
 
 def values(result, name, family, level, measure):

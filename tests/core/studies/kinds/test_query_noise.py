@@ -98,7 +98,7 @@ def test_dropping_repeating_and_shuffling_keep_what_they_should():
 
 @pytest.mark.parametrize("name", ["bm25", "ql", "rm3", "lsi"])
 def test_shuffled_words_move_nobody_who_reads_words_alone(store, name):
-    retriever = RETRIEVERS[name].made(IndexedCollection(COLLECTION, store))
+    retriever = RETRIEVERS[name].build(IndexedCollection(COLLECTION, store))
     long = [" ".join(COLLECTION.queries[at : at + 4]) for at in range(12)]
     found = retriever.search(long, 480)
     for seed in range(5):
@@ -110,7 +110,7 @@ def test_shuffled_words_move_nobody_who_reads_words_alone(store, name):
 def test_shuffled_words_move_neighbours_and_windows(store, result):
     for name in ("sdm", "snrm@small"):
         with_shipped = Store(store.root, default_store().bundled)
-        retriever = retriever_entry(name).made(IndexedCollection(COLLECTION, with_shipped))
+        retriever = retriever_entry(name).build(IndexedCollection(COLLECTION, with_shipped))
         found = retriever.search(COLLECTION.queries, 480)
         texts = [noisy(one, "shuffle", 1.0, 0) for one in COLLECTION.queries]
         assert not np.array_equal(retriever.search(texts, 480).scores, found.scores), name
@@ -121,7 +121,7 @@ def test_shuffled_words_move_neighbours_and_windows(store, result):
 
 def test_changes_are_paired_by_query_and_tested_together(result):
     found = sections.changes(result)
-    at = list(result.stored).index("NDCG@20")
+    at = list(result.stored_measures).index("NDCG@20")
 
     def mean_of(name, noise, level):
         own = result.trials

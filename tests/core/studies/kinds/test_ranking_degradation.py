@@ -82,7 +82,7 @@ def records():
 
 @pytest.fixture(scope="module")
 def result(judged, study, rankers, records):
-    step = run.measured_by([Measure.parse(text) for text in study.measured])
+    step = run.measured_by([Measure.parse(text) for text in study.stored_measures])
     return run_to_end(run_study(study, judged, rankers, records, step))
 
 
@@ -150,7 +150,9 @@ def test_damage_is_the_difference_by_query_worst_first(result):
     assert list(frame.change) == sorted(frame.change)
     at = result.query_ids.index(frame["query"][0])
     rows = np.flatnonzero((result.trials.ranker == INITIAL) & (result.trials.level == 8.0))
-    values = conventions.derive_values("NDCG@10", result.stored, result.values[rows])[:, at]
+    values = conventions.derive_values("NDCG@10", result.stored_measures, result.values[rows])[
+        :, at
+    ]
     assert frame.disturbed[0] == pytest.approx(values.mean(), abs=1e-6)
     assert frame.worst_draw[0] == values.argmin()
     np.testing.assert_array_equal(frame.change, frame.disturbed - frame.unchanged)
@@ -181,7 +183,7 @@ def test_other_conventions_follow_from_what_is_stored(result, judged, measure):
 
 
 def test_what_needs_scores_is_refused(result):
-    assert not conventions.derivable("NDCG@7", result.stored)
+    assert not conventions.derivable("NDCG@7", result.stored_measures)
     with pytest.raises(DataError, match="Run the study again"):
         result.summary(["NDCG@7"])
 
@@ -200,7 +202,7 @@ def test_trials_are_shared_by_studies_that_ask_for_other_conventions(study):
 
 def test_a_study_under_way_shows_what_is_finished(judged, study, rankers, result, tmp_path):
     store = Store(tmp_path)
-    step = run.measured_by([Measure.parse(text) for text in study.measured])
+    step = run.measured_by([Measure.parse(text) for text in study.stored_measures])
     assert engine.so_far(study, store.records, result.query_ids, {}) is None
     work = run_study(study, judged, rankers, store.records, step)
     next(work), next(work), next(work)
@@ -284,7 +286,7 @@ def test_the_command_parses_back_to_the_same_study(changes, facts, tmp_path):
     assert words[0] == "shuffleproof"
     arguments = parser().parse_args([*words[1:], "--store", str(tmp_path)])
     scope = scope_of(arguments)
-    assert (scope.data, scope.usual) == (told["data"], preset)
+    assert (scope.data, scope.usual_preset) == (told["data"], preset)
     assert scope.recipe().plain() == lists | {"initial": tuple(lists["initial"])}
     asked = flags_studies.question_of(RankingDegradation, arguments, preset)
     assert asked == RankingDegradation.of(recipe, told)
@@ -312,7 +314,7 @@ def test_what_no_flag_says_is_said_by_python():
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("store"))
     recipe = ListRecipe(initial=("feature:1",), depth=20)
-    return run_to_end(Workbench.opened("sample", recipe, store))
+    return run_to_end(Workbench.open("sample", recipe, store))
 
 
 def untied(workbench, query):
@@ -356,15 +358,15 @@ def test_a_replayed_list_has_the_value_that_the_study_stored(workbench):
 
 
 def test_a_stored_ranker_is_named_by_digits_of_its_key(workbench):
-    stored = run_to_end(workbench.trained("feature:2")).artefact
+    stored = run_to_end(workbench.train("feature:2")).artefact
     digits = stored.key.digest[:10]
-    found = run_to_end(workbench.trained(f"feature:2#{digits}"))
+    found = run_to_end(workbench.train(f"feature:2#{digits}"))
     assert found.artefact.key == stored.key
     assert found.cached
     with pytest.raises(ArtefactError, match="that is a feature:2"):
-        run_to_end(workbench.trained(f"feature:3#{digits}"))
+        run_to_end(workbench.train(f"feature:3#{digits}"))
     with pytest.raises(ArtefactError, match="no such ranker"):
-        run_to_end(workbench.trained("feature:2#ffffffffff"))
+        run_to_end(workbench.train("feature:2#ffffffffff"))
 
 
 def test_a_ranker_without_init_that_moves_says_why():

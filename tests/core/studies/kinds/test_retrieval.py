@@ -76,7 +76,7 @@ def by_definition(query, documents):
 def test_values_are_those_of_the_definitions(store):
     found = (
         RETRIEVERS["bm25"]
-        .made(IndexedCollection(COLLECTION, store))
+        .build(IndexedCollection(COLLECTION, store))
         .search(COLLECTION.queries, 1000)
     )
     queries = [3, 0, 40]
@@ -114,9 +114,9 @@ class Spied:
     def learning(self, indexed):
         yield from self.entry.learning(indexed)
 
-    def made(self, indexed):
+    def build(self, indexed):
         self.seen.append(indexed)
-        return self.entry.made(indexed)
+        return self.entry.build(indexed)
 
 
 def test_what_is_fitted_is_fitted_to_the_other_fold(store, monkeypatch, capsys):
@@ -130,7 +130,7 @@ def test_what_is_fitted_is_fitted_to_the_other_fold(store, monkeypatch, capsys):
     for first, second in (halves[:2], halves[2:]):
         assert not first & second
         assert len(first | second) == 12
-    mu = {RETRIEVERS["ql"].made(indexed).mu for indexed in seen}
+    mu = {RETRIEVERS["ql"].build(indexed).mu for indexed in seen}
     assert all(indexed.training for indexed in seen), "never fitted to nothing"
     assert mu
 
@@ -143,13 +143,13 @@ def test_the_answer_has_a_row_a_retriever_and_measure(store, result, capsys):
     names, measures = ["bm25", "ql", "snrm@small"], list(Retrieval().measures)
     assert set(summary) == {(name, measure) for name in names for measure in measures}
     for (name, measure), row in summary.items():
-        at = list(result.stored).index(measure)
+        at = list(result.stored_measures).index(measure)
         rows = np.flatnonzero(result.trials["ranker"] == name)
         assert row["mean"] == pytest.approx(result.values[rows, at].mean(), abs=1e-6)
         assert row["low"] <= row["mean"] <= row["high"]
     gates = {row["retriever"]: row for row in answer["gates"]}
     assert set(gates) == set(names)
-    index = RETRIEVERS["bm25"].made(IndexedCollection(COLLECTION, store))
+    index = RETRIEVERS["bm25"].build(IndexedCollection(COLLECTION, store))
     assert isinstance(index, InvertedRetriever)
     largest = index.frequencies.max() / len(COLLECTION)
     assert gates["bm25"]["largest_document_frequency"] == pytest.approx(largest)
@@ -167,7 +167,7 @@ def test_document_frequencies_fall_with_the_rank(store, result):
     )
     for name in ("bm25", "snrm@small"):
         own = found[found["retriever"] == name]
-        wanted = np.sort(retriever_entry(name).made(indexed).frequencies)[::-1]
+        wanted = np.sort(retriever_entry(name).build(indexed).frequencies)[::-1]
         np.testing.assert_allclose(
             own["share"] * result.facts["documents"], wanted[own["rank"].to_numpy() - 1], rtol=1e-5
         )
@@ -179,8 +179,8 @@ def test_document_frequencies_fall_with_the_rank(store, result):
 def test_terms_are_counted_once_a_document_and_a_query(store, result):
     found = sections.terms(result).set_index(["retriever", "of"])
     indexed = IndexedCollection(COLLECTION, Store(store.root, default_store().bundled))
-    latent = retriever_entry("snrm@small").made(indexed).index.vectors.nonzeros
-    words = retriever_entry("bm25").made(indexed).dimensions(list(COLLECTION.documents()))
+    latent = retriever_entry("snrm@small").build(indexed).index.vectors.nonzeros
+    words = retriever_entry("bm25").build(indexed).dimensions(list(COLLECTION.documents()))
     for name, counts in (("snrm@small", latent), ("bm25", [len({*own}) for own in words])):
         own, spread = found.loc[(name, "document")], np.quantile(counts, study.QUANTILES)
         assert own["mean"] == pytest.approx(np.mean(counts))
@@ -213,7 +213,7 @@ def test_another_retriever_repeats_nothing(store, result, capsys, monkeypatch):
 
 
 def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
-    at = list(result.stored).index("postings")
+    at = list(result.stored_measures).index("postings")
     values = result.values.copy()
     values[np.flatnonzero(result.trials["ranker"] == "snrm@small"), at] = 5 * len(COLLECTION)
     dense = replace(result, values=values)
@@ -228,7 +228,7 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
 
 def test_empty_texts_alone_fail_a_gate_too(result):
     """They lower the other means: an index may look sparse by leaving texts out."""
-    at = list(result.stored).index("nonzeros")
+    at = list(result.stored_measures).index("nonzeros")
     values = result.values.copy()
     rows = np.flatnonzero(result.trials["ranker"] == "snrm@small")
     values[rows, at, :1] = 0

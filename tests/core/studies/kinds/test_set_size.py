@@ -105,7 +105,7 @@ def test_one_shared_document_or_none_has_no_stability():
     dataset = RankingDataset(
         np.zeros((1, 1), np.float32), np.zeros(1, np.float32), np.array([0, 0, 1]), ("a", "b"), (1,)
     )
-    judged = JudgedLists(dataset, CandidateLists.everything(dataset))
+    judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
     scores = np.ones(1, np.float32)
     assert np.isnan(stabilities(judged, scores, judged, scores)).all()
 
@@ -153,14 +153,14 @@ def by_first_feature(features, _ranks):
 
 def test_combinations_functions_and_stored_rankers_are_taken(workbenches):
     function = f"{__name__}:by_first_feature"
-    kept = run_to_end(workbenches[5].trained("rrf:feature:1+feature:2")).artefact.key
+    kept = run_to_end(workbenches[5].train("rrf:feature:1+feature:2")).artefact.key
     names = ("rrf:feature:1+feature:2", function, f"rrf:feature:1+feature:2#{kept.digest}")
     asked = SetSize(names, (5,))
     assert {row.family for row in set_size.plan_sizes(workbenches, asked).rows} == {"any"}
     found = StudyResult.open(run_to_end(set_size.run(workbenches, asked)).path)
     for size in SIZES:
         judged = workbenches[size].prepared.test
-        fused = run_to_end(workbenches[size].trained(names[0])).ranker
+        fused = run_to_end(workbenches[size].train(names[0])).ranker
         own = {
             names[0]: fused.score(judged.dataset, judged.lists),
             function: judged.dataset.features[judged.lists.rows, 0],
@@ -200,7 +200,7 @@ def test_networks_with_ordinals_are_not_asked_beyond_their_table(workbenches):
 
 def test_a_stored_network_is_tested_as_it_was_trained_and_among_its_own_size(workbenches):
     short = {"epochs": "1", "steps_per_epoch": "1"}
-    kept = run_to_end(workbenches[5].trained("dlcm", short)).artefact.key
+    kept = run_to_end(workbenches[5].train("dlcm", short)).artefact.key
     name = f"dlcm#{kept.digest[:12]}"
     plan = set_size.plan_sizes(workbenches, SetSize((name,), (20,)))
     assert [row.size for row in plan.rows if row.label == name] == [5]
@@ -433,7 +433,7 @@ def test_a_single_shared_document_has_no_stability_in_any_list():
     dataset = RankingDataset(
         np.zeros((4, 1), np.float32), np.zeros(4, np.float32), np.array([0, 3, 4]), ("a", "b"), (1,)
     )
-    judged = JudgedLists(dataset, CandidateLists.everything(dataset))
+    judged = JudgedLists(dataset, CandidateLists.all_documents(dataset))
     found = stabilities(judged, np.float32([3, 2, 1, 0]), judged, np.float32([3, 2, 1, 5]))
     assert found[:, 0].tolist() == [1.0, 0.0]
     assert np.isnan(found[:, 1]).all()

@@ -178,7 +178,7 @@ def test_the_map_of_one_query(judged):
 
 
 def test_lists_without_a_ranking_are_refused(judged):
-    bare = JudgedLists(judged.dataset, CandidateLists.everything(judged.dataset))
+    bare = JudgedLists(judged.dataset, CandidateLists.all_documents(judged.dataset))
     with pytest.raises(MissingRankingError):
         attack(bare, Toy())
     assert attack(bare, Toy(), "shown").certificate.proven
@@ -188,7 +188,7 @@ def test_lists_without_a_ranking_are_refused(judged):
 def workbench(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("worst"))
     recipe = ListRecipe(("feature:3",), depth=10, scores="in-sample")
-    return run_to_end(Workbench.opened("sample", recipe, store))
+    return run_to_end(Workbench.open("sample", recipe, store))
 
 
 @pytest.fixture(scope="module")
@@ -255,7 +255,7 @@ def test_found_again_drawn_while_it_runs_and_resumed(workbench, artefact, monkey
     seen = RunningStudy(result.recipe, result.query_ids, facts).result(workbench.store)
     np.testing.assert_array_equal(seen.values, result.values)
     half = {cell.digest: workbench.store.records.get(cell.digest) for cell in plan.cells(30)[:3]}
-    part = plan.assembled(half, result.query_ids, facts)
+    part = plan.assemble(half, result.query_ids, facts)
     assert set(part.trials.family) == {RANDOM}
     early = table(part)
     assert early["worst"].isna().all()
@@ -293,7 +293,7 @@ def test_commands_answer(tmp_path, capsys):
     assert "q1" in query
     assert main([*ask, "--draws", "2", "--set", "places", *lists]) == 2
     assert "FIELD=VALUE" in capsys.readouterr().err
-    known = run_to_end(Workbench.opened("sample", ListRecipe(("feature:3",), 8), Store(tmp_path)))
+    known = run_to_end(Workbench.open("sample", ListRecipe(("feature:3",), 8), Store(tmp_path)))
     test = known.prepared.test
     relevant = [bool(test.dataset.labels[rows].any()) for rows in test.lists.rows.reshape(-1, 8)]
     shown = test.dataset.query_ids[relevant.index(True)]
