@@ -105,7 +105,7 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
             )
         )  # fmt: skip
         if failed:
-            raise UsageError("; ".join(failed))
+            raise UsageError(f"{'; '.join(failed)}: mend that, then run the bench again.")
         question = Benchmark.from_plain(asked)
         run_to_end(question.answer(Scope(store, str(data), LISTS, "small")))
         seconds = time.perf_counter() - start

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
@@ -33,11 +34,16 @@ def from_preset(recipe: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         return "", fields
     differing = {}
     for preset in presets:
-        preset_fields = _flat(registry.spec(name, preset).recipe())
+        usual = _fields_of(name, preset)
         differing[preset] = {
-            field: value for field, value in fields.items() if value != preset_fields.get(field)
+            field: value for field, value in fields.items() if value != usual.get(field)
         }
     return min(differing.items(), key=lambda pair: len(pair[1]))
+
+
+@lru_cache(maxsize=1024)  # the library asks for every ranker that is stored
+def _fields_of(name: str, preset: str) -> dict[str, Any]:
+    return _flat(registry.spec(name, preset).recipe())
 
 
 def from_usual_lists(recipe: ListRecipe) -> dict[str, Any]:
