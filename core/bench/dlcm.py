@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from shuffleproof.core.bench.peak import MatrixProduct
+from shuffleproof.core.bench.peak import MatrixProduct, told_by_profile
 from shuffleproof.core.bench.result import BenchRow, interleave
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.recurrence import GatedRecurrence
@@ -60,9 +60,9 @@ def _rows(size: Size) -> Iterator[BenchRow]:
     grads = torch.randn(size.lists, size.docs, hidden, generator=generator)
     grads *= (torch.arange(size.docs) < lengths[:, None])[..., None]
     product = MatrixProduct(torch.float32)
+    runs = [_ours(vectors, lengths, grads, reset_after=after) for after in (False, True)]
     *ours, peer, _ = interleave(
-        _ours(vectors, lengths, grads, reset_after=False),
-        _ours(vectors, lengths, grads, reset_after=True),
+        *runs,
         _packed(vectors, lengths, grads),
         product,
         repeats=2 if size.docs > 40 else 7,
@@ -70,7 +70,7 @@ def _rows(size: Size) -> Iterator[BenchRow]:
     rate = product.rate
     # Three gates: the vectors' product and its weights' gradient, the state's and its two.
     operations = 2 * int(lengths.sum()) * 3 * hidden * (2 * width + 3 * hidden)
-    for reset, seconds in zip(("before", "after"), ours, strict=True):
+    for reset, seconds, run in zip(("before", "after"), ours, runs, strict=True):
         yield BenchRow(
             job=f"dlcm-train N={size.docs} {size.preset} width, reset {reset}",
             ours=seconds,
@@ -81,7 +81,8 @@ def _rows(size: Size) -> Iterator[BenchRow]:
             limit=operations / rate,
             share_of_limit=operations / rate / seconds,
             note=f"{size.lists} lists, {width} → {hidden}; a large matrix product's "
-            f"{rate / 1e9:.0f} Gflop/s allow {peer * rate / operations:.1f} × at most",
+            f"{rate / 1e9:.0f} Gflop/s allow {peer * rate / operations:.1f} × at most; "
+            f"{told_by_profile(run, operations / rate)}",
         )
 
 

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def _parse_rows(path: Path, megabytes: int, repeats: int) -> list[BenchRow]:
     )
     note = (
         f"{size:.0f} MB, {FEATURES} features, {size / ours:.0f} MB/s, {ours / cells * 1e9:.1f} ns "
-        f"a cell, polars {polars / cells * 1e9:.1f}; limit: counting newlines"
+        f"a cell, polars {version('polars')} {polars / cells * 1e9:.1f}; limit: counting newlines"
     )
     floors = {LARGE: (20.0, 4.0), SMALL: (10.0, None)}.get(megabytes, (None, None))
     peers = (("sklearn load_svmlight_file", sklearn), ("polars read_csv, colons replaced", polars))

@@ -1,16 +1,24 @@
 """The machine's own limit: the rate of a large matrix product, and what a network needs of it."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 from shuffleproof.core.models.config import SetRankConfig
 from shuffleproof.core.models.dense import dense
+from shuffleproof.core.words import percent
 
 SIDES: Mapping[int, int] = {512: 8, 1536: 1}  # of the square matrices on a CPU, and how often
 GPU_SIDES: Mapping[int, int] = {8192: 1}
+
+PROFILED = 5
+"""Steps that a profile looks at."""
+
+PRODUCTS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "mkldnn_linear", "_linear_pointwise")
+"""Operations that the peak bounds, as the profiler names them."""
 
 
 class MatrixProduct:
@@ -68,3 +76,26 @@ def scoring_operations(config: SetRankConfig, lists: int, docs: int) -> int:
         inside = points * (2 * square + net * config.inducing_feed_forward)
         block = docs * (3 * square + net) + inside + 8 * docs * points * width
     return lists * config.depth * block
+
+
+def told_by_profile(run: Callable[[], object], limit: float | None) -> str:
+    """Where a step's time goes, measured operation by operation.
+
+    Args:
+        run: a step.
+        limit: seconds that its products would take at the matrix peak.
+    """
+    run()
+    with profile(activities=[ProfilerActivity.CPU]) as measured:
+        for _ in range(PROFILED):
+            run()
+    events = [one for one in measured.key_averages() if one.self_cpu_time_total > 0]
+    seconds = {
+        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6 / PROFILED for one in events
+    }
+    whole = sum(seconds.values())
+    products = sum(seconds.pop(name, 0.0) for name in PRODUCTS)
+    rest = sorted(seconds.items(), key=lambda one: -one[1])[:5]
+    parts = ", ".join(f"{name} {percent(taken / whole)}" for name, taken in rest)
+    rate = "" if not limit else f", at {percent(limit / products)} of the peak"
+    return f"of {PROFILED} profiled steps products take {percent(products / whole)}{rate}; {parts}"

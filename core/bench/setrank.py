@@ -11,26 +11,18 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.profiler import ProfilerActivity, profile
 
-from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations
+from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations, told_by_profile
 from shuffleproof.core.bench.result import BenchRow, interleave
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
 from shuffleproof.core.models.setrank import SetRank
-from shuffleproof.core.words import percent
 
 PEER = "nn.TransformerEncoder fp32"
 PAPER = SETRANK_PRESETS["paper"]
 LOW = torch.bfloat16
 PEAK_SHARE = 0.6
 """Least share of the matrix peak of a step in bf16."""
-
-PROFILED = 5
-"""Steps that a profile looks at."""
-
-PRODUCTS = ("mm", "addmm", "bmm", "baddbmm", "mkldnn_linear", "_linear_pointwise")
-"""Operations that the peak bounds, as the profiler names them."""
 
 
 @dataclass(frozen=True)
@@ -134,29 +126,6 @@ def _share_row(row: BenchRow, run: Callable[[], object]) -> BenchRow:
         floor=PEAK_SHARE,
         note=told_by_profile(run, row.limit),
     )
-
-
-def told_by_profile(run: Callable[[], object], limit: float | None) -> str:
-    """Where a step's time goes, measured operation by operation.
-
-    Args:
-        run: a step.
-        limit: seconds that its products would take at the matrix peak.
-    """
-    run()
-    with profile(activities=[ProfilerActivity.CPU]) as measured:
-        for _ in range(PROFILED):
-            run()
-    events = [one for one in measured.key_averages() if one.self_cpu_time_total > 0]
-    seconds = {
-        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6 / PROFILED for one in events
-    }
-    whole = sum(seconds.values())
-    products = sum(seconds.pop(name, 0.0) for name in PRODUCTS)
-    rest = sorted(seconds.items(), key=lambda one: -one[1])[:5]
-    parts = ", ".join(f"{name} {percent(taken / whole)}" for name, taken in rest)
-    rate = "" if not limit else f", at {percent(limit / products)} of the peak"
-    return f"of {PROFILED} profiled steps products take {percent(products / whole)}{rate}; {parts}"
 
 
 def _models(*, training: bool = False) -> Iterator[tuple[SetRankConfig, torch.dtype, SetRank]]:

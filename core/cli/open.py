@@ -305,7 +305,7 @@ def share(
         of_scope |= {"lists": dict(scope.lists or {}), "preset": scope.usual_preset}
     work = share_work(
         scope.store, kind, {**values, **of_scope}, arguments.executor,
-        workers=arguments.workers, modules=arguments.modules or (),
+        workers=arguments.workers, modules=getattr(arguments, "modules", None) or (),
     )  # fmt: skip
     for why in dict.fromkeys(run_shown(kind.replace("-", " "), work)):
         warn(f"shuffleproof: a worker ended early: {why}")

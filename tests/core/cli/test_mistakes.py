@@ -98,6 +98,8 @@ MISTAKES = """
 2 | tune mart --search leaves=1..5 | 'leaves=1..5' | LOW..HIGH
 2 | tune mart --name paper | 'paper' | none of paper
 2 | train ranksvm --executor cloud | 'cloud' | known: processes
+2 | study retrieval --executor cloud | 'cloud' | known: processes
+2 | study preferences --executor serial --max-seconds 5 | leave --max-seconds out | works to the end
 2 | train ranksvm --executor processes:none | 'processes:none' | processes:N
 2 | tune ranksvm --executor cloud | 'cloud' | known: processes
 2 | tune ranksvm --at-once 0 | '0' | from 1 on
