@@ -66,7 +66,8 @@ html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
-.stApp [data-testid=stButtonGroup] { flex-wrap: wrap; max-width: 100%; }
+.stApp [data-testid=stButtonGroup], .stApp [data-testid=stButtonGroup] > div {
+  flex-wrap: wrap; max-width: 100%; }
 /* Files that arrived stand in the list below; only those on their way or refused stand here. */
 .stApp [class*=st-key-uploader] [data-testid=stFileChips] > div >
   div:not(:has([data-testid=stFileChipIconSpinner], [aria-invalid=true])) { display: none; }

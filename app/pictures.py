@@ -19,7 +19,6 @@ from shuffleproof.app.figures import (
     benchmark_ranks,
     card,
     group_shuffles,
-    growth,
     multi_ranking,
     perturbations,
     preferences,
@@ -28,7 +27,6 @@ from shuffleproof.app.figures import (
     retrieval,
     set_size,
     set_size_map,
-    sparsity,
     style,
     worst_case,
 )
@@ -55,7 +53,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     ),
     "worst case": (worst_case.damages, worst_case.alt_text, 3),
     "group shuffles": (group_shuffles.equivariance, group_shuffles.alt_text, 1),
-    "growth": (growth.changes, growth.alt_text, 2),
+    "growth": (query_noise.growth_changes, query_noise.growth_alt_text, 2),
     "query noise": (query_noise.changes, query_noise.alt_text, 2),
     "retrieval": (retrieval.means, retrieval.alt_text, 2),
     "postings": (retrieval.postings, retrieval.postings_in_words, 1),
@@ -63,7 +61,7 @@ PICTURES: Mapping[str, tuple[Draw, Words, int]] = {
     "bounds": (preferences.bounds, preferences.bounds_in_words, 1),
     "calibration": (preferences.calibration, preferences.calibration_in_words, 1),
     "calls": (preferences.calls, preferences.calls_in_words, 1),
-    "sparsity": (sparsity.curves, sparsity.alt_text, 2),
+    "sparsity": (retrieval.sparsity_curves, retrieval.sparsity_alt_text, 2),
     "cards": (card.pareto, card.alt_text, 2),
 }  # fmt: skip
 """What draws a picture, what says it in words, and how many of its facts the words take."""

@@ -40,7 +40,7 @@ def uploader(
         taken: which files count.
         hint: a sentence of help.
     """
-    _spool(own, part, _arrived(f"{own} {part}", label, taken, hint), taken)
+    _spool(own, part, new_files(f"{own} {part}", label, taken, hint=hint), taken)
     with st.container(gap="xxsmall"):
         for file in files_of_parts(own, part):
             _chosen(own, file)
@@ -54,8 +54,34 @@ def drop_zone(own: str, label: str, part_of: Callable[[str], str]) -> None:
         label: of the uploader.
         part_of: tells the part of a file by its name.
     """
-    for file in _arrived(f"{own} files", label, "all"):
+    for file in new_files(f"{own} files", label):
         _spool(own, part_of(file.name), [file], "all")
+
+
+def new_files(
+    key: str, label: str, taken: Taken = "all", types: Sequence[str] | None = None,
+    hint: str | None = None,
+) -> Sequence[UploadedFile]:  # fmt: skip
+    """Draw an uploader; the files that arrived since it was drawn last, each once.
+
+    It stays the same, so that a file dropped while others are taken is not lost with it. What the
+    session remembers of its files goes, since they would be given again when the page runs again.
+
+    Args:
+        key: of the widget.
+        label: of the uploader.
+        taken: which files count.
+        types: endings of names that are accepted; None: all.
+        hint: a sentence of help.
+    """
+    with st.container(key=f"uploader {key}"):
+        files = st.file_uploader(
+            label, accept_multiple_files="directory" if taken == "directory" else True, key=key,
+            type=types, max_upload_size=limit(), help=hint,
+        )  # fmt: skip
+    if files:
+        del st.session_state[key]
+    return files
 
 
 def draft(own: str) -> Draft | None:
@@ -86,22 +112,6 @@ def clear(own: str) -> None:
         held.clear()
 
 
-def _arrived(key: str, label: str, taken: Taken, hint: str | None = None) -> Sequence[UploadedFile]:
-    """Draw an uploader; the files that arrived since it was drawn last, each once.
-
-    It stays the same, so that a file dropped while others are taken is not lost with it. What the
-    session remembers of its files goes, since they would be given again when the page runs again.
-    """
-    with st.container(key=f"uploader {key}"):
-        files = st.file_uploader(
-            label, accept_multiple_files="directory" if taken == "directory" else True, key=key,
-            max_upload_size=limit(), help=hint,
-        )  # fmt: skip
-    if files:
-        del st.session_state[key]
-    return files
-
-
 def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: Taken) -> None:
     """Write the files to the disk and drop them from the session's memory."""
     if not files:
@@ -118,10 +128,10 @@ def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: Taken) -> 
         except (ShuffleproofError, OSError) as error:
             refused.append(str(error))
         finally:
-            _forget(file)
+            forget_file(file)
 
 
-def _forget(file: UploadedFile) -> None:
+def forget_file(file: UploadedFile) -> None:
     """Drop a file from the session's memory."""
     context = get_script_run_ctx()
     if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):

@@ -1,4 +1,4 @@
-"""What noise in queries costs: a small picture a kind of noise, a line a retriever."""
+"""What retrievers lose to noise in queries and to documents that came later: small pictures."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -16,7 +16,7 @@ from shuffleproof.app.figures.style import (
     yaxes,
 )
 from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import interval, signed
+from shuffleproof.core.words import interval, percent, signed
 
 ACROSS = 2
 ROW, FRAME = 190, 110
@@ -106,3 +106,31 @@ def alt_text(frame: pd.DataFrame, measure: str) -> str:
         for _, row in last.iterrows()
     ]
     return f"Change of {measure} under noise, with 95 % intervals: {'; '.join(said)}."
+
+
+@plain_text
+def growth_changes(frame: pd.DataFrame, measure: str) -> go.Figure:
+    """The change of recall of seen and of unseen documents against the share that came later.
+
+    Args:
+        frame: retriever, documents, share, change, low, high.
+        measure: what recall is called.
+    """
+    own = frame.rename(columns={"share": "level", "documents": "panel"})
+    return panels(own, measure, "came later")
+
+
+@in_words
+def growth_alt_text(frame: pd.DataFrame, measure: str) -> str:
+    """The figure in words: of every retriever the largest share."""
+    own = frame[frame["share"] == frame["share"].max()]
+    said = [
+        f"{row['retriever']}, {row['documents']} documents {signed(row['change'])} "
+        f"{interval(row['low'], row['high'])}"
+        for _, row in own.iterrows()
+    ]
+    return (
+        f"Change of {measure} where {percent(own['share'].max())} of the documents came after "
+        "training, "
+        f"with 95 % intervals: {'; '.join(said)}."
+    )

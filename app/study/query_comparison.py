@@ -10,7 +10,7 @@ import streamlit as st
 
 from shuffleproof.app import address, captions
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import query_map
+from shuffleproof.app.figures import perturbations
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts, rescored_list, slices
@@ -83,8 +83,8 @@ def by_column(
         takes: what a click on a cell does.
     """
     axis, several = columns
-    figure = cached_figure(query_map.queries, frame, axis, measure)
-    alt = query_map.alt_text(frame, several, measure)
+    figure = cached_figure(perturbations.query_columns, frame, axis, measure)
+    alt = perturbations.query_columns_alt_text(frame, several, measure)
     chart(figure, alt, MAP, takes, config=parts.PLAIN)
     more = f" The {MOST_QUERIES} most damaged of {len(frame)}." if len(frame) > MOST_QUERIES else ""
     st.caption(escaped_sentence(f"Change from {origin}. Click a cell for its list.{more}"))

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from shuffleproof.app import address, benchmarks, pictures, services, sidebar, state, study_access
-from shuffleproof.app.figures.projector import for_projector
+from shuffleproof.app.figures.style import for_projector
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.core.data.catalogue import SAMPLE

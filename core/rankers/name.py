@@ -324,11 +324,18 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     >>> with_display_names(
     ...     "gradient-sign@dlcm costs dlcm#3f2a91 and dlcm#77b0c2 most, martian-1 nothing")
     'gradient-sign@dlcm costs DLCM and DLCM (2) most, martian-1 nothing'
+    >>> with_display_names("scores#12ab, of a file that nobody knows, wins")
+    'scores#12ab, of a file that nobody knows, wins'
     >>> with_display_names("By 80 transpositions, dlcm@small: NDCG@10 falls")
     'By 80 transpositions, DLCM small: NDCG@10 falls'
     """
     names = display_names([*among, *_IN_SENTENCES.findall(sentence)])
-    return _IN_SENTENCES.sub(lambda found: names[found.group()], sentence)
+
+    def shown(found: re.Match[str]) -> str:
+        name = names[found.group()]
+        return found.group() if name in FILES else name
+
+    return _IN_SENTENCES.sub(shown, sentence)
 
 
 def without_presets(text: str) -> str:

@@ -24,6 +24,7 @@ from shuffleproof.core.studies.tables import (
     Column,
     Table,
     of_people,
+    with_file_names,
 )
 from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
 from shuffleproof.core.words import MISSING, number, one_line
@@ -81,7 +82,7 @@ def print_table(table: Table, digits: int = DIGITS, *, names: bool = True) -> Pr
     """
     columns = table.visible_columns
     groups = list(table.groups) or [""] * len(table.frame)
-    frame = of_people(table.frame, columns) if names else table.frame
+    frame = (of_people if names else with_file_names)(table.frame, columns)
     values = [frame[column.key].tolist() for column in columns]
     rows = [
         (group, [_cell(value, column, digits) for value, column in zip(row, columns, strict=True)])

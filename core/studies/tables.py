@@ -2,10 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
-from shuffleproof.core.rankers.name import display_names, with_display_names
+from shuffleproof.core.rankers.name import (
+    FILES,
+    Kind,
+    RankerName,
+    display_names,
+    with_display_names,
+)
 
 DIGITS = 3
 """Decimals where nobody asks for others."""
@@ -69,6 +76,25 @@ def of_people(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     """A frame with the names of rankers where it has their labels."""
     labelled = [column.key for column in columns if column.format == NAME]
     return frame.assign(**{key: _labels_as_names(frame[key]) for key in labelled})
+
+
+def with_file_names(frame: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """A frame with labels of rankers as commands take them, behind one from a file what it is.
+
+    >>> from shuffleproof.core.rankers.name import remember_file_name
+    >>> remember_file_name("77b0c2", "my scores.txt")
+    >>> frame = pd.DataFrame({"ranker": ["scores#77b0", "mart@small"]})
+    >>> with_file_names(frame, [RANKER])["ranker"].tolist()
+    ['scores#77b0 (my scores.txt)', 'mart@small']
+    """
+    labelled = [column.key for column in columns if column.format == NAME]
+    return frame.assign(**{key: frame[key].map(_with_file_name) for key in labelled})
+
+
+def _with_file_name(label: Any) -> Any:
+    name = RankerName.of(str(label))
+    known = name.kind is Kind.STORED and name.head in FILES and name.display not in FILES
+    return f"{label} ({name.display})" if known else label
 
 
 def _labels_as_names(labels: pd.Series) -> pd.Series:

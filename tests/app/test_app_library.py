@@ -265,7 +265,6 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
     store, *_ = own
     file = io.BytesIO(shown_archive)
     monkeypatch.setattr(view.st, "session_state", state := {})
-    monkeypatch.setattr(view.st, "rerun", lambda: None)
     view._hand_in("from elsewhere.zip", file)
     (job,) = jobs.jobs_of(store).list()
     assert state[view.MINE] == job.id
@@ -274,6 +273,18 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
     assert len(result["artefacts"]) == 2
     with pytest.raises(Exception, match="not in the store any more"):
         uploads.folder_of(store, job.parameters["upload"])
+
+
+def test_archives_dropped_together_are_all_taken_and_none_twice(own):
+    store, *_ = own
+    test = opened()
+    archives = [(f"{name}.zip", name.encode(), "application/zip") for name in "ab"]
+    test.file_uploader[0].set_value(archives).run()
+    test.run()
+    handed_in = jobs.jobs_of(store).list()
+    assert {job.parameters["name"] for job in handed_in} == {"a.zip", "b.zip"}
+    assert len(handed_in) == 2
+    assert not test.session_state["archives"], "they left the memory"
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ CASES = {
     "perturbations.queries": (
         pd.DataFrame({1.0: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
     ),
-    "query_map.queries": (
+    "perturbations.query_columns": (
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "condition", "NDCG@10",
     ),
     "invariance.scatter": (MOVES, EVIL),
@@ -132,7 +132,7 @@ CASES = {
         table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
     ),
     "retrieval.postings": (table(retriever=[EVIL], rank=[1], share=[0.5]),),
-    "growth.changes": (
+    "query_noise.growth_changes": (
         table(retriever=[EVIL], documents=["unseen"], share=[0.3], change=[-0.2], low=[-0.3],
               high=[-0.1]), "recall@20",
     ),
@@ -154,7 +154,7 @@ CASES = {
     "preferences.calibration": (table(told=[0.4], right=[0.5], pairs=[9]), EVIL),
     "preferences.calls": (table(aggregator=[EVIL], items=[9], calls=[36.0], seconds=[0.1]),),
     "preferences.matrix": (np.array([[np.nan, 0.9], [0.1, np.nan]]), [EVIL, "b"], [0, 1]),
-    "sparsity.curves": (
+    "retrieval.sparsity_curves": (
         table(way=[EVIL], level=[0.1], mean=[0.2], low=[0.1], high=[0.3],
               nonzeros_document=[9.0], postings_per_query_over_n=[0.5],
               dense_in_disguise=[False]), "AP",

@@ -2,6 +2,7 @@
 
 import importlib
 import shlex
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,6 @@ import pytest
 from shuffleproof.app import study_access as stored
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import job_panel
-from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
@@ -32,9 +32,7 @@ def _forms():
 
 
 def _form_of(draw):
-    """Of a plain page, of the page's module, or of the module `form` beside it."""
-    if isinstance(draw, PlainPage):
-        return draw.form
+    """Of the page's module, or of the module `form` beside it."""
     own = importlib.import_module(draw.__module__)
     alone = f"{draw.__module__.rpartition('.')[0]}.form"
     return own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
@@ -143,3 +141,12 @@ def test_what_is_remembered_is_told_apart_by_all_of_its_content():
     assert name(stored.path) == "shuffleproof.app.study_access.path"
     with pytest.raises(ValueError, match="no name of its own"):
         name(lambda: 0)
+
+
+def test_first_results_of_other_data_are_no_results_of_ones_own(store, monkeypatch):
+    kind = next(iter(FORMS))
+    own, panel = handed_in(store, opened(kind)).id, FORMS[kind].panel
+    for job, shown in (("another", False), (own, True)):
+        running = [SimpleNamespace(job=job)]
+        monkeypatch.setattr(job_panel, "running_studies", lambda *_, running=running: running)
+        assert job_panel.has_first_results(panel, (tables.DATA,)) is shown

@@ -8,18 +8,27 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, data_sets, jobs, services, state, uploads
+from shuffleproof.app import (
+    address,
+    captions,
+    data_sets,
+    jobs,
+    received_files,
+    services,
+    state,
+    uploads,
+)
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.data import browser as data_browser
-from shuffleproof.app.views.data import texts as data_texts
 from shuffleproof.app.views.data import upload as data_upload
 from shuffleproof.core.answers.trained_rankers import studied_on, trained_on
 from shuffleproof.core.data import advice, display_texts, examination, trec
 from shuffleproof.core.data.advice import Advice
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.examination import Examination
 from shuffleproof.core.data.letor import read as letor
@@ -222,7 +231,7 @@ def _manage(name: str, artefact: Artefact) -> None:
         st.error(refusal(error))
     if name == SAMPLE:
         st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
-        data_texts.section(name, artefact)
+        _side_files(name, artefact)
         return
     st.subheader("Rename", anchor=False)
     with st.form("rename", border=False):
@@ -232,7 +241,7 @@ def _manage(name: str, artefact: Artefact) -> None:
         )
         if st.form_submit_button("Rename"):
             _renamed(name, new.strip(), artefact)
-    data_texts.section(name, artefact)
+    _side_files(name, artefact)
     st.subheader("Delete", anchor=False)
     if st.button("Delete …", icon=":material/delete:"):
         _ask(name, artefact)
@@ -345,3 +354,66 @@ def _delete(artefact: Artefact) -> None:
     else:
         st.session_state["data"] = SAMPLE
         address.pin("data", SAMPLE)
+
+
+SIDE_DRAFT = "side files"
+SIDE_LABELS = {
+    "documents": "Documents: docid, and title, url or snippet",
+    "queries": "Queries: qid, text and, for slices, tag",
+}
+
+
+def _side_files(name: str, artefact: Artefact) -> None:
+    """Draw what is kept beside the data set, and how more of it comes in."""
+    st.subheader("Texts of documents and queries", anchor=False)
+    texts, fingerprint = captions.of(name), str(artefact.facts["fingerprint"])
+    if texts is None:
+        st.caption("None yet: pages call documents and queries by their ids.")
+    else:
+        sizes = [counted(len(getattr(texts, kind)), shape.of) for kind, shape in SHAPES.items()]
+        st.markdown(f"Pages show texts of {' and '.join(sizes)}.")
+        for note in texts.notes:
+            st.caption(escaped(note))
+    if services.fold(str(artefact.key)).train.doc_ids is None:
+        st.info(
+            "The documents of this data have no ids, so that only queries can be given texts. "
+            "LETOR text names a document at the end of its line: # docid = …"
+        )
+    st.caption(
+        "CSV, JSON lines or Parquet. Texts are shown and nothing else: no ranker reads them, and "
+        "no study changes."
+    )
+    for kind in SHAPES:
+        received_files.uploader(SIDE_DRAFT, kind, SIDE_LABELS[kind], "last")
+    received_files.errors(SIDE_DRAFT)
+    for error in st.session_state.pop(f"{SIDE_DRAFT} refused", []):
+        parts.long_error(error)
+    keep, remove = st.columns(2)
+    keep.button(
+        "Keep these texts", type="primary", width="stretch", on_click=_attach, args=(artefact,),
+        disabled=not received_files.files_of_parts(SIDE_DRAFT, *SHAPES),
+    )  # fmt: skip
+    remove.button(
+        "Remove texts", width="stretch", disabled=texts is None, on_click=display_texts.forget,
+        args=(fingerprint, services.store()),
+    )  # fmt: skip
+
+
+def _attach(artefact: Artefact) -> None:
+    """Read what was chosen and keep it; a callback."""
+    draft = received_files.draft(SIDE_DRAFT)
+    if draft is None:
+        return
+    try:
+        files = [
+            display_texts.read_side_file(draft.path(file), file.part)
+            for file in draft.files(*SHAPES)
+        ]
+        display_texts.attach(artefact, services.store(), files)
+    except ShuffleproofError as error:  # where the files lie for now is nobody's business
+        words = str(error)
+        for kind in SHAPES:
+            words = words.replace(f"{draft.folder / kind}/", "")
+        st.session_state[f"{SIDE_DRAFT} refused"] = [words]
+    else:
+        received_files.clear(SIDE_DRAFT)

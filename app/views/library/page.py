@@ -215,7 +215,7 @@ def _remove(file: DamagedEntry) -> None:
 
 
 IMPORT = "library-import"
-MINE, TURN = "archive handed in", "archive turn"
+MINE = "archive handed in"
 
 
 def _importing() -> None:
@@ -230,26 +230,21 @@ def _importing() -> None:
             "which archive it came."
         )
         _watch()
-        turn = st.session_state.get(TURN, 0)
-        file = st.file_uploader(
-            "Archive (zip)",
-            type=["zip"],
-            key=f"archive {turn}",
-            max_upload_size=received_files.limit(),
-        )
-        if file is not None:
+        files = received_files.new_files("archives", "Archives (zip)", types=["zip"])
+        for file in files:
             _hand_in(file.name, file)
+            received_files.forget_file(file)
+        if files:
+            st.rerun()
         st.caption("Larger ones: `shuffleproof library import archive.zip`")
 
 
 def _hand_in(name: str, file: uploads.Readable) -> None:
-    """Spool the file, hand it in, and let go of its bytes."""
-    st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
+    """Spool the file and hand it in."""
     with chosen_entries.noting_errors():
         upload = uploads.spool(services.store(), [(name, file)])
         job = jobs.anew(IMPORT, {"upload": upload, "name": name})  # it may have been deleted since
         st.session_state[MINE] = job.id
-    st.rerun()
 
 
 def _watch() -> None:

@@ -259,8 +259,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     figure, alt = pictures.draw(first)
     with top.picture:
         chart(figure, alt, "picture")
-    for finding in (one for one in every if isinstance(one, Finding)):
-        top.notes.markdown(escaped_sentence(finding.text))
+    with top.notes, parts.in_words():
+        for finding in (one for one in every if isinstance(one, Finding)):
+            st.markdown(escaped_sentence(finding.text))
     tables = [one for one in every if isinstance(one, Table) and not one.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")
