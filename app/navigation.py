@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.app.views import glossary, jobs, one_query, overview, presentation, tour
 from shuffleproof.app.views.ablation import page as ablation
 from shuffleproof.app.views.attention import page as attention
@@ -44,6 +45,11 @@ class Page:
     draw: Callable[[], None]
     about: str
     pins: tuple[str, ...] = ()
+
+    @classmethod
+    def plain(cls, title: str, kind: str, noun: str, about: str) -> "Page":
+        """The page of a kind of study that has none of its own; `noun` is what it calls one."""
+        return cls(title, kind, PlainPage(kind, title, noun), about, ("study",))
 
 
 SECTIONS = {
