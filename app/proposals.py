@@ -78,7 +78,7 @@ def imported_rankers(data: str) -> list[str]:
 
 def as_asked(ranker: TrainedRanker, data: str) -> str:
     """The ranker as a job names it: by its preset, or by its key where no preset says it alone."""
-    if ranker.preset is None or ranker.label != ranker.name:
+    if ranker.preset is None or RankerName.of(ranker.label).digits:
         return f"{ranker.name}#{ranker.digest[:DIGITS]}"
     usual = training.usual_preset(data)
     return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
@@ -90,7 +90,7 @@ def trained_rankers(data: str) -> list[TrainedRanker]:
         fitting = training.fit_size(data)
     except ShuffleproofError:
         return []
-    return services.trained_rankers(*fitting.fingerprints[:2])
+    return services.trained_rankers(data, *fitting.fingerprints[:2])
 
 
 def field_texts(labels: Iterable[str]) -> Callable[[str], str]:
@@ -103,7 +103,8 @@ def texts(ranker: TrainedRanker) -> tuple[str, ...]:
     """What addresses call a ranker, and what they called it once: by its key whatever comes."""
     named = f"{ranker.name}#{ranker.digest[:DIGITS]}"
     file = RankerName.of(ranker.label).path
-    return named, ranker.label, f"{ranker.name} {file or ranker.digest[:6]}"
+    once = () if RankerName.of(ranker.label).digits else (ranker.name,)
+    return named, ranker.label, f"{ranker.name} {file or ranker.digest[:6]}", *once
 
 
 def lists_texts(recipe: ListRecipe) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def _described(data: str, root: str, named: str) -> DataDescription:
 
 def rankers_of(data: DataDescription) -> list[TrainedRanker]:
     """The rankers trained on a data set, newest first."""
-    return services.trained_rankers(data.train, data.valid)
+    return services.trained_rankers(data.data, data.train, data.valid)
 
 
 def documents(one: List, orders: tuple[str, ...]) -> Documents:

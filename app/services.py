@@ -21,6 +21,7 @@ from shuffleproof.core.studies.kinds.invariance.certificate import (
     certificates,
     per_query,
 )
+from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.result import StudyResult
 
 KEPT = ("artefacts", "names")
@@ -59,9 +60,9 @@ def artefacts(kind: str) -> tuple[Artefact, ...]:
     return _artefacts(kind, now())
 
 
-def trained_rankers(train: str, valid: str) -> list[TrainedRanker]:
-    """The rankers trained on parts with these fingerprints, newest first."""
-    return list(_trained(train, valid, now()))
+def trained_rankers(data: str, train: str, valid: str) -> list[TrainedRanker]:
+    """The rankers trained on a data set, whose parts have these fingerprints, newest first."""
+    return list(_trained(train, valid, preset_of(data), now()))
 
 
 def arrival_order(artefact: Artefact) -> Arrival:
@@ -94,10 +95,10 @@ def _artefacts(kind: str, state: Now) -> tuple[Artefact, ...]:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _trained(train: str, valid: str, state: Now) -> list[TrainedRanker]:
+def _trained(train: str, valid: str, usual: str, state: Now) -> list[TrainedRanker]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
-    return trained_on(store(), train, valid)
+    return trained_on(store(), train, valid, usual)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

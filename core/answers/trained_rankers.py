@@ -32,8 +32,8 @@ class TrainedRanker:
         key: its artefact key as printed.
         digest: the whole digest, as studies name it.
         name: the registry's name.
-        label: what commands take too: the name, of a file with its own; with digits of the key
-            where another was called so before.
+        label: what commands take too: the name, with its preset where a name alone means another,
+            of a file with its own; with digits of the key where another was called so before.
         preset: the preset that its recipe is; None: its settings are of their own.
         lists: how the lists that it was fitted on were made; None: on all documents.
         valid: its quality on the validation part, by measure.
@@ -57,11 +57,20 @@ class TrainedRanker:
         return not self.arrived[0]
 
 
-def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
+def trained_on(
+    store: Store, train: str, valid: str, usual: str | None = None
+) -> list[TrainedRanker]:
     """The rankers fitted on a data set's training part, newest first, by their keys alone.
 
     A ranker's key is the digest of its recipe and of the two parts that it saw: those that
     come out as filed were fitted on these parts. Models fitted for cross-fitting are left out.
+
+    Args:
+        store: where they are kept.
+        train: fingerprint of the training part.
+        valid: that of the validation part.
+        usual: the preset that a name alone means on this data set, which labels leave out; none:
+            labels name no preset.
     """
     by_arrival = sorted(
         (
@@ -73,18 +82,23 @@ def trained_on(store: Store, train: str, valid: str) -> list[TrainedRanker]:
         key=itemgetter(0),
     )
     labels: set[str] = set()
-    rankers = [_ranker(artefact, arrived, labels) for arrived, artefact in by_arrival]
+    rankers = [_ranker(artefact, arrived, labels, usual) for arrived, artefact in by_arrival]
     return sorted(rankers, key=attrgetter("created", "key"), reverse=True)
 
 
-def _ranker(artefact: Artefact, arrived: Arrival, labels: set[str]) -> TrainedRanker:
+def _ranker(
+    artefact: Artefact, arrived: Arrival, labels: set[str], usual: str | None
+) -> TrainedRanker:
     """A stored ranker; the first of a name takes it, so that no later one changes its label."""
     recipe = artefact.recipe
     name = str(artefact.facts.get("name") or recipe["ranker"]["name"])
     file = str(recipe["ranker"].get("file", "")) if name in FILES else ""
     if file:
         remember_file_name(artefact.key.digest, file)
+    preset = _preset(name, canonical_json(recipe["ranker"]))
     label = f"{name}:{file}" if file else name
+    if usual and preset not in {None, usual}:
+        label = f"{name}@{preset}"
     label = f"{name}#{artefact.key.digest[:6]}" if label in labels else label
     labels.add(label)
     return TrainedRanker(
@@ -92,7 +106,7 @@ def _ranker(artefact: Artefact, arrived: Arrival, labels: set[str]) -> TrainedRa
         digest=artefact.key.digest,
         name=name,
         label=label,
-        preset=_preset(name, canonical_json(recipe["ranker"])),
+        preset=preset,
         lists=None if recipe["lists"] == ALL_DOCUMENTS else recipe_of(recipe["lists"]),
         valid=dict(artefact.facts.get("valid", {})),
         created=artefact.created,

@@ -176,7 +176,7 @@ def trained_rankers(data: str, study: str | None) -> dict[str, str]:
     labels = _of_study(study) if study else {}
     for ranker in as_they_came(proposals.trained_rankers(data)):
         if rankings_of(ranker.name):
-            labels.setdefault(ranker.key, f"{ranker.label} {ranker.preset or ''}".strip())
+            labels.setdefault(ranker.key, ranker.label)
     return dict(zip(labels, number_names(map(with_display_names, labels.values())), strict=True))
 
 

@@ -231,6 +231,9 @@ def test_rankers_are_found_by_the_data_they_saw(small):
     assert trained_on(store, fold.train.fingerprint, other.valid.fingerprint) == []
     assert {ranker.name for ranker in mine} == {"lambdamart"}
     assert len({ranker.label for ranker in mine}) == 2, "labels tell them apart"
+    prints = (fold.train.fingerprint, fold.valid.fingerprint)
+    for usual, label in (("paper", "lambdamart@small"), ("small", "lambdamart")):
+        assert label in {ranker.label for ranker in trained_on(store, *prints, usual)}, usual
     assert list_recipes(mine) == [ListRecipe(("file-order",), 9, "in-sample")]
     assert "NDCG@10" in mine[0].valid
 
