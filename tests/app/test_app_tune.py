@@ -102,6 +102,16 @@ def test_trials_appear_as_they_end(table):
     assert "has leaves 20, learning rate 0.05" in second.proto.alt
 
 
+def test_a_search_that_was_cancelled_can_go_on_and_the_page_says_so(table):
+    page = opened()
+    click(page, "tune now")
+    table.jobs.cancel(table.jobs.list()[0].id)
+    page.run()
+    said = app_pages.words(page)
+    assert "The search for LambdaMART tuned_sample stopped before its end" in said
+    assert "Nothing has been tuned" not in said
+
+
 def test_a_search_that_is_over_shows_its_trials_and_the_one_look(table):
     asked = tuning.Tuning("ranksvm", trials=5)
     preset, _ = run_to_end(tuning.tune(asked, Scope(table.store, "sample", LISTS)))

@@ -53,12 +53,20 @@ def _searches(names: Sequence[str]) -> bool:
     mine = [job for job in jobs.table().list("running", "waiting") if job.kind == PANEL.kind]
     under_way = {jobs.tuned_preset(job): job for job in mine if job.parameters["data"] in names}
     known = [*stored, *(name for name in under_way if name not in stored)]
-    if not known:
+    ended = [job for job in jobs.table().list("cancelled", "failed") if job.kind == PANEL.kind]
+    stopped = [job for job in ended if job.parameters["data"] in names]
+    for name in sorted({*map(jobs.tuned_preset, stopped)} - {*known}):
+        parts.finding(
+            f"The search for {with_display_names(name)} stopped before its end: Tune with the same "
+            "settings goes on where it was."
+        )
+    if not known and not stopped:
         st.info(
             "Nothing has been tuned on this data set yet. Choose a ranker and press Tune: every "
             "trial appears here as it ends.",
             icon=":material/tune:",
         )
+    if not known:
         return False
     shown = st.selectbox(
         "Search", **address.selectbox(TUNED, address.option_texts(*known), known[0]),
