@@ -44,7 +44,7 @@ class Gates:
 
         >>> rows = np.eye(4, dtype=np.float32)
         >>> gates = Gates.of(SparseIndex.of(SparseVectors.of(rows)), SparseVectors.of(rows[:2]))
-        >>> gates.matched_share, gates.dense_in_disguise, gates.failed
+        >>> gates.matched_share, gates.dense_in_disguise, gates.failures
         (0.25, False, ())
         """
         size = max(1, len(index.vectors))

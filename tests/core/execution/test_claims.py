@@ -31,8 +31,8 @@ def test_a_claim_whose_owner_died_is_swept_and_others_stay(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     for name, process in (("dead", gone.pid), ("alive", os.getpid())):
-        assert own.at.made(name, json.dumps({"place": claims.place(), "process": process}))
-    assert own.at.made("elsewhere", json.dumps({"place": "another", "process": gone.pid}))
+        assert own.at.create(name, json.dumps({"place": claims.place(), "process": process}))
+    assert own.at.create("elsewhere", json.dumps({"place": "another", "process": gone.pid}))
     own.sweep()
     assert own.at.names() == ["alive", "elsewhere"]
 

@@ -415,7 +415,7 @@ for _ in range(60):
         _, stderr = worker.communicate(timeout=60)
         assert worker.returncode == 0 or worker is workers[0], stderr
     store = Store(tmp_path)
-    stored(store)
+    stored(store, 99)  # what is new sweeps what the killed one left
     assert not list((tmp_path / "incoming").iterdir())
     for artefact in store.artefacts():
         store.verify(artefact)

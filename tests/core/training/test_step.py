@@ -133,7 +133,7 @@ class Replayed:
         self.warm += 1
         return work()
 
-    def recorded(self, work):
+    def record(self, work):
         self.records += 1
 
         def replay():
@@ -171,7 +171,7 @@ def test_only_so_many_shapes_are_recorded(monkeypatch):
     assert recorder.records == 1
 
 
-@pytest.mark.parametrize("method", ["warmed", "recorded"])
+@pytest.mark.parametrize("method", ["warmed", "record"])
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError("not permitted")])
 def test_what_cannot_be_recorded_is_taken_as_it_comes(method, error):
     class Full(Replayed):
@@ -208,7 +208,7 @@ def test_the_probe_compares_losses_and_times(monkeypatch):
     assert 0 < share < 5
 
     class Wrong(Replayed):
-        def recorded(self, work):
+        def record(self, work):
             return lambda: work() * 0 + work() * 0  # two steps in place of one
 
     assert recording.share_of_unrecorded(torch.device("cpu"), Wrong()) == float("inf")

@@ -73,7 +73,7 @@ class ListEdit:
         level: its strength.
         seed: of the draw.
 
-    >>> str(ListEdit.parse("transpositions:5:2")), ListEdit.parse("shuffled:7").what
+    >>> str(ListEdit.parse("transpositions:5:2")), ListEdit.parse("shuffled:7").change_name
     ('transpositions:5:2', 'order shown')
     """
 
