@@ -149,7 +149,7 @@ class Visitor:
         self.url, self.wrong, self.cut = url, [], False
         self.context = browser.new_context(viewport={"width": 1280, "height": 900})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(PATIENCE)
         self.context.on("console", lambda message: self._said(message.type, message.text))
         self.context.on("weberror", lambda error: self.wrong.append(f"page error: {error.error}"))
         self.context.on("request", lambda request: self._asked(request.url))
