@@ -34,9 +34,8 @@ $(VENV)/.ready-bench: $(VENV)/.ready-dev
 app: setup
 	$(BIN)/python -m shuffleproof app
 
-# Three processes on two cores: tests of processes and browsers wait as long as they compute.
 test: setup-dev
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=15
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=15
 
 # What `test` skips where these are not installed: a cluster of two nodes, S3 on this machine.
 test-cluster: $(VENV)/.ready-cluster

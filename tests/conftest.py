@@ -25,21 +25,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # tests that run side by side share the
 MAIN = sys.modules["__main__"]
 
 
-def pytest_collection_modifyitems(items):
-    """Files with slow tests go first: one begun last keeps a process alone at the end.
-
-    Those that drive a browser are every third of them: a browser keeps a core busy by itself.
-    """
-    marks = {}
-    for item in items:
-        marks.setdefault(item.path, set()).update(mark.name for mark in item.iter_markers())
-    browsers = [path for path, own in marks.items() if "browser" in own]
-    others = [path for path, own in marks.items() if "slow" in own and "browser" not in own]
-    place = {path: 1 + 1.5 * number for number, path in enumerate(others)}
-    place |= {path: 3.0 * number for number, path in enumerate(browsers)}
-    items.sort(key=lambda item: place.get(item.path, float("inf")))
-
-
 @pytest.fixture(autouse=True, scope="module")
 def loaded_once():
     """Streamlit looks through all objects after every run of a page: those loaded by now stay."""
@@ -48,8 +33,12 @@ def loaded_once():
 
 @pytest.fixture(autouse=True)
 def main_module():
-    """Streamlit's page tests put a page in the place of `__main__`; spawned processes read it."""
+    """Streamlit's page tests put a page in the place of `__main__`; spawned processes read it.
+
+    Ctrl-C is Python's own for every test, whatever a server of an earlier one had it mean.
+    """
     sys.modules["__main__"] = MAIN
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     sys.modules["__main__"] = MAIN
 

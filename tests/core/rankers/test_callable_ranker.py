@@ -180,6 +180,7 @@ def test(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)  # of another test of this process
     (tmp_path / "mine.py").write_text(MINE)
     return tmp_path
 
