@@ -24,6 +24,7 @@ from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.jobs import SHORT
 from shuffleproof.core.progress import Progress
+from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.sharing import ASKED
 from shuffleproof.core.store.keys import ArtefactKey
@@ -251,8 +252,8 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):
         words.append(f"{values['lists_per_second']:,.0f} lists/s")
-    if values.get("documents_at_once"):
-        words.append(f"memory holds {values['documents_at_once']:,.0f} documents at once")
+    if values.get(DOCUMENTS_AT_ONCE):
+        words.append(f"memory holds {values[DOCUMENTS_AT_ONCE]:,.0f} documents at once")
     seconds = remaining_seconds(steps, str(progress["unit"]), part)
     if seconds is None and values.get("epoch_seconds"):  # the first epochs' own pace
         seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]

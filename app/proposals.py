@@ -73,15 +73,14 @@ def cheapest_lists() -> ListRecipe:
 
 def imported_rankers(data: str) -> list[str]:
     """The rankers that came to a data set from outside, as a job names them, newest first."""
-    return [as_asked(ranker, data) for ranker in trained_rankers(data) if ranker.name in FILES]
+    return [as_asked(ranker) for ranker in trained_rankers(data) if ranker.name in FILES]
 
 
-def as_asked(ranker: TrainedRanker, data: str) -> str:
-    """The ranker as a job names it: by its preset, or by its key where no preset says it alone."""
+def as_asked(ranker: TrainedRanker) -> str:
+    """The ranker as a job names it: by its label, or by its key where no preset says it alone."""
     if ranker.preset is None or RankerName.of(ranker.label).digits:
         return f"{ranker.name}#{ranker.digest[:DIGITS]}"
-    usual = training.usual_preset(data)
-    return ranker.name if ranker.preset == usual else f"{ranker.name}@{ranker.preset}"
+    return ranker.label
 
 
 def trained_rankers(data: str) -> list[TrainedRanker]:
@@ -130,7 +129,7 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
         return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
     lists = pair[0].lists or cheapest_lists()
     chosen = _of_each(rankers, lists)[:MOST] if pair[0].is_bundled else pair
-    return Proposal(tuple(as_asked(ranker, data) for ranker in chosen), lists)
+    return Proposal(tuple(as_asked(ranker) for ranker in chosen), lists)
 
 
 def standing_out(data: str) -> set[str]:
@@ -162,7 +161,7 @@ def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Prop
         name = RankerName.of(label)
         if preset and preset != training.usual_preset(data) and name.base in registry.RANKERS:
             name = registry.at(name, preset)
-        names.append(as_asked(of[digest], data) if digest in of else str(name))
+        names.append(as_asked(of[digest]) if digest in of else str(name))
     lists = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
     return Proposal(
         tuple(dict.fromkeys(names)), ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))

@@ -33,7 +33,7 @@ from shuffleproof.core.parameters import Parameter, parameters, text_of, type_in
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.progress import limit_seconds
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.base import AT_ONCE
+from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.rankers.registry import RANKERS
@@ -202,7 +202,7 @@ def train(arguments: argparse.Namespace) -> Answer:
         "epochs": facts["epochs"],
         "valid": facts["valid"],
         "seconds": 0.0 if found.cached else facts["seconds"],
-        AT_ONCE: facts.get(AT_ONCE),
+        DOCUMENTS_AT_ONCE: facts.get(DOCUMENTS_AT_ONCE),
     }
     spec = spec_of(found.artefact.recipe["ranker"])
     when = "earlier" if found.cached else f"in {duration(facts['seconds'])}"
@@ -212,8 +212,8 @@ def train(arguments: argparse.Namespace) -> Answer:
         "trained": f"{facts['epochs']} {unit_of(spec)}, {when}",
         "validation": facts["valid"],
     }
-    if AT_ONCE in facts:
-        lines["memory"] = f"held {facts[AT_ONCE]:,} documents at once"
+    if DOCUMENTS_AT_ONCE in facts:
+        lines["memory"] = f"held {facts[DOCUMENTS_AT_ONCE]:,} documents at once"
     return Answer(answer, table(lines))
 
 

@@ -19,7 +19,7 @@ from shuffleproof.core.words import counted, listed
 Input = Literal["features", "order", "ranks", "neighbours", "query", "documents", "texts"]
 """What a score may depend on; the last three, names and texts, are given to functions alone."""
 
-AT_ONCE = "documents_at_once"
+DOCUMENTS_AT_ONCE = "documents_at_once"
 """In reports and facts of a training: documents that memory held at once, where it ran out."""
 
 

@@ -24,7 +24,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.base import AT_ONCE, Ranker, RankerSpec
+from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE, Ranker, RankerSpec
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -129,8 +129,8 @@ def _fit_with_facts(
             ranker: Ranker = finished.value
             break
         epochs, timed = progress.done, timed + (not progress.part)
-        if AT_ONCE in progress.values:
-            reduced = {AT_ONCE: int(progress.values[AT_ONCE])}
+        if DOCUMENTS_AT_ONCE in progress.values:
+            reduced = {DOCUMENTS_AT_ONCE: int(progress.values[DOCUMENTS_AT_ONCE])}
         yield progress
     return ranker, {
         "epochs": epochs,

@@ -67,7 +67,7 @@ def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: fl
         _stored(shown, ranker.digest)
         return
     lists, each = len(data.queries), max(seconds / 2, LEAST_SECONDS)
-    asked = as_asked(ranker, data.data)
+    asked = as_asked(ranker)
     parts.finding("Not measured for this ranker yet.")
     job_panel.offer(
         PANEL,
@@ -148,7 +148,7 @@ class ExportedView:
 def row(taken: ExportedView, seen: Overview, drawn: go.Figure, map_: MapLayout, words: str) -> None:
     """Draw the row of exports of this list."""
     one, stem = taken.one, f"attention-{taken.ranker.name}"
-    asked = as_asked(taken.ranker, one.data)
+    asked = as_asked(taken.ranker)
     which = asdict(taken.wanted) | {"change": taken.change}
     facts = {"data": one.data, "lists": one.recipe.plain()}
     recipe = {

@@ -97,7 +97,7 @@ def proposed_values(data: str, shown: Artefact | None) -> Proposal:
     lists = proposals.for_study(data).lists
     if not own:
         return Proposal((proposals.cheapest(GSF),), lists)
-    return Proposal((proposals.as_asked(own[0], data),), own[0].lists or lists)
+    return Proposal((proposals.as_asked(own[0]),), own[0].lists or lists)
 
 
 def cost(asked: FormState) -> str:

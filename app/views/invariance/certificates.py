@@ -105,7 +105,7 @@ def _offer(data: DataDescription, recipe: ListRecipe, missing: list[TrainedRanke
     """Offer to examine rankers that have no certificate, or show how far that has come."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
     st.markdown(escaped_sentence(f"No certificate yet: {', '.join(names)}."))
-    rankers = [as_asked(ranker, data.data) for ranker in missing]
+    rankers = [as_asked(ranker) for ranker in missing]
     total = len(data.queries) * PERMUTATIONS * len(rankers)
     job_panel.offer(
         PANEL,

@@ -297,7 +297,7 @@ def _row(one: List, shown: ShownList, answers: Sequence[RankerAnswer]) -> None:
     """Draw the row of exports of this list."""
     stem = f"invariance-{len(answers)}-rankers"
     rankers = [answer.ranker for answer in answers]
-    question = Invariance(tuple(as_asked(ranker, one.data) for ranker in rankers))
+    question = Invariance(tuple(as_asked(ranker) for ranker in rankers))
     facts = {"data": one.data, "lists": one.recipe.plain()}
     recipe = {
         "data": one.data,

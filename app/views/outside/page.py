@@ -304,7 +304,7 @@ def _brought(data: str) -> None:
     if not rankers:
         return
     st.subheader("Brought to this data set")
-    names = [proposals.as_asked(ranker, data) for ranker in rankers]
+    names = [proposals.as_asked(ranker) for ranker in rankers]
     valid = [ranker.valid.get("NDCG@10") for ranker in rankers]
     st.table(
         {

@@ -50,12 +50,12 @@ def _searches(names: Sequence[str]) -> bool:
     stored = {
         str(one): one for one in named_presets.stored_presets(services.store()) if one.data in names
     }
-    mine = [job for job in jobs.table().list("running", "waiting") if job.kind == PANEL.kind]
-    under_way = {jobs.tuned_preset(job): job for job in mine if job.parameters["data"] in names}
+    searches = [job for job in jobs.table().list() if job.kind == PANEL.kind]
+    searches = [job for job in searches if job.parameters["data"] in names]
+    under_way = {jobs.tuned_preset(job): job for job in searches if not job.ended}
     known = [*stored, *(name for name in under_way if name not in stored)]
-    ended = [job for job in jobs.table().list("cancelled", "failed") if job.kind == PANEL.kind]
-    stopped = [job for job in ended if job.parameters["data"] in names]
-    for name in sorted({*map(jobs.tuned_preset, stopped)} - {*known}):
+    stopped = {jobs.tuned_preset(job) for job in searches if job.state in {"cancelled", "failed"}}
+    for name in sorted(stopped.difference(known)):
         parts.finding(
             f"The search for {with_display_names(name)} stopped before its end: Tune with the same "
             "settings goes on where it was."

@@ -27,7 +27,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import AT_ONCE, Input, one_line
+from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE, Input, one_line
 from shuffleproof.core.rankers.neural.feed import (
     document_features,
     feed_order,
@@ -290,7 +290,7 @@ def fit(
 def _progress(report: EpochReport | StepReport) -> Progress:
     """A report in the words that all work has."""
     at_once = report.documents_at_once
-    reduced = {} if at_once is None else {AT_ONCE: float(at_once)}
+    reduced = {} if at_once is None else {DOCUMENTS_AT_ONCE: float(at_once)}
     if isinstance(report, StepReport):
         values = reduced | {
             "lists_per_second": report.lists_per_second,
