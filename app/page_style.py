@@ -49,15 +49,15 @@ LOOKS = """<style>
 body:has(.st-key-search [aria-expanded=true]) [data-testid=stSelectboxVirtualDropdown] {
   width: min(40rem, 92vw) !important; }
 .stApp .st-key-data { min-height: 68px; }
-.stApp [class*=st-key-links] [data-testid=stSkeleton] { height: 20px; }
+.stApp [class*=st-key-links] [data-testid=stSkeleton] { height: 32px; margin: -6px 0; }
 html:not([data-page=""], [data-page=tour]) [data-testid=stMain] [data-testid=stSkeleton] {
   height: 68px; }
 html .stApp .st-key-top_row [data-testid=stColumn]:first-child [data-testid=stSkeleton] {
   height: 40px; }
 html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
 /* Until the picture of a page and all beside it are drawn, nothing below them is: it would move. */
-.stApp [data-testid=stLayoutWrapper]:has(> .st-key-top_row [data-testid=stSkeleton]) ~ *,
-.stApp [data-testid=stLayoutWrapper]:has(> .st-key-top_row):not(:has(> .st-key-top_row
+.stApp [data-testid=stLayoutWrapper]:has(.st-key-top_row [data-testid=stSkeleton]) ~ *,
+.stApp [data-testid=stLayoutWrapper]:has(.st-key-top_row):not(:has(.st-key-top_row
   [data-testid=stColumn]:first-child :is(.main-svg, [data-testid=stAlert],
   .st-key-cards_place))) ~ * {
   visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 3s forwards; }

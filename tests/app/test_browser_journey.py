@@ -131,7 +131,7 @@ def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Play 20 shuffles").wait_for()
     visitor.drawn()
-    page.get_by_text("SetRank IMSAB + init small moved none").first.wait_for()
+    page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
 
 
 def test_figure_three_down_to_one_list_its_files_and_its_address(
