@@ -7,17 +7,23 @@ from shuffleproof.core.numerals import number, whole
 
 BENCH_JOBS = (
     "lambdamart", "rankboost", "cluster", "dlcm-train", "figure3", "gpu-train", "gpu-score",
-    "gpu-table2", "retrieval", "mixed-lengths", "ndcg", "parse", "reopen", "preferences",
+    "gpu-table2", "istella", "retrieval", "mixed-lengths", "ndcg", "parse", "reopen", "preferences",
     "ranksvm", "scaling", "setrank-score", "setrank-train", "shell", "softrank", "tuned",
 )  # fmt: skip
 """Of `core.bench`, whose modules load too much for a help text."""
+
+LONG_JOBS = frozenset({"istella"})
+"""Those that run only when named."""
 
 
 def add(commands: flags.Commands) -> None:
     """Add them."""
     bench = flags.command(commands, "bench", "work:bench", "our speed beside a peer's, one run")
     bench.add_argument(
-        "jobs", nargs="*", help=f"all by default, gpu is all of gpu-…: {', '.join(BENCH_JOBS)}"
+        "jobs",
+        nargs="*",
+        help="all by default but istella, which takes the better part of an hour and 30 GB of "
+        f"disk; gpu is all of gpu-…: {', '.join(BENCH_JOBS)}",
     )
     bench.add_argument("--quick", action="store_true", help="small sizes")
     bench.add_argument(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from shuffleproof.core import bench as benchmarks
 from shuffleproof.core.bench.result import BenchRow
 from shuffleproof.core.cli.answer import Answer, warn
-from shuffleproof.core.cli.flags_work import BENCH_JOBS
+from shuffleproof.core.cli.flags_work import BENCH_JOBS, LONG_JOBS
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UnknownNameError, UsageError
@@ -39,7 +39,8 @@ PERMUTATIONS = 20
 
 def bench(arguments: argparse.Namespace) -> Answer:
     """`bench`: every job's rows; a ratio below its floor, or a slower job, makes the status 1."""
-    chosen = [job for name in arguments.jobs or BENCH_JOBS for job in _named(name)]
+    named = arguments.jobs or [job for job in BENCH_JOBS if job not in LONG_JOBS]
+    chosen = [job for name in named for job in _named(name)]
     jobs, found = _jobs(), _limits() if arguments.page else {}
     rows: list[BenchRow] = []
     for name in chosen:
