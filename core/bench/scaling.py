@@ -46,9 +46,9 @@ class Shape:
     documents: int
     features: int
 
-    def times(self, factor: float) -> "Shape":
-        """The same with more queries."""
-        return Shape(round(self.queries * factor), self.documents, self.features)
+    def times(self, factor: int | float) -> "Shape":
+        """The same with so many times the queries."""
+        return Shape(max(1, round(self.queries * factor)), self.documents, self.features)
 
 
 SMALL, QUICK = Shape(1_000, 40, 136), Shape(100, 40, 136)
