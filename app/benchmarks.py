@@ -33,11 +33,11 @@ def stored_benchmarks(data: str) -> dict[str, Artefact]:
         fingerprint = services.data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its benchmarks are still known by its name
         fingerprint = None
-    return _stored(data, fingerprint, services.now())
+    return _stored(data, fingerprint, services.store_state())
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _stored(data: str, fingerprint: str | None, now: services.Now) -> Any:
+def _stored(data: str, fingerprint: str | None, now: services.StoreState) -> Any:
     """Manifests are read again only when something was stored or removed."""
     del now  # part of the memory's key alone
     studies = services.store().artefacts("study")
@@ -61,11 +61,11 @@ def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
 
 def of_runs() -> dict[str, Artefact]:
     """The stored comparisons of runs from files, which belong to no data set, newest first."""
-    return _of_runs(str(services.store().root), services.now())
+    return _of_runs(str(services.store().root), services.store_state())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _of_runs(root: str, now: services.Now) -> Any:
+def _of_runs(root: str, now: services.StoreState) -> Any:
     del root, now  # part of the memory's key alone
     found = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
     found.sort(key=lambda one: one.created, reverse=True)

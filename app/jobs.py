@@ -122,7 +122,7 @@ def _running(identifier: str, words: str) -> None:
     if job.ended:
         state.draw_again()
         return
-    how = far(job, table().history(identifier))
+    how = job_progress(job, table().history(identifier))
     st.progress(how.share, escaped_sentence(f"{words}: {how.words}"))
     st.button("Cancel", key=f"cancel {identifier}", on_click=act, args=("cancel", identifier))
 
@@ -213,7 +213,7 @@ def tuned_preset(job: Job) -> str:
 
 
 @dataclass(frozen=True)
-class Far:
+class JobProgress:
     """How far a job is: a share from 0 to 1, in words, and seconds left where they are known."""
 
     share: float
@@ -221,33 +221,34 @@ class Far:
     seconds: float | None = None
 
 
-def far(job: Job, steps: Sequence[Step] = ()) -> Far:
+def job_progress(job: Job, steps: Sequence[Step] = ()) -> JobProgress:
     """How far a running or waiting job is; its history tells how long it still takes.
 
     >>> told = {"done": 3, "total": 30, "unit": "epochs"}
-    >>> far(Job("0", "train", {}, state="running", progress=told))
-    Far(share=0.1, words='3 of at most 30 epochs', seconds=None)
-    >>> far(Job("0", "train", {}, state="running", progress=told | {"unit": "units by ray"})).words
+    >>> job_progress(Job("0", "train", {}, state="running", progress=told))
+    JobProgress(share=0.1, words='3 of at most 30 epochs', seconds=None)
+    >>> by_ray = told | {"unit": "units by ray"}
+    >>> job_progress(Job("0", "train", {}, state="running", progress=by_ray)).words
     'waiting for workers of ray'
     >>> by_two = told | {"unit": "units by processes:2"}
-    >>> far(Job("0", "train", {}, state="running", progress=by_two)).words
+    >>> job_progress(Job("0", "train", {}, state="running", progress=by_two)).words
     'waiting for 2 processes'
-    >>> far(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
+    >>> job_progress(Job("0", "train", {}, state="running", progress=told, attempts=2)).words
     'attempt 2 · 3 of at most 30 epochs'
     """
     if job.state == "waiting":
-        return Far(0.0, "waiting" + (f": {job.reason}" if job.reason else ""))
+        return JobProgress(0.0, "waiting" + (f": {job.reason}" if job.reason else ""))
     if job.cancel_wanted:
-        return Far(_share(job), "stopping")
+        return JobProgress(_share(job), "stopping")
     again = [f"attempt {job.attempts}"] if job.attempts > 1 else []
     if job.progress is None:
-        return Far(0.0, " · ".join(["starting", *again]))
+        return JobProgress(0.0, " · ".join(["starting", *again]))
     progress = job.progress
     if str(progress["unit"]).startswith(ASKED):
         where = str(progress["unit"]).removeprefix(ASKED)
         kind, _, count = where.partition(":")
         whom = f"{count} {kind}" if count.isdecimal() else f"workers of {where}"
-        return Far(0.0, " · ".join([*again, f"waiting for {whom}"]))
+        return JobProgress(0.0, " · ".join([*again, f"waiting for {whom}"]))
     words = [*again, f"{progress['done']:,} of at most {progress['total']:,} {progress['unit']}"]
     values, part = progress.get("values") or {}, progress.get("part", 0.0)
     if values.get("lists_per_second"):
@@ -259,7 +260,7 @@ def far(job: Job, steps: Sequence[Step] = ()) -> Far:
         seconds = (progress["total"] - progress["done"] - part) * values["epoch_seconds"]
     if seconds is not None:
         words.append(f"at most {duration(seconds)} more")
-    return Far(_share(job), " · ".join(words), seconds)
+    return JobProgress(_share(job), " · ".join(words), seconds)
 
 
 def before(waiting: Job) -> int:
@@ -274,7 +275,9 @@ def queue_text(waiting: Job) -> str:
     place = before(waiting)
     if place:
         return f"{counted(place, 'job')} before it"
-    running = [far(job, table().history(job.id)).seconds for job in table().list("running")]
+    running = [
+        job_progress(job, table().history(job.id)).seconds for job in table().list("running")
+    ]
     known = [seconds for seconds in running if seconds is not None]
     soon = f", in at most {duration(min(known))}" if known and len(known) == len(running) else ""
     return f"the next to run{soon}"

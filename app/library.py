@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, state, study_access
-from shuffleproof.app.services import Now
+from shuffleproof.app.services import StoreState
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.library import cleaning, side_by_side
@@ -22,7 +22,7 @@ from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.damaged_entries import DamagedEntry
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.store.verified import InBackground
+from shuffleproof.core.store.verified import BackgroundVerification
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
@@ -65,7 +65,7 @@ def entries() -> list[Entry]:
 
 
 @st.cache_resource(max_entries=2, show_spinner="Looking through the store …")
-def _entries(now: Now) -> list[Entry]:
+def _entries(now: StoreState) -> list[Entry]:
     """Manifests are read again only when something was stored, removed, named or tagged."""
     del now  # part of the memory's key alone
     return library.entries(services.store())
@@ -77,20 +77,20 @@ def damaged_entries() -> list[DamagedEntry]:
 
 
 @st.cache_resource(max_entries=2, show_spinner=False)
-def _damaged(now: Now) -> list[DamagedEntry]:
+def _damaged(now: StoreState) -> list[DamagedEntry]:
     del now  # part of the memory's key alone
     return library.damaged_entries(services.store())
 
 
-def verification() -> InBackground:
+def verification() -> BackgroundVerification:
     """The store's large files being digested in the background, once a day."""
     return _verification(str(services.store().root))
 
 
 @st.cache_resource(max_entries=2, ttl=86_400, show_spinner=False)
-def _verification(root: str) -> InBackground:
+def _verification(root: str) -> BackgroundVerification:
     del root  # part of the memory's key alone
-    return InBackground(services.store()).start()
+    return BackgroundVerification(services.store()).start()
 
 
 def size() -> int:
@@ -104,12 +104,12 @@ def measured_again() -> None:
 
 
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
-def _size(now: Now) -> int:
+def _size(now: StoreState) -> int:
     del now  # part of the memory's key alone
     return cleaning.size(services.store())
 
 
-def _now() -> Now:
+def _now() -> StoreState:
     """What changes whenever something is stored, removed, named or tagged."""
     return services.folder_changes((*services.KEPT, "tags"))
 

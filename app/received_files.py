@@ -19,7 +19,7 @@ from shuffleproof.core.errors import ShuffleproofError
 LARGEST_FILE = 500
 """Megabytes of one file."""
 
-Taken = Literal["last", "all", "directory"]
+FileChoice = Literal["last", "all", "directory"]
 """Which of the files chosen at once count."""
 
 
@@ -29,7 +29,7 @@ def limit() -> int:
 
 
 def uploader(
-    own: str, part: str, label: str, taken: Taken = "all", hint: str | None = None
+    own: str, part: str, label: str, taken: FileChoice = "all", hint: str | None = None
 ) -> None:
     """Draw an uploader of a part of a draft and what was chosen with it so far.
 
@@ -59,7 +59,7 @@ def drop_zone(own: str, label: str, part_of: Callable[[str], str]) -> None:
 
 
 def new_files(
-    key: str, label: str, taken: Taken = "all", types: Sequence[str] | None = None,
+    key: str, label: str, taken: FileChoice = "all", types: Sequence[str] | None = None,
     hint: str | None = None,
 ) -> Sequence[UploadedFile]:  # fmt: skip
     """Draw an uploader; the files that arrived since it was drawn last, each once.
@@ -112,7 +112,7 @@ def clear(own: str) -> None:
         held.clear()
 
 
-def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: Taken) -> None:
+def _spool(own: str, part: str, files: Sequence[UploadedFile], taken: FileChoice) -> None:
     """Write the files to the disk and drop them from the session's memory."""
     if not files:
         return

@@ -65,7 +65,7 @@ def _is_whole(ranker: Artefact) -> bool:
 def _study(artefact: Artefact) -> RecentWork:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
-    number = _number(key, kind, services.now())
+    number = _number(key, kind, services.store_state())
     path, address = place(artefact)
     title = "" if path == kind else kind.replace("-", " ").capitalize()
     return RecentWork(path, title, data, _age(artefact), number, address)
@@ -94,7 +94,7 @@ def _trained_on(key: str) -> str:
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _number(key: str, kind: str, stored_now: services.Now) -> str:
+def _number(key: str, kind: str, stored_now: services.StoreState) -> str:
     """The main number of a study; empty where its kind has none here."""
     del stored_now  # a study may be removed and made again
     try:

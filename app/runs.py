@@ -48,11 +48,11 @@ def tested_rankers(data: str) -> dict[str, float]:
 
     Of several benchmarks the oldest counts, which no later one replaces.
     """
-    return _tested(data, services.now())
+    return _tested(data, services.store_state())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _tested(data: str, stored: services.Now) -> dict[str, float]:
+def _tested(data: str, stored: services.StoreState) -> dict[str, float]:
     del stored  # part of the memory's key alone
     found: dict[str, float] = {}
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):

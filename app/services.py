@@ -26,7 +26,7 @@ from shuffleproof.core.studies.result import StudyResult
 
 KEPT = ("artefacts", "names")
 
-Now = tuple[tuple[str, int], ...]
+StoreState = tuple[tuple[str, int], ...]
 """The folders of the store and when each changed last."""
 
 
@@ -42,7 +42,7 @@ def studies(kind: str, data: str) -> list[Artefact]:
         fingerprint = data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its studies are still known by its name
         fingerprint = None
-    return list(_studies(kind, data, fingerprint, now()))
+    return list(_studies(kind, data, fingerprint, store_state()))
 
 
 def data_set(name: str) -> Artefact:
@@ -52,17 +52,17 @@ def data_set(name: str) -> Artefact:
         ArtefactError: there is none.
     """
     key = sample_key() if name == SAMPLE else name
-    return _data_set(key, now())
+    return _data_set(key, store_state())
 
 
 def artefacts(kind: str) -> tuple[Artefact, ...]:
     """All that is stored of a kind, by key; unreadable ones are left out."""
-    return _artefacts(kind, now())
+    return _artefacts(kind, store_state())
 
 
 def trained_rankers(data: str, train: str, valid: str) -> list[TrainedRanker]:
     """The rankers trained on a data set, whose parts have these fingerprints, newest first."""
-    return list(_trained(train, valid, preset_of(data), now()))
+    return list(_trained(train, valid, preset_of(data), store_state()))
 
 
 def arrival_order(artefact: Artefact) -> Arrival:
@@ -70,12 +70,12 @@ def arrival_order(artefact: Artefact) -> Arrival:
     return arrival(store(), artefact)
 
 
-def now() -> Now:
+def store_state() -> StoreState:
     """What changes whenever something is stored, removed or named."""
     return folder_changes(KEPT)
 
 
-def folder_changes(kinds: Sequence[str]) -> Now:
+def folder_changes(kinds: Sequence[str]) -> StoreState:
     """The store's folders of these kinds, the shipped ones included, and when each changed last."""
     places = [root / kind for root in (store().root, *store().bundled) for kind in kinds]
     return tuple(
@@ -84,7 +84,7 @@ def folder_changes(kinds: Sequence[str]) -> Now:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _artefacts(kind: str, state: Now) -> tuple[Artefact, ...]:
+def _artefacts(kind: str, state: StoreState) -> tuple[Artefact, ...]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     found = tuple(store().artefacts(kind))
@@ -95,21 +95,21 @@ def _artefacts(kind: str, state: Now) -> tuple[Artefact, ...]:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _trained(train: str, valid: str, usual: str, state: Now) -> list[TrainedRanker]:
+def _trained(train: str, valid: str, usual: str, state: StoreState) -> list[TrainedRanker]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     return trained_on(store(), train, valid, usual)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _data_set(key: str, state: Now) -> Artefact:
+def _data_set(key: str, state: StoreState) -> Artefact:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     return store().resolve(key, KIND)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _studies(kind: str, data: str, fingerprint: str | None, state: Now) -> list[Artefact]:
+def _studies(kind: str, data: str, fingerprint: str | None, state: StoreState) -> list[Artefact]:
     """Manifests are read again only when something was stored, removed or named."""
     del state  # part of the memory's key alone
     if fingerprint is None:

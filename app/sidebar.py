@@ -146,7 +146,7 @@ def search(pages: Mapping[str, NavigationPage]) -> None:
         pages: by path.
     """
     about = tuple((path, page.title, page.about) for path, page in pages.items())
-    places = _places(about, tuple(state.data_sets()), services.now())
+    places = _places(about, tuple(state.data_sets()), services.store_state())
     st.sidebar.selectbox(
         "Search", list(places), index=None, key="search", label_visibility="collapsed",
         placeholder="Search everything", on_change=_found,
@@ -166,7 +166,7 @@ def _found() -> None:
 
 @st.cache_data(max_entries=8, show_spinner=False)
 def _places(
-    pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str], now: services.Now
+    pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str], now: services.StoreState
 ) -> dict[str, tuple[str, dict[str, str]]]:
     """By what they are called: the page, and what its address must say."""
     del now  # part of the memory's key alone
@@ -207,7 +207,7 @@ def _watch() -> None:
             st.caption("No job is running.")
         for job in active[:SHOWN]:
             steps = jobs.table().history(job.id) if job.state == "running" else ()
-            how = jobs.far(job, steps)
+            how = jobs.job_progress(job, steps)
             st.progress(
                 how.share, f"{escaped_sentence(jobs.name(job))}  \n{escaped_sentence(how.words)}"
             )

@@ -41,7 +41,7 @@ BY_CONTENT: dict[str | type[Any], Callable[[Any], Any]] = {
 }
 """What answers and pictures are remembered by."""
 
-Given = ParamSpec("Given")
+CallParameters = ParamSpec("CallParameters")
 Value = TypeVar("Value")
 
 
@@ -92,10 +92,10 @@ def result(key: str) -> StudyResult:
 
 def compute(
     key: str,
-    compute: Callable[Concatenate[StudyResult, Given], Value],
+    compute: Callable[Concatenate[StudyResult, CallParameters], Value],
     /,
-    *given: Given.args,
-    **more: Given.kwargs,
+    *given: CallParameters.args,
+    **more: CallParameters.kwargs,
 ) -> Value:
     """What a function says of a stored study, remembered by the study's key and the arguments."""
     answer: Value = _computed(key, compute, given, more)

@@ -94,7 +94,7 @@ def _fitting(data: str, root: str, named: str) -> FitSize:
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
-def _known(stored: services.Now) -> list[TimedTraining]:
+def _known(stored: services.StoreState) -> list[TimedTraining]:
     """What this machine has trained."""
     del stored  # part of the memory's key alone
     return cost.timed_trainings(services.store())
@@ -159,7 +159,7 @@ def plan_training(
 
 
 def _forecast(data: FitSize) -> Forecast:
-    return Forecast(data, services.store(), _known(services.now()))
+    return Forecast(data, services.store(), _known(services.store_state()))
 
 
 def list_cost(data: FitSize, lists: ListRecipe) -> Cost | None:
@@ -191,11 +191,11 @@ def trained_rankers(data: FitSize) -> pd.DataFrame:
     the validation part, epochs, seconds, created, key, alike (of trainings that differ in their
     seed alone the same), size and unit (what it counts).
     """
-    return _trained(data.fingerprints[:2], services.now())
+    return _trained(data.fingerprints[:2], services.store_state())
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _trained(parts: tuple[str, str], stored: services.Now) -> pd.DataFrame:
+def _trained(parts: tuple[str, str], stored: services.StoreState) -> pd.DataFrame:
     del stored  # part of the memory's key alone
     artefacts = {str(artefact.key): artefact for artefact in services.artefacts("ranker")}
     rankers = trained_on(services.store(), *parts)

@@ -140,7 +140,7 @@ class AnswerError(DataError):
         return cls(place, found, remedy, fault)
 
 
-class NotAskedAgainError(DataError):
+class FixedScoresError(DataError):
     """Scores of a file are wanted of what the file does not score, or in another order."""
 
     def __init__(self, ranker: str, of: str = "") -> None:

@@ -77,7 +77,7 @@ def with_words(
         yield replace(progress, unit=f"{progress.unit} {what}")
 
 
-class OutOfTime(BaseException):
+class TimeLimitReached(BaseException):
     """Thrown into work whose time is up; who has something finished catches it and returns that.
 
     Attributes:
@@ -100,7 +100,7 @@ def limit_seconds(
 
     Args:
         seconds: from now on.
-        work: in which `OutOfTime` is raised at its first report after that.
+        work: in which `TimeLimitReached` is raised at its first report after that.
         clock: seconds that pass.
 
     Raises:
@@ -110,7 +110,7 @@ def limit_seconds(
     ...     try:
     ...         while True:
     ...             yield Progress(1, 2, "steps")
-    ...     except OutOfTime:
+    ...     except TimeLimitReached:
     ...         return "half of it"
     >>> run_to_end(limit_seconds(0, endless()))
     'half of it'
@@ -121,9 +121,9 @@ def limit_seconds(
         while True:
             yield progress
             late = clock() >= end and progress.done < progress.total
-            progress = work.throw(OutOfTime(seconds)) if late else next(work)
+            progress = work.throw(TimeLimitReached(seconds)) if late else next(work)
     except StopIteration as stop:
         return stop.value
-    except OutOfTime:
+    except TimeLimitReached:
         under_way = f"{progress.done} of {progress.total} {progress.unit}"
         raise UnfinishedError(seconds, under_way) from None

@@ -77,7 +77,7 @@ class Assignment:
     folder: str
 
 
-class TakenBack(BaseException):
+class AnswerWithdrawn(BaseException):
     """Nobody wants the answer any more."""
 
 
@@ -243,7 +243,7 @@ def work(item: Mapping[str, Any]) -> dict[str, Any]:
             if only or (not left and (item.get("until_empty") or refused)):
                 break
             time.sleep(POLL)
-    except claims.Enough:
+    except claims.UnitsDone:
         pass  # it did its share
     finally:
         with suppress(ShuffleproofError, OSError):  # what is left over does no harm
@@ -305,7 +305,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
             except claims.ClaimTakenError as other:
                 while board.read(name) is not None and not held.is_free(other.name):
                     time.sleep(POLL)
-    except TakenBack:
+    except AnswerWithdrawn:
         return 0
     finally:
         logging.getLogger().removeHandler(voice)
@@ -324,9 +324,9 @@ def _run(store: Store, told: tuple[Board, str, _Voice], asked: Assignment) -> in
             if time.monotonic() - looked > POLL:
                 looked = time.monotonic()
                 if board.read(name) is None:
-                    raise TakenBack
+                    raise AnswerWithdrawn
     if board.read(name) is None:
-        raise TakenBack
+        raise AnswerWithdrawn
     board.finish(name)  # for whoever looks for work; who asked hears the last that was told
     return 1
 

@@ -26,11 +26,11 @@ ROW, FRAME = 21, 96
 
 SIGNIFICANT = 0.05
 TRAINED = "as trained"
-Shown = Literal["mean", "change"]
+ShownValue = Literal["mean", "change"]
 
 
 @plain_text
-def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.Figure:
+def conditions(frame: pd.DataFrame, measure: str, shown: ShownValue = "mean") -> go.Figure:
     """Dots with 95 % intervals; full where the change is more than chance, else open.
 
     Args:
@@ -60,7 +60,7 @@ def conditions(frame: pd.DataFrame, measure: str, shown: Shown = "mean") -> go.F
     return figure
 
 
-def _rows(frame: pd.DataFrame, shown: Shown) -> list[dict[Any, Any]]:
+def _rows(frame: pd.DataFrame, shown: ShownValue) -> list[dict[Any, Any]]:
     """The lines from top to bottom: a ranker's name, then its conditions under it."""
     rows: list[dict[Any, Any]] = []
     for ranker, own in frame.groupby("ranker", sort=False):
@@ -91,7 +91,7 @@ def _guide(figure: go.Figure, own: list[dict[Any, Any]]) -> None:
     )  # fmt: skip
 
 
-def _dots(own: list[dict[Any, Any]], measure: str, shown: Shown) -> go.Scatter:
+def _dots(own: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Scatter:
     ranker = str(own[0]["ranker"]) if own else ""
     color = stroke(ranker).color
     low, high = ("low", "high") if shown == "mean" else ("change_low", "change_high")

@@ -20,7 +20,7 @@ from shuffleproof.core.words import number
 LONGEST = 200
 """Documents of a list that is still shown as cards."""
 
-Answered = tuple[Answer, pd.DataFrame]
+AnswerAndMoves = tuple[Answer, pd.DataFrame]
 """What a ranker answers, and `core.answers.one_list.moves` of it."""
 
 
@@ -35,7 +35,7 @@ def facts(
     query: str,
     orders: tuple[Sequence[int], Sequence[int]],
     words: str,
-    answers: Sequence[Answered],
+    answers: Sequence[AnswerAndMoves],
     data: str | None = None,
 ) -> dict[str, Any]:
     """What the cards are drawn from, as plain values.
@@ -76,7 +76,7 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def headline(answers: Sequence[Answered]) -> Headline:
+def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
     """How many documents each ranker moved, and what becomes of the one that loses most."""
     changed = any(bool(moves["moved"].any()) for _, moves in answers)
     tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)

@@ -22,12 +22,12 @@ Words = Callable[[Artefact], str]
 
 NOUNS = ("Study", "studies")
 
-First = Callable[[Artefact], Any]
+SortKey = Callable[[Artefact], Any]
 """What studies are sorted by."""
 
 
 @dataclass(frozen=True)
-class Top:
+class TopRow:
     """What stands at the top of a page.
 
     Attributes:
@@ -65,7 +65,7 @@ def headline(artefact: Artefact, place: DeltaGenerator, **view: Any) -> None:
 
 
 def study_shown(
-    stored: Mapping[str, Artefact], first: First = services.arrival_order
+    stored: Mapping[str, Artefact], first: SortKey = services.arrival_order
 ) -> Artefact | None:
     """The study that the address names; else the one that a page without an address shows.
 
@@ -78,10 +78,10 @@ def study_shown(
     return named[0] if named else min(stored.values(), key=first, default=None)
 
 
-def top(
+def draw_top_row(
     stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    first: First = services.arrival_order,
-) -> Top:  # fmt: skip
+    first: SortKey = services.arrival_order,
+) -> TopRow:  # fmt: skip
     """Draw the places of a page and the choice of its study, as `study` does."""
     missing = state.missing_option("study", stored)
     notices = st.container()
@@ -91,12 +91,12 @@ def top(
         artefact = study(stored, short, words, nouns, first)
     with notices:
         state.instead("study", missing, short(artefact))
-    return Top(artefact, notices, answer, picture, controls, notes)
+    return TopRow(artefact, notices, answer, picture, controls, notes)
 
 
 def study(
     stored: Mapping[str, Artefact], short: Words, words: Words, nouns: tuple[str, str] = NOUNS,
-    first: First = services.arrival_order,
+    first: SortKey = services.arrival_order,
 ) -> Artefact:  # fmt: skip
     """Draw the choice of a study; its key always stands in the address, so that links keep it.
 

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import pictures, services, state
-from shuffleproof.app.jobs import act, before, far, queue_text, submit, table
+from shuffleproof.app.jobs import act, before, job_progress, queue_text, submit, table
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
@@ -21,7 +21,7 @@ EVERY_SECONDS = 1.0
 """How often work under way is drawn again."""
 
 
-Mine = Callable[[Job], bool]
+JobFilter = Callable[[Job], bool]
 """Whether a job is shown."""
 
 
@@ -58,12 +58,12 @@ class Panel:
     first: Callable[[RunningStudy], None] = lambda _study: None
 
     @property
-    def mine(self) -> str:
+    def session_key(self) -> str:
         """Where the session remembers what it handed in."""
         return f"{self.kind} handed in"
 
 
-def progress(panel: Panel, names: Collection[str], mine: Mine = lambda _job: True) -> bool:
+def progress(panel: Panel, names: Collection[str], mine: JobFilter = lambda _job: True) -> bool:
     """Draw the job that is waiting, running or has just failed; whether there is one.
 
     Args:
@@ -89,8 +89,12 @@ def has_first_results(panel: Panel, names: Collection[str]) -> bool:
 
 
 def offer(
-    panel: Panel, label: str, help_: str, parameters: dict[str, Any], mine: Mine = lambda _job: True
-) -> None:  # fmt: skip
+    panel: Panel,
+    label: str,
+    help_: str,
+    parameters: dict[str, Any],
+    mine: JobFilter = lambda _job: True,
+) -> None:
     """Draw the work under way or what made it fail; where there is none, a button that begins it.
 
     Args:
@@ -111,11 +115,11 @@ def offer(
 def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:
     """Hand work in and show it; what makes it impossible is said where the button is."""
     with parts.errors_shown():
-        st.session_state[panel.mine] = submit(panel.kind, parameters).id
+        st.session_state[panel.session_key] = submit(panel.kind, parameters).id
         st.rerun()
 
 
-def _jobs(panel: Panel, names: Collection[str], mine: Mine) -> list[Job]:
+def _jobs(panel: Panel, names: Collection[str], mine: JobFilter) -> list[Job]:
     try:
         of_kind = [job for job in table().list() if job.kind == panel.kind]
     except ShuffleproofError:
@@ -124,12 +128,12 @@ def _jobs(panel: Panel, names: Collection[str], mine: Mine) -> list[Job]:
     return sorted(shown, key=lambda job: (job.ended, -job.created))
 
 
-def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
+def _under_way(panel: Panel, names: tuple[str, ...], mine: JobFilter) -> None:
     job = next((job for job in _jobs(panel, names, mine) if not job.ended), None)
     if job is None:
         state.draw_again()
         return
-    reached = far(job, table().history(job.id))
+    reached = job_progress(job, table().history(job.id))
     waiting = job.state == "waiting"
     words = (
         f"Waiting for a free worker, {queue_text(job)}" if waiting else f"Running: {reached.words}"
@@ -149,10 +153,10 @@ def _under_way(panel: Panel, names: tuple[str, ...], mine: Mine) -> None:
 
 def _show_what_ended(panel: Panel, jobs: list[Job]) -> None:
     """Once what this session handed in has ended, show what was done."""
-    mine = next((job for job in jobs if job.id == st.session_state.get(panel.mine)), None)
+    mine = next((job for job in jobs if job.id == st.session_state.get(panel.session_key)), None)
     if mine is None or not mine.ended:
         return
-    del st.session_state[panel.mine]
+    del st.session_state[panel.session_key]
     if mine.state == "done":
         kind, _, digest = str(mine.result["artefact"]).rpartition("-")
         st.query_params["study"] = str(ArtefactKey(kind, digest))

@@ -13,7 +13,7 @@ from shuffleproof.app.study_access import BY_CONTENT
 
 Facts = ParamSpec("Facts")
 
-Takes = Callable[[Sequence[Any]], None]
+OnClick = Callable[[Sequence[Any]], None]
 """What is done with that for which the point clicked stands."""
 
 
@@ -33,7 +33,7 @@ def chart(  # noqa: PLR0913 (what Streamlit takes, named)
     figure: go.Figure,
     alt: str,
     key: str,
-    takes: Takes | None = None,
+    takes: OnClick | None = None,
     *,
     place: Any = st,
     config: Any = parts.CLICKABLE,
@@ -55,7 +55,7 @@ def chart(  # noqa: PLR0913 (what Streamlit takes, named)
     place.plotly_chart(figure, key=key, alt=alt, config=config, **clicks)
 
 
-def chooses(**kinds: Callable[[Any], object]) -> Takes:
+def chooses(**kinds: Callable[[Any], object]) -> OnClick:
     """A click that sets choices of the page.
 
     Args:
@@ -69,7 +69,7 @@ def chooses(**kinds: Callable[[Any], object]) -> Takes:
     return take
 
 
-def follow_click(key: str, takes: Takes, labels: Mapping[str, str] | None = None) -> None:
+def follow_click(key: str, takes: OnClick, labels: Mapping[str, str] | None = None) -> None:
     """Do what a click on a picture asks for; nothing where no point stands for anything."""
     facts = parts.clicked_point(key, labels)
     if facts:

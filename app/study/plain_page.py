@@ -90,7 +90,7 @@ def words(artefact: Artefact) -> str:
 @st.fragment
 def study(stored: Mapping[str, Artefact]) -> None:
     """Draw one of the stored studies: the answer, its picture, then the rest in its order."""
-    top = choice.top(stored, short_words, words)
+    top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     top.says()
     sections = study_access.compute(key, sections_of)

@@ -14,7 +14,7 @@ from shuffleproof.app.figures import perturbations
 from shuffleproof.app.figures.perturbations import MOST_QUERIES
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts, rescored_list, slices
-from shuffleproof.app.study.picture import Takes, cached_figure, chart
+from shuffleproof.app.study.picture import OnClick, cached_figure, chart
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.result import in_words
 from shuffleproof.core.words import counted
@@ -71,7 +71,7 @@ def by_damage(
 
 
 def by_column(
-    frame: pd.DataFrame, columns: tuple[str, str], measure: str, origin: str, takes: Takes
+    frame: pd.DataFrame, columns: tuple[str, str], measure: str, origin: str, takes: OnClick
 ) -> None:
     """Draw the map of queries and what they were compared under.
 

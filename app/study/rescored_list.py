@@ -16,10 +16,10 @@ from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.studies import tables
 
 BUMP, FEATURES = "bump", "features"
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 
 
-def rescore(ask: Callable[[], Found], words: str = "Scoring the list again …") -> Found | None:
+def rescore(ask: Callable[[], Value], words: str = "Scoring the list again …") -> Value | None:
     """What the scoring process answers; None, and a notice, where it has no answer.
 
     Args:

@@ -130,7 +130,7 @@ def _card(job: Job) -> None:
                     disabled=verb == "cancel" and job.cancel_wanted,
                 )
         if job.state == "running":
-            how = jobs.far(job, jobs.table().history(job.id))
+            how = jobs.job_progress(job, jobs.table().history(job.id))
             st.progress(how.share, escaped_sentence(how.words))
         else:
             st.caption(escaped_sentence(_standing(job)))

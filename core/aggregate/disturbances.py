@@ -40,7 +40,7 @@ class Variant:
         return cls(pairs, np.arange(pairs.items))
 
 
-Make = Callable[[Pairs, float, np.random.Generator, Order], Sequence[Variant]]
+MakeVariants = Callable[[Pairs, float, np.random.Generator, Order], Sequence[Variant]]
 """(preferences, level, generator, the best order of them) → variants."""
 
 
@@ -63,7 +63,7 @@ class Disturbance:
     unit: str
     levels: tuple[float, ...]
     summary: str
-    make: Make | None = None
+    make: MakeVariants | None = None
     drawn: bool = True
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.aggregate import registry
-from shuffleproof.core.aggregate.judges import LiveJudge, Shown, preference_of
+from shuffleproof.core.aggregate.judges import JudgeInput, LiveJudge, preference_of
 from shuffleproof.core.aggregate.oracle import PaidPairs
 from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.data.lists import JudgedLists
@@ -81,11 +81,11 @@ class Material:
             tuple(dataset.labels[list_rows].astype(float) for list_rows in rows),
         )
 
-    def for_judge(self, question: Question) -> Shown:
+    def for_judge(self, question: Question) -> JudgeInput:
         """What a judge is given."""
         query, a, b = question
 
-        def document(place: int) -> Shown:
+        def document(place: int) -> JudgeInput:
             features = [float(value) for value in self.features[query][place]]
             fields = {"id": self.documents[query][place], "text": self.texts[query][place]}
             return fields | {"features": features}
@@ -286,12 +286,12 @@ def _text(answer: Any) -> str:
     return str(content)[:500].encode(errors="replace").decode()
 
 
-Asked = Generator[Progress, None, None]
+JudgeWork = Generator[Progress, None, None]
 
 
 def ask_judge(
     questions: Sequence[Question], judge: LiveJudge, ledger: Ledger, plan: Plan, total: int
-) -> Asked:
+) -> JudgeWork:
     """Put questions to a judge, `plan.jobs` at a time; each answer is filed as it comes.
 
     Raises:
@@ -318,7 +318,7 @@ def ask_judge(
 
 
 def ask_plan(
-    plan: Plan, ledger: Ledger, ask: Callable[[Sequence[Question]], Asked]
+    plan: Plan, ledger: Ledger, ask: Callable[[Sequence[Question]], JudgeWork]
 ) -> Generator[Progress, None, bool]:
     """Ask what a plan wants; whether it got all that it wanted.
 
@@ -404,7 +404,7 @@ def next_questions(plan: Plan, ledger: Ledger, count: int) -> list[Question]:
         return list(islice(new, count))
     open_: dict[Question, None] = {}
 
-    def collect(questions: Sequence[Question]) -> Asked:
+    def collect(questions: Sequence[Question]) -> JudgeWork:
         open_.update(
             dict.fromkeys(question for question in questions if not ledger.knows(question))
         )

@@ -19,7 +19,7 @@ from shuffleproof.core.errors import DataError, UsageError, quoted
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.user_code import DIGITS, MARK, digest_of, failure, import_module_of_user
 
-Shown: TypeAlias = Mapping[str, Any]
+JudgeInput: TypeAlias = Mapping[str, Any]
 """`query` (id, text), and `a` and `b` (id, text, features): what a judge is given, as JSON."""
 
 WORDS: Mapping[str, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}
@@ -48,9 +48,9 @@ class LiveJudge:
 
     name: str
     known_by: str
-    call: Callable[[Shown], Any] = field(repr=False, compare=False)
+    call: Callable[[JudgeInput], Any] = field(repr=False, compare=False)
 
-    def ask(self, shown: Shown, retries: int, wait: float) -> Any:
+    def ask(self, shown: JudgeInput, retries: int, wait: float) -> Any:
         """Its answer; a call that fails is made again after `wait`, 2 · `wait`, … seconds.
 
         Raises:
@@ -124,7 +124,7 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
 def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJudge:
     digest = digest_of(function)
 
-    def call(shown: Shown) -> Any:
+    def call(shown: JudgeInput) -> Any:
         try:
             return function(shown["query"], shown["a"], shown["b"])
         except Exception as error:  # whatever somebody's function does
@@ -133,12 +133,12 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
     return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest or called, call)
 
 
-def _endpoint(address: str, timeout: float) -> Callable[[Shown], Any]:
+def _endpoint(address: str, timeout: float) -> Callable[[JudgeInput], Any]:
     is_local = urlsplit(address).hostname in LOOPBACK
     handlers = [urllib.request.ProxyHandler({})] if is_local else []
     opener = urllib.request.build_opener(*handlers)
 
-    def call(shown: Shown) -> Any:
+    def call(shown: JudgeInput) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         body = json.dumps(shown).encode()
         request = urllib.request.Request(address, body, headers)  # noqa: S310 (http or https)

@@ -241,7 +241,7 @@ def order_by_judge(
 
 
 @dataclass(frozen=True)
-class Spent:
+class SpentBudget:
     """What became of a budget of calls.
 
     Attributes:
@@ -255,11 +255,11 @@ class Spent:
     following: Int64[np.ndarray, "further 2"]
 
 
-def spent(name: str, pairs: Pairs, terms: Terms) -> Spent:
+def spend_budget(name: str, pairs: Pairs, terms: Terms) -> SpentBudget:
     """Spend the calls of the terms on stored preferences.
 
     >>> f = np.array([[np.nan, 0.9, 0.8], [0.1, np.nan, 0.3], [0.2, 0.7, np.nan]])
-    >>> found = spent("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
+    >>> found = spend_budget("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
     >>> len(found.asked), len(found.following)
     (2, 1)
     """
@@ -275,7 +275,7 @@ def spent(name: str, pairs: Pairs, terms: Terms) -> Spent:
     couples, known = np.concatenate(asked_couples), PaidPairs.nothing(pairs.items)
     known.put(couples, Oracle(pairs)(couples))
     following = next(order_by_asking(name, known, replace(terms, calls=None)), couples[:0])
-    return Spent(aggregation, couples, following)
+    return SpentBudget(aggregation, couples, following)
 
 
 def aggregator_named(name: str) -> Aggregator:

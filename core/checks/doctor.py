@@ -20,7 +20,7 @@ from shuffleproof.core.checks.list_forms import ranker_of
 from shuffleproof.core.data import doctor_counts, ragged
 from shuffleproof.core.data.doctor import Finding, Severity
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import AnswerError, DataError, NotAskedAgainError
+from shuffleproof.core.errors import AnswerError, DataError, FixedScoresError
 from shuffleproof.core.experiment.score_floor import difference, of_scores
 from shuffleproof.core.metrics import segments
 from shuffleproof.core.metrics.agreement import kendall_tau
@@ -361,7 +361,7 @@ def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
     for ask in (_unsteady, _handed_on, _by_place):
         try:
             found += ask(ranker, base, scores, generator(seed, "doctor", ask.__name__))
-        except NotAskedAgainError:  # scores of a file
+        except FixedScoresError:  # scores of a file
             continue
         except DataError as error:
             message = f"It fails when it is asked again: {error.found}. {REMEDIES[FAILED]}."

@@ -20,8 +20,8 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.study import (
     NO_CHANGE,
+    AttendedList,
     ListEdit,
-    Look,
     attention_after,
 )
 from shuffleproof.core.studies.question import Scope
@@ -74,7 +74,7 @@ def _list(scope: Scope, names: Sequence[str], arguments: argparse.Namespace) -> 
     return Answer(answers, "\n".join(parts).rstrip())
 
 
-def _heads(seen: Look) -> pd.DataFrame:
+def _heads(seen: AttendedList) -> pd.DataFrame:
     """The numbers of every head of one list; block and head from 1."""
     rows = pd.DataFrame(seen.numbers.rows, columns=["map", "block", "head"])
     frame = pd.concat([rows, pd.DataFrame(seen.numbers.values, columns=list(MEASURES))], axis=1)

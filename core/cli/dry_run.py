@@ -14,7 +14,7 @@ from shuffleproof.core.cli.open import (
     use_device,
 )
 from shuffleproof.core.cli.studies import listless_question
-from shuffleproof.core.studies.rehearsal import Dry, rehearse, rehearsed_training
+from shuffleproof.core.studies.rehearsal import DryRun, rehearse, rehearsed_training
 
 
 def study(arguments: argparse.Namespace) -> Answer:
@@ -43,5 +43,5 @@ def train(arguments: argparse.Namespace) -> Answer:
     return _told(rehearsed_training(scope, arguments.ranker, changes_of(arguments)))
 
 
-def _told(dry: Dry) -> Answer:
+def _told(dry: DryRun) -> Answer:
     return Answer(dry.plain(), dry.text())

@@ -32,7 +32,7 @@ from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.initial import ListRecipe
-    from shuffleproof.core.studies.rehearsal import Dry
+    from shuffleproof.core.studies.rehearsal import DryRun
     from shuffleproof.core.studies.workbench import Workbench
 
 Value = TypeVar("Value")
@@ -77,8 +77,8 @@ def measures_of(arguments: argparse.Namespace) -> list[str]:
 def run_shown(
     title: str,
     work: Generator[Progress, None, Value],
-    rehearse: Callable[[], "Dry"] | None = None,
-    stored: Callable[["Dry"], Value | None] | None = None,
+    rehearse: Callable[[], "DryRun"] | None = None,
+    stored: Callable[["DryRun"], Value | None] | None = None,
 ) -> Value:
     """Run work to its end with its progress shown: a line on stderr, or as SHOWN_BY says.
 
@@ -99,8 +99,8 @@ def run_shown(
 
 def _announced(
     work: Generator[Progress, None, Value],
-    rehearse: Callable[[], "Dry"],
-    stored: Callable[["Dry"], Value | None] | None,
+    rehearse: Callable[[], "DryRun"],
+    stored: Callable[["DryRun"], Value | None] | None,
 ) -> Generator[Progress, None, Value]:
     """The work, which lists are made for it said first, and what takes long."""
     try:
@@ -327,7 +327,7 @@ def one_fold(data: str, store: Store) -> str:
 
 
 def workbench_of(
-    arguments: argparse.Namespace, rehearse: Callable[[], "Dry"] | None = None
+    arguments: argparse.Namespace, rehearse: Callable[[], "DryRun"] | None = None
 ) -> "Workbench":
     """The workbench that --data, --initial, --depth, --scores and --preset describe."""
     from shuffleproof.core.studies.workbench import Workbench  # noqa: PLC0415 (only who works waits for it)

@@ -51,7 +51,7 @@ from shuffleproof.core.studies.workbench import train_ranker
 from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:
-    from shuffleproof.core.studies.rehearsal import Dry
+    from shuffleproof.core.studies.rehearsal import DryRun
 
 
 def names(arguments: argparse.Namespace) -> Answer:
@@ -241,7 +241,7 @@ def certify(arguments: argparse.Namespace) -> Answer:
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
 
 
-def _rehearsed(question: Invariance, scope: Scope) -> "Dry":
+def _rehearsed(question: Invariance, scope: Scope) -> "DryRun":
     from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
 
     return rehearse(question, scope)

@@ -21,7 +21,7 @@ from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_en
 
 if TYPE_CHECKING:
     from shuffleproof.core.retrieval.weak_training import Learner
-    from shuffleproof.core.studies.rehearsal import Dry
+    from shuffleproof.core.studies.rehearsal import DryRun
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -188,14 +188,14 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
     return Answer(answer, f"{said}\n\n{table(head)}\n\n{table(facts['gates'])}")
 
 
-def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "Dry":
+def rehearsed_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> "DryRun":
     """What `train` of a retriever would make, and how long that takes about."""
-    from shuffleproof.core.studies.rehearsal import Dry, Step  # noqa: PLC0415 (only who rehearses)
+    from shuffleproof.core.studies.rehearsal import DryRun, Step  # noqa: PLC0415 (only who rehearses)
 
     learner, indexed, recipe = _asked_of(arguments, changes)
     there = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
     low, high = learner.seconds_of(recipe)
-    return Dry((), (Step(learner.kind, stored=there, count=1, low=low, high=high),))
+    return DryRun((), (Step(learner.kind, stored=there, count=1, low=low, high=high),))
 
 
 def _asked_of(

@@ -30,10 +30,10 @@ LEASE = 60.0
 BEAT = 5.0
 FOLDER = "claims"
 
-Seen = Hashable
+ClaimState = Hashable
 """What tells a claim, and its last touch, from another one of its name."""
 
-GONE: Seen = (0, 0)
+GONE: ClaimState = (0, 0)
 
 
 @runtime_checkable
@@ -46,10 +46,10 @@ class Place(Protocol):
     def names(self) -> list[str]:
         """All claims."""
 
-    def look(self, name: str) -> tuple[Seen, str] | None:
+    def read_claim(self, name: str) -> tuple[ClaimState, str] | None:
         """A claim as it is now and what it says; None: there is none."""
 
-    def buried(self, name: str, old: Seen) -> bool:
+    def buried(self, name: str, old: ClaimState) -> bool:
         """Take an abandoned claim away, unless it is another's by now, which stays."""
 
     def touch(self, name: str, own: str) -> None:
@@ -75,7 +75,7 @@ class SharingEnd(BaseException):
     """What can be shared of a study is done; its result is made by who asked."""
 
 
-class Enough(BaseException):
+class UnitsDone(BaseException):
     """A worker has done as many units as it was to do."""
 
 
@@ -101,7 +101,7 @@ class Claims:
     done: int = 0
     since: float = field(default_factory=time.monotonic)
     _held: dict[str, str] = field(default_factory=dict)
-    _seen: dict[str, tuple[Seen, float]] = field(default_factory=dict)
+    _seen: dict[str, tuple[ClaimState, float]] = field(default_factory=dict)
     _ended: threading.Event = field(default_factory=threading.Event)
     _beating: threading.Thread | None = None
 
@@ -114,7 +114,7 @@ class Claims:
             Enough: this worker has done its share.
         """
         if self.most is not None and self.done >= self.most and not self._held:
-            raise Enough
+            raise UnitsDone
         claim = self._make_claim(name)
         if not claim:
             raise ClaimTakenError(name)
@@ -157,9 +157,9 @@ class Claims:
                 return ""
         return claim
 
-    def _abandoned_claim(self, name: str) -> Seen | None:
+    def _abandoned_claim(self, name: str) -> ClaimState | None:
         """Which claim an abandoned one is, GONE where there is none; None: somebody holds it."""
-        claim = self.at.look(name)
+        claim = self.at.read_claim(name)
         if claim is None:
             return GONE
         version, text = claim
@@ -282,7 +282,7 @@ class Folder:
         """The names of its files."""
         return sorted(path.name for path in self.path.glob("*"))
 
-    def look(self, name: str) -> tuple[Seen, str] | None:
+    def read_claim(self, name: str) -> tuple[ClaimState, str] | None:
         """Which file it is and when it was touched last."""
         path = self.path / name
         try:
@@ -290,7 +290,7 @@ class Folder:
         except FileNotFoundError:
             return None
 
-    def buried(self, name: str, old: Seen) -> bool:
+    def buried(self, name: str, old: ClaimState) -> bool:
         """Rename it, look which one it was, and put a fresh one back."""
         path = self.path / name
         grave = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
@@ -312,12 +312,12 @@ class Folder:
 
     def given_back(self, name: str, own: str) -> None:
         """Remove the file where it says what its owner wrote."""
-        claim = self.look(name)
+        claim = self.read_claim(name)
         if claim and claim[1] == own:
             (self.path / name).unlink(missing_ok=True)
 
 
-def _file_version(path: Path) -> Seen:
+def _file_version(path: Path) -> ClaimState:
     status = path.stat()
     return status.st_ino, status.st_mtime_ns
 

@@ -116,7 +116,7 @@ EXECUTOR, WORKERS = "SHUFFLEPROOF_EXECUTOR", "SHUFFLEPROOF_WORKERS"
 
 
 @dataclass(frozen=True)
-class Configured:
+class ExecutorSettings:
     """Where jobs are worked.
 
     Attributes:
@@ -128,7 +128,7 @@ class Configured:
     workers: int | None = None
 
 
-def configured() -> Configured | None:
+def configured() -> ExecutorSettings | None:
     """Where the environment says that jobs are worked; None: in their own processes.
 
     Raises:
@@ -141,7 +141,7 @@ def configured() -> Configured | None:
     if workers and not (is_count(workers) and int(workers)):
         raise ParameterError(WORKERS, workers, "a whole number from 1 on")
     executor(where)
-    return Configured(where, int(workers) if workers else None)
+    return ExecutorSettings(where, int(workers) if workers else None)
 
 
 def _made(module: str, kind: str) -> Any:

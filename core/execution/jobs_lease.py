@@ -184,7 +184,7 @@ def give_back(database: Database, held: HeldJob, reason: str) -> None:
 
 
 @dataclass(frozen=True)
-class Death:
+class WorkerDeath:
     """What became of a worker.
 
     Attributes:
@@ -198,7 +198,7 @@ class Death:
     log: str = ""
 
 
-def bury(database: Database, held: HeldJob, death: Death) -> bool:
+def bury(database: Database, held: HeldJob, death: WorkerDeath) -> bool:
     """Settle a job whose worker is dead: cancelled if that was wanted, else it waits again.
 
     After 5 crashes or 20 kills in a row without any progress it has failed. Returns False where

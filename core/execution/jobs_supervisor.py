@@ -60,16 +60,18 @@ class WorkerProcess:
         with suppress(ProcessLookupError, PermissionError):  # gone, or nothing but a zombie
             os.killpg(self.process.pid, signal.SIGKILL)
 
-    def fate(self) -> lease.Death:
+    def fate(self) -> lease.WorkerDeath:
         """What became of the process."""
         code = self.process.returncode
         if self.killed_for:
-            return lease.Death(self.killed_for, lease.CRASHED)
+            return lease.WorkerDeath(self.killed_for, lease.CRASHED)
         if code == -signal.SIGKILL:
-            return lease.Death("its worker was killed", lease.KILLED)
+            return lease.WorkerDeath("its worker was killed", lease.KILLED)
         if code is not None and code < 0:
-            return lease.Death(f"its worker crashed ({signal.Signals(-code).name})", lease.CRASHED)
-        return lease.Death(f"its worker ended early (exit code {code})", lease.CRASHED)
+            return lease.WorkerDeath(
+                f"its worker crashed ({signal.Signals(-code).name})", lease.CRASHED
+            )
+        return lease.WorkerDeath(f"its worker ended early (exit code {code})", lease.CRASHED)
 
 
 class Supervisor:
@@ -146,7 +148,7 @@ class Supervisor:
         own_tokens = {running.held.token for running in self.running}
         for orphan in running_jobs:
             if orphan.token not in own_tokens and lease.kill_if_alive(self.folder, orphan.token):
-                self._bury(orphan, lease.Death("its worker died with its supervisor"))
+                self._bury(orphan, lease.WorkerDeath("its worker died with its supervisor"))
         for slot in sorted(self.free, key=lambda slot: bool(slot.kinds)):  # those for all first
             if not lease.any_waiting(self.database):
                 break
@@ -189,7 +191,7 @@ class Supervisor:
         except OSError as error:
             self.free.append(slot)
             why = f"no worker could be started ({error})"
-            self._bury(job, lease.Death(why, lease.CRASHED))
+            self._bury(job, lease.WorkerDeath(why, lease.CRASHED))
             return
         clock = datetime.now().astimezone().isoformat(timespec="seconds")
         running = WorkerProcess(job, slot, process)
@@ -214,7 +216,7 @@ class Supervisor:
         lease.forget_identity(self.folder, running.held.token)
         self._bury(running.held, running.fate())
 
-    def _bury(self, job: lease.HeldJob, death: lease.Death) -> None:
+    def _bury(self, job: lease.HeldJob, death: lease.WorkerDeath) -> None:
         log = tail(log_path(self.folder, job.id), REASON_BYTES)
         if lease.bury(self.database, job, replace(death, log=log)):
             LOG.warning("job %s: %s", job.id[:SHOWN_DIGITS], death.how)

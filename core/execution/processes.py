@@ -19,7 +19,7 @@ LOOK = 0.2
 """Seconds between two looks at whether to stop."""
 
 Waiting: TypeAlias = queue.SimpleQueue[tuple[int, str]]
-Finished: TypeAlias = queue.SimpleQueue[tuple[int, Any] | BaseException]
+ResultQueue: TypeAlias = queue.SimpleQueue[tuple[int, Any] | BaseException]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Processes:
         waiting: Waiting = queue.SimpleQueue()
         for index, item in enumerate(items):
             waiting.put((index, json.dumps([function, json.dumps(item)])))
-        finished: Finished = queue.SimpleQueue()
+        finished: ResultQueue = queue.SimpleQueue()
         workers = min(self.workers or cores(), len(items))
         threads = self.threads or max(1, cores() // max(workers, 1))
         environment = worker_environment(threads, self.paths)
@@ -71,7 +71,9 @@ class Processes:
 class _Lane:
     """A thread that feeds one worker at a time and starts a fresh one when it dies."""
 
-    def __init__(self, waiting: Waiting, finished: Finished, environment: dict[str, str]) -> None:
+    def __init__(
+        self, waiting: Waiting, finished: ResultQueue, environment: dict[str, str]
+    ) -> None:
         self.waiting, self.finished, self.environment = waiting, finished, environment
         self.worker: WorkerProcess | None = None
         self.stopped = False

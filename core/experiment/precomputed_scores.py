@@ -6,7 +6,7 @@ reads, so no disturbed input has an answer: looking the old one up would be a fa
 
 from collections.abc import Iterable
 
-from shuffleproof.core.errors import NotAskedAgainError
+from shuffleproof.core.errors import FixedScoresError
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import RankerName
 
@@ -49,9 +49,9 @@ def refuse(labels: Iterable[str]) -> None:
     """Refuse rankers that would have to be scored again, and combinations of such.
 
     Raises:
-        NotAskedAgainError: scores in a file.
+        FixedScoresError: scores in a file.
     """
     for label in labels:
         for leaf in RankerName.parse(label).leaves:
             if leaf.is_scores:
-                raise NotAskedAgainError(str(leaf), label)
+                raise FixedScoresError(str(leaf), label)

@@ -23,7 +23,7 @@ from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 
 Place = str | PathLike[str]
-Where = Place | Store | None
+StorePlace = Place | Store | None
 Lab = TypeVar("Lab", bound="OpenLab")
 
 
@@ -161,7 +161,7 @@ class PreferenceStudies(OpenLab):
 
 
 def open_collection(
-    name: Place = SAMPLE, *, store: Where = None, progress: bool = True
+    name: Place = SAMPLE, *, store: StorePlace = None, progress: bool = True
 ) -> CollectionStudies:
     """OpenLab" a text collection for studies of retrievers.
 
@@ -179,7 +179,7 @@ def open_collection(
 
 
 def open_preferences(
-    name: Place = SAMPLE, *, store: Where = None, progress: bool = True
+    name: Place = SAMPLE, *, store: StorePlace = None, progress: bool = True
 ) -> PreferenceStudies:
     """OpenLab" preferences between pairs for their study.
 
@@ -192,7 +192,7 @@ def open_preferences(
     return PreferenceStudies(_scope(name, store), progress)
 
 
-def _scope(name: Place, store: Where) -> Scope:
+def _scope(name: Place, store: StorePlace) -> Scope:
     if not isinstance(store, Store):
         store = store_at(fspath(store)) if store else default_store()
     return Scope(store, str(name), None, None)
@@ -202,9 +202,13 @@ def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
     """The function that reads files in as a command does, and opens what was read."""
 
     def ingest(
-        path: Place | Sequence[Place], name: str, *, store: Where = None, progress: bool = True,
+        path: Place | Sequence[Place],
+        name: str,
+        *,
+        store: StorePlace = None,
+        progress: bool = True,
         **flags: Any,
-    ) -> Lab:  # fmt: skip
+    ) -> Lab:
         where = _scope(name, store).store
         places = [path] if isinstance(path, str | PathLike) else list(path)
         with bars(progress=progress):

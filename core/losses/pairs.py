@@ -21,7 +21,7 @@ SQUARE = 1 << 22  # pairs whose squares are held at once, padding included: 16 M
 Part = Callable[[Tensor], Tensor]
 """Margins s_i − s_j of pairs with y_i > y_j → what each costs, finite wherever the margin is."""
 
-Weigh = Callable[[Tensor, Tensor, Tensor], Tensor]
+PairWeighting = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(scores, grades, mask), padding 0 → weights that spread over the square; constants."""
 
 
@@ -42,7 +42,7 @@ def pairwise(
     labels: Float[Tensor, "lists docs"],
     mask: Bool[Tensor, "lists docs"],
     part: Part,
-    weigh: Weigh,
+    weigh: PairWeighting,
 ) -> Float[Tensor, " lists"]:
     """Σ w_ij · part(s_i − s_j) over the pairs with y_i > y_j; 0 where a list has none.
 
@@ -89,7 +89,7 @@ def in_pieces(
 
 
 def _sum_over_pairs(
-    part: Part, weigh: Weigh, values: Tensor, grades: Tensor, mask: Tensor
+    part: Part, weigh: PairWeighting, values: Tensor, grades: Tensor, mask: Tensor
 ) -> Tensor:
     pairs = pair_mask(grades, mask)
     margins = (values[:, :, None] - values[:, None, :]).masked_fill(~pairs, 0)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from shuffleproof.core.losses.pairs import Weigh, pair_mask
+from shuffleproof.core.losses.pairs import PairWeighting, pair_mask
 
 
 def ones(
@@ -97,7 +97,7 @@ def discount(
     return discounts if cutoff is None else discounts.masked_fill(ranks >= cutoff, 0)
 
 
-def weights_named(name: str) -> Weigh:
+def weights_named(name: str) -> PairWeighting:
     """The weights that a recipe calls queries, pairs or grades."""
     return {"queries": by_query, "pairs": ones, "grades": by_grade}[name]
 

@@ -29,7 +29,7 @@ SAMPLED = 256
 NAMED = ("cutoff", "judged")
 """What a function is given beside the labels, where it has a parameter of that name."""
 
-Written = TypeVar("Written", bound=Callable[..., Any])
+UserFunction = TypeVar("UserFunction", bound=Callable[..., Any])
 _ROW = np.uint64(0xFFFFFFFF)
 _SCORE = np.uint64(32)
 
@@ -50,11 +50,13 @@ class UserMeasure:
 
 
 @overload
-def measure(name: str, function: Written, *, summary: str = "") -> Written: ...
+def measure(name: str, function: UserFunction, *, summary: str = "") -> UserFunction: ...
 @overload
-def measure(name: Written) -> Written: ...
+def measure(name: UserFunction) -> UserFunction: ...
 @overload
-def measure(name: str | None = None, *, summary: str = "") -> Callable[[Written], Written]: ...
+def measure(
+    name: str | None = None, *, summary: str = ""
+) -> Callable[[UserFunction], UserFunction]: ...
 def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any:
     """Register a measure of one's own, so that every study takes it by its name.
 

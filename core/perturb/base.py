@@ -136,7 +136,7 @@ class Chain:
         return judged
 
 
-Make = Callable[[str, float], Perturbation]
+MakePerturbation = Callable[[str, float], Perturbation]
 """(family, level) → perturbation."""
 
 

@@ -28,7 +28,7 @@ CHANGES: Mapping[str, frozenset[Change]] = {"order": ORDER, "ranking": RANKING, 
 GIVEN = ("features", "labels")
 """What a function is given beside ranks, generator and level, where it has such a parameter."""
 
-Written = TypeVar("Written", bound=Callable[..., Any])
+UserFunction = TypeVar("UserFunction", bound=Callable[..., Any])
 _LETTERS = {changes[0]: changes for changes in CHANGES}
 _FULL = re.compile(
     rf"[\w-]+{user_code.MARK}(?P<letter>[{''.join(_LETTERS)}])\w{{{user_code.DIGITS}}}"

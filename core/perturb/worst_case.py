@@ -31,7 +31,7 @@ values with their plateaus broken, and say which step is taken."""
 
 
 @dataclass(frozen=True, eq=False)
-class Worst:
+class WorstOrders:
     """The worst orders found.
 
     Attributes:
@@ -52,7 +52,7 @@ def search(
     wanted: Search,
     generator: np.random.Generator,
     floor: float = -np.inf,
-) -> Generator[int, None, Worst]:
+) -> Generator[int, None, WorstOrders]:
     """Look for the worst orders; yields the rounds done, returns what was found.
 
     A list is done when nothing can be worse: its value is the floor, every pair is inverted, or its
@@ -112,19 +112,19 @@ class _Best:
         inside = np.flatnonzero(better[self.owner])
         self.orders[steps[self.owner[inside]], inside] = order[inside]
 
-    def within(self, evaluated: int) -> Worst:
+    def within(self, evaluated: int) -> WorstOrders:
         """The worst with at most so many steps, instead of exactly so many."""
         for budget in range(1, len(self.values)):
             carried = self.values[budget - 1] <= self.values[budget]
             self.values[budget, carried] = self.values[budget - 1, carried]
             inside = np.flatnonzero(carried[self.owner])
             self.orders[budget, inside] = self.orders[budget - 1, inside]
-        return Worst(self.values, self.orders, evaluated)
+        return WorstOrders(self.values, self.orders, evaluated)
 
 
 def _beam_search(
     offsets: np.ndarray, objective: Objective, search: Search, floor: float
-) -> Generator[int, None, Worst]:
+) -> Generator[int, None, WorstOrders]:
     """Greedy is a beam of one."""
     lengths = np.diff(offsets)
     moves = moves_of(search.unit, min(int(lengths.max(initial=0)), search.places))
@@ -209,7 +209,7 @@ def _gathered_orders(
 
 def _annealing(
     offsets: np.ndarray, objective: Objective, search: Search, generator: np.random.Generator
-) -> Generator[int, None, Worst]:
+) -> Generator[int, None, WorstOrders]:
     """Metropolis walks inside the budget: a step may add or undo an inversion or an exchange."""
     lengths = np.diff(offsets)
     reach = np.minimum(lengths, search.places)

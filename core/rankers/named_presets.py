@@ -84,7 +84,7 @@ def save(preset: NamedPreset, store: Store) -> None:
         ArtefactError: the disk is full or may not be written to.
     """
     with manifest.disk_errors(str(preset), store.root):
-        private.make(store.root)
+        private.make_private(store.root)
         path = _path(store, preset.ranker, preset.name)
         path.parent.mkdir(exist_ok=True)
         fresh = path.with_suffix(".new")

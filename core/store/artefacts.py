@@ -98,7 +98,7 @@ class Store:
         """
         with ExitStack() as stack:
             with manifest.disk_errors(str(key), self.root):
-                private.make(self.root)
+                private.make_private(self.root)
                 stack.enter_context(locks.hold_lock(self._lock_path(key)))
             yield True
 
@@ -232,7 +232,7 @@ class Store:
             ArtefactError: the disk is full or may not be written to.
         """
         with manifest.disk_errors(str(key), self.root):
-            private.make(self.root)
+            private.make_private(self.root)
             self._workspace(key).mkdir(parents=True, exist_ok=True)
         return self._workspace(key)
 
@@ -335,7 +335,7 @@ class Store:
         Raises:
             OSError: it cannot be made.
         """
-        private.make(self.root)
+        private.make_private(self.root)
         self._sweep()
         directory = self.root / "incoming" / f"{label}.{uuid.uuid4().hex}"
         with locks.hold_lock(directory.with_name(f"{directory.name}.lock")):

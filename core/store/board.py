@@ -23,7 +23,7 @@ LINES = ".lines"
 EAR = "ear"
 MARK = "mark"
 
-Heard = MutableMapping[str, int]
+ReadPositions = MutableMapping[str, int]
 """How much of what each worker told was heard before."""
 
 CLAIMS = "claims"
@@ -65,7 +65,7 @@ class Board(Protocol):
     def tell(self, name: str, worker: str, line: str) -> None:
         """A worker tells who asked something, in one line; nothing where nobody hears it."""
 
-    def hear(self, name: str, heard: Heard) -> list[str]:
+    def hear(self, name: str, heard: ReadPositions) -> list[str]:
         """The lines that were told since, by worker in the order in which they were."""
 
     def mark(self) -> str:
@@ -89,7 +89,7 @@ class FolderBoard:
             if _is_of(old, whose):
                 self.take_back(old)
         with manifest.disk_errors(name, self.path.parent):
-            private.make(self.path.parent)
+            private.make_private(self.path.parent)
             self.path.mkdir(exist_ok=True)
             fresh = self.path / f"{name}.new"
             fresh.write_text(text, encoding="utf-8")
@@ -140,7 +140,7 @@ class FolderBoard:
         with suppress(FileNotFoundError), manifest.disk_errors(name, self.path):
             _append(self.path / f"{name}{LINES}" / worker, f"{line}\n".encode())
 
-    def hear(self, name: str, heard: Heard) -> list[str]:
+    def hear(self, name: str, heard: ReadPositions) -> list[str]:
         """What the files have more than before, as far as it is whole lines."""
         found = list[str]()
         for path in sorted((self.path / f"{name}{LINES}").glob("*")):
@@ -156,7 +156,7 @@ class FolderBoard:
         """What a file says that the first who asks writes."""
         path = self.path / MARK
         with manifest.disk_errors(MARK, self.path.parent):
-            private.make(self.path.parent)
+            private.make_private(self.path.parent)
             self.path.mkdir(exist_ok=True)
             fresh = self.path / f"{MARK}.{uuid.uuid4().hex}"
             if not path.exists():
@@ -227,7 +227,7 @@ class ObjectBoard:
         if self.remote.read(f"{place}/{EAR}") is not None:
             self.remote.write(f"{place}/{worker}/{time.time_ns():020d}", line.encode())
 
-    def hear(self, name: str, heard: Heard) -> list[str]:
+    def hear(self, name: str, heard: ReadPositions) -> list[str]:
         """The objects that were not read before."""
         place = f"{FOLDER}/{name}{LINES}"
         fresh = [one for one in self.remote.names(place) if one not in heard and one != EAR]
@@ -283,7 +283,7 @@ class ObjectClaims:
         """The names of its objects."""
         return self.remote.names(CLAIMS)
 
-    def look(self, name: str) -> tuple[str, str] | None:
+    def read_claim(self, name: str) -> tuple[str, str] | None:
         """What it says, with the count of beats."""
         content = self.remote.read(f"{CLAIMS}/{name}")
         if content is None:
@@ -293,7 +293,7 @@ class ObjectClaims:
 
     def buried(self, name: str, old: object) -> bool:
         """Remove it while it still says the same."""
-        claim = self.look(name)
+        claim = self.read_claim(name)
         if claim and claim[0] != old:
             return False
         self.remote.remove(f"{CLAIMS}/{name}")
@@ -301,13 +301,13 @@ class ObjectClaims:
 
     def touch(self, name: str, own: str) -> None:
         """Write it anew while it is the owner's."""
-        claim = self.look(name)
+        claim = self.read_claim(name)
         if claim and claim[1] == own:
             beats = int(str(claim[0]).rpartition("\n")[2]) + 1
             self.remote.write(f"{CLAIMS}/{name}", f"{own}\n{beats}".encode())
 
     def given_back(self, name: str, own: str) -> None:
         """Remove it where it is the owner's."""
-        claim = self.look(name)
+        claim = self.read_claim(name)
         if claim and claim[1] == own:
             self.remote.remove(f"{CLAIMS}/{name}")

@@ -15,7 +15,7 @@ OWN = frozenset(
 MODE = 0o700
 
 
-def make(root: Path) -> None:
+def make_private(root: Path) -> None:
     """Make a store's folder if it is not there, and close it to others.
 
     A folder that holds other things too is somebody's own: there only the store's folders close.

@@ -98,7 +98,7 @@ class Records:
         path = self._path(digest)
         with disk_errors(digest, self.directory):
             if not self.directory.parent.exists():
-                private.make(self.directory.parent)
+                private.make_private(self.directory.parent)
             path.parent.mkdir(parents=True, exist_ok=True)
             _write_whole(path, content, self.directory / "incoming")
 

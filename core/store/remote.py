@@ -243,8 +243,8 @@ def copy_of(url: str, own: Path) -> Path:
     Remote(url, folder)._file_system  # noqa: B018, SLF001 (refuses what is no address)
     if not (folder / REMOTE).is_file():
         with manifest.disk_errors(url, folder):
-            private.make(own)
-            private.make(folder)
+            private.make_private(own)
+            private.make_private(folder)
             (folder / REMOTE).write_text(json.dumps({"url": url}), encoding="utf-8")
         remote_of.cache_clear()
     return folder

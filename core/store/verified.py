@@ -34,7 +34,7 @@ def verify_files(
 
 
 @dataclass
-class InBackground:
+class BackgroundVerification:
     """The artefacts of a store with files that opening leaves undigested, verified in a thread.
 
     Attributes:
@@ -49,7 +49,7 @@ class InBackground:
     total: int = 0
     damaged: list[DamagedEntry] = field(default_factory=list)
 
-    def start(self) -> "InBackground":
+    def start(self) -> "BackgroundVerification":
         """Begin; the thread ends with the process."""
         threading.Thread(target=self.run, name="verifying the store", daemon=True).start()
         return self

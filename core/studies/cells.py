@@ -18,7 +18,7 @@ from shuffleproof.core.execution import claims
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.studies.engine import Work
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import DescribedPlan, Found, Trial, TrialRecords
+from shuffleproof.core.studies.study import CellResult, DescribedPlan, Trial, TrialRecords
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class CellPlan(DescribedPlan):
         return [cell.digest for cell in self.cells()]
 
     def assemble(
-        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of which every part is there; None where there is none yet."""
         return assemble(self.recipe(), self.cells(), found, query_ids, facts)
@@ -64,7 +64,7 @@ def missing_cells(plan: CellPlan, records: TrialRecords) -> Iterator[Cell]:
             yield cell
 
 
-Compute = Callable[[Cell], Generator[Progress, None, Found]]
+Compute = Callable[[Cell], Generator[Progress, None, CellResult]]
 """A cell's facts and its arrays: `values` f32[measures, queries], and what else is to be kept."""
 
 
@@ -74,7 +74,7 @@ def run_cells(
     compute: Compute,
     failed: dict[str, ShuffleproofError] | None = None,
     unit: str = "cells",
-) -> Generator[Progress, None, dict[str, Found]]:
+) -> Generator[Progress, None, dict[str, CellResult]]:
     """Compute what is not stored yet, in order; yields what is being done, returns all by digest.
 
     Args:
@@ -88,7 +88,7 @@ def run_cells(
     Raises:
         Taken: work is shared, and another worker is at one of the cells; the others are done.
     """
-    by_digest: dict[str, Found] = {}
+    by_digest: dict[str, CellResult] = {}
     claimed: claims.ClaimTakenError | None = None
     for at, cell in enumerate(cells):
         stored = records.get(cell.digest)
@@ -137,7 +137,7 @@ def by_cells(
 def assemble(
     recipe: Mapping[str, Any],
     cells: Sequence[Cell],
-    found: Mapping[str, Found],
+    found: Mapping[str, CellResult],
     query_ids: Sequence[str],
     facts: Mapping[str, Any],
 ) -> StudyResult | None:

@@ -23,7 +23,7 @@ from shuffleproof.core.words import counted
 DEPTH = 1000
 """Documents that a retriever is asked for."""
 
-Planned = TypeVar("Planned", bound="CollectionPlan")
+AnyPlan = TypeVar("AnyPlan", bound="CollectionPlan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +50,12 @@ class CollectionPlan(CellPlan):
 
     @classmethod
     def of_question(  # noqa: PYI019 (checked at run time, where Self means nothing)
-        cls: type[Planned],
+        cls: type[AnyPlan],
         question: ListlessQuestion,
         indexed: IndexedCollection,
         beside: Sequence[str],
         **own: Any,
-    ) -> Planned:
+    ) -> AnyPlan:
         """The plan of a question, whose fields of the same names it takes.
 
         Args:

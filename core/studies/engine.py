@@ -17,7 +17,7 @@ from typing import Any, TypeGuard
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution import claims
 from shuffleproof.core.execution.this_job import THIS_JOB
-from shuffleproof.core.progress import OutOfTime, Progress
+from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey, key_of
@@ -72,7 +72,7 @@ def run(  # noqa: PLR0913 (where, what, on what, and the two steps that differ b
         register(store, key, plan, query_ids, known_facts)
         try:
             result = yield from work(known_facts)
-        except OutOfTime as limit:
+        except TimeLimitReached as limit:
             trial_records = store.records if records is None else records
             result = _stopped_result(plan, trial_records, query_ids, known_facts, limit.seconds)
             if result is None:

@@ -12,10 +12,10 @@ from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, LISTLESS
-from shuffleproof.core.studies.rehearsal import Dry, Step, rehearsed_training, span
+from shuffleproof.core.studies.rehearsal import DryRun, Step, rehearsed_training, span
 
 
-def rehearsed_listless(question: Any, scope: Scope) -> Dry:
+def rehearsed_listless(question: Any, scope: Scope) -> DryRun:
     """What a study of data without candidate lists would train, and how long that takes about.
 
     Args:
@@ -47,16 +47,16 @@ def in_words(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"trainings": sum(step.count for step in missing), "span": span(dry.span)}
 
 
-def _of_preferences(question: Any, scope: Scope) -> Dry:
+def _of_preferences(question: Any, scope: Scope) -> DryRun:
     """The function that prefers, of a ranking data set; other preferences are there."""
     from shuffleproof.core.studies.kinds.preferences.study import is_data_set, lists_of  # noqa: PLC0415 (loads torch)
 
     if not is_data_set(scope.data, scope.store):
-        return Dry((), ())
+        return DryRun((), ())
     return rehearsed_training(replace(scope, lists=lists_of().plain()), question.function)
 
 
-def _of_retrievers(question: Any, indexed: IndexedCollection) -> Dry:
+def _of_retrievers(question: Any, indexed: IndexedCollection) -> DryRun:
     steps = []
     members = [member for name in question.retrievers for member in retriever_entry(name).members]
     for name, entry in {member.name: member for member in members if member.presets}.items():
@@ -71,7 +71,7 @@ def _of_retrievers(question: Any, indexed: IndexedCollection) -> Dry:
         steps.append(
             Step(name, stored=not missing, count=count, low=low * missing, high=high * missing)
         )
-    return Dry((), tuple(steps))
+    return DryRun((), tuple(steps))
 
 
 def _learnt_from(indexed: IndexedCollection, question: Any) -> list[IndexedCollection]:
@@ -81,7 +81,7 @@ def _learnt_from(indexed: IndexedCollection, question: Any) -> list[IndexedColle
     return seeds + [Growth.of(seeded, share).before for seeded in seeds for share in shares]
 
 
-def _of_sparsity(question: Any, indexed: IndexedCollection) -> Dry:
+def _of_sparsity(question: Any, indexed: IndexedCollection) -> DryRun:
     from shuffleproof.core.retrieval import snrm  # noqa: PLC0415 (loads torch)
     from shuffleproof.core.studies.kinds.sparsity.study import PRUNING, recipe_of  # noqa: PLC0415 (likewise)
 
@@ -99,4 +99,4 @@ def _of_sparsity(question: Any, indexed: IndexedCollection) -> Dry:
     times = [indexed.store.find(key) for key in keys].count(None)
     low, high = snrm.seconds_of(snrm.preset(question.preset))
     count = times or len(recipes)
-    return Dry((), (Step("snrm", not times, count, low=low * times, high=high * times),))
+    return DryRun((), (Step("snrm", not times, count, low=low * times, high=high * times),))

@@ -348,7 +348,7 @@ def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-Given = Mapping[str, Any]
+GivenFlags = Mapping[str, Any]
 """The flags that somebody gave, by their names without dashes in front."""
 
 
@@ -378,7 +378,7 @@ class FlagSyntax(Protocol):
     def flags(self, field: Parameter) -> Iterable[Flag]:
         """The flags, in the order of a help text."""
 
-    def value(self, field: Parameter, given: Given, preset: str) -> Any:
+    def value(self, field: Parameter, given: GivenFlags, preset: str) -> Any:
         """The field's value.
 
         Args:
@@ -407,7 +407,7 @@ class OwnFlag:
         words = f"{field.help} (default {default})" if default else field.help
         yield Flag(flag_of(field), words, field.is_required, field.choices)
 
-    def value(self, field: Parameter, given: Given, preset: str) -> Any:
+    def value(self, field: Parameter, given: GivenFlags, preset: str) -> Any:
         """The value of its text; the default where the flag is not given."""
         del preset
         name = flag_of(field)
@@ -435,7 +435,7 @@ class SingleFlag:
         """The flag, with its default in its help."""
         yield Flag(self.name, f"{field.help} (default {text_of(field.default)})")
 
-    def value(self, field: Parameter, given: Given, preset: str) -> tuple[str, ...]:
+    def value(self, field: Parameter, given: GivenFlags, preset: str) -> tuple[str, ...]:
         """The value alone."""
         del preset
         return (given[self.name],) if self.name in given else field.default
@@ -467,7 +467,9 @@ class Levels:
         yield Flag("families", f"{self.help}{default}", required=self.families is None)
         yield Flag("levels", "levels of each family, comma-separated; by default the family's own")
 
-    def value(self, field: Parameter, given: Given, preset: str) -> tuple[tuple[str, float], ...]:
+    def value(
+        self, field: Parameter, given: GivenFlags, preset: str
+    ) -> tuple[tuple[str, float], ...]:
         """The pairs, family by family.
 
         Raises:

@@ -26,7 +26,7 @@ from shuffleproof.core.experiment.forecast import FitSize, Forecast
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Combining
-from shuffleproof.core.rankers.ensemble.fit_cache import Trained, recipe_of
+from shuffleproof.core.rankers.ensemble.fit_cache import TrainMember, recipe_of
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
@@ -172,7 +172,7 @@ class Rehearsal(Workbench):
         return CachedRanker(artefact, planned.there, UntrainedRanker.of(spec))
 
     def combined(
-        self, parts: Sequence[RankerName], options: Combining, trained: Trained
+        self, parts: Sequence[RankerName], options: Combining, trained: TrainMember
     ) -> Generator[Progress, None, CachedRanker]:
         """The combination of rehearsed members."""
         members: list[CachedRanker] = []
@@ -354,7 +354,7 @@ class RehearsedScope(Scope):
 
 
 @dataclass(frozen=True)
-class Dry:
+class DryRun:
     """What a command would make.
 
     Attributes:
@@ -370,7 +370,7 @@ class Dry:
     study: str | None = None
 
     @classmethod
-    def of(cls, ledger: Ledger) -> "Dry":
+    def of(cls, ledger: Ledger) -> "DryRun":
         """What a rehearsal came to."""
         lists = [_step(words, costs is None, [costs]) for words, costs in ledger.lists.values()]
         alike: dict[tuple[str, bool], list[Cost | None]] = {}
@@ -450,7 +450,7 @@ class Dry:
         )
 
 
-def rehearse(question: Question, scope: Scope) -> Dry:
+def rehearse(question: Question, scope: Scope) -> DryRun:
     """What answering a question would make.
 
     Raises:
@@ -458,10 +458,10 @@ def rehearse(question: Question, scope: Scope) -> Dry:
     """
     dry = RehearsedScope.of(scope)
     run_to_end(question.study(dry))
-    return Dry.of(dry.ledger)
+    return DryRun.of(dry.ledger)
 
 
-def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> Dry:
+def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | None = None) -> DryRun:
     """What training a ranker would make.
 
     Raises:
@@ -470,7 +470,7 @@ def rehearsed_training(scope: Scope, name: str, changes: Mapping[str, str] | Non
     dry = RehearsedScope.of(scope)
     opened = run_to_end(dry.open_workbench())
     run_to_end(opened.train(name, changes))
-    return Dry.of(dry.ledger)
+    return DryRun.of(dry.ledger)
 
 
 def in_words(spec: RankerSpec) -> str:

@@ -43,7 +43,7 @@ SUMMARY = (
 STORED_FILE = re.compile(rf"\b(?:{'|'.join(FILES)})#(?P<digits>[0-9a-f]+)")
 """The label of a ranker that was brought as a file."""
 
-Opened = TypeVar("Opened", bound="StudyResult")
+AnyResult = TypeVar("AnyResult", bound="StudyResult")
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class StudyResult:
             save_file(dict(arrays), directory / name)
 
     @classmethod
-    def open(cls: type[Opened], directory: Path) -> Opened:  # noqa: PYI019 (checked at run time, where Self means nothing)
+    def open(cls: type[AnyResult], directory: Path) -> AnyResult:  # noqa: PYI019 (checked at run time, where Self means nothing)
         """Open a stored result."""
         text = (directory / "study.json").read_text()
         head = json.loads(text)

@@ -14,7 +14,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.score_reuse import ScoreCache
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, evaluate_many
-from shuffleproof.core.perturb.base import Make, Perturbation, disturb
+from shuffleproof.core.perturb.base import MakePerturbation, Perturbation, disturb
 from shuffleproof.core.perturb.registry import perturbation, tau_shared
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
@@ -22,14 +22,14 @@ from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import Found, Study, Trial, TrialRecords, plan
+from shuffleproof.core.studies.study import CellResult, Study, Trial, TrialRecords, plan
 
 Scores = Float32[np.ndarray, " _"]
 Answers = Callable[[JudgedLists, Scores, JudgedLists, Scores], Float32[np.ndarray, "facts lists"]]
 """What became of the answer: (base, its scores, variant, its scores) → further rows of values."""
 
 
-def measured_by(measures: Sequence[Measure], answers: Answers | None = None) -> "Measured":
+def measured_by(measures: Sequence[Measure], answers: Answers | None = None) -> "MeasureTrial":
     """The study's step: score the variants, evaluate every measure for every query.
 
     It remembers each ranker's scores of the base lists, so make a new one for every study.
@@ -94,7 +94,7 @@ def with_answers(
 
 
 @dataclass(frozen=True)
-class Variant:
+class DisturbedLists:
     """What one draw made of the lists, with the Kendall τ that it left."""
 
     judged: JudgedLists
@@ -116,21 +116,23 @@ class Point:
     def __init__(self, change: Perturbation, base: JudgedLists, seed: int) -> None:
         self.change, self.base, self.seed = change, base, seed
         self.alone = bool(change.changes & {"set", "features"})
-        self._kept: dict[int, Variant] = {}
+        self._kept: dict[int, DisturbedLists] = {}
 
-    def variant(self, draw: int) -> Variant:
+    def variant(self, draw: int) -> DisturbedLists:
         """The variant of a draw."""
         if draw in self._kept:
             return self._kept[draw]
         names = (self.change.family, float(self.change.level), draw)
         judged = disturb(self.change, self.base, generator(self.seed, *names))
-        result = Variant(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
+        result = DisturbedLists(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
         if judged.dataset is self.base.dataset:
             self._kept[draw] = result
         return result
 
 
-Measured = Callable[[Ranker, JudgedLists, Sequence[JudgedLists]], tuple[list[Any], dict[str, Any]]]
+MeasureTrial = Callable[
+    [Ranker, JudgedLists, Sequence[JudgedLists]], tuple[list[Any], dict[str, Any]]
+]
 
 
 def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of a trial)
@@ -138,9 +140,9 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
     base: JudgedLists,
     rankers: Mapping[str, Ranker],
     records: TrialRecords,
-    measured: Measured,
+    measured: MeasureTrial,
     *,
-    made: Make = perturbation,
+    made: MakePerturbation = perturbation,
     facts: Mapping[str, Any] | None = None,
 ) -> Generator[Progress, None, StudyResult]:
     """Run what is not stored yet; yields after every ranker and level, returns the result.
@@ -160,7 +162,7 @@ def run_study(  # noqa: PLR0913 (what is studied, on what, and the two steps of 
             take.
     """
     trials = plan(study)
-    by_digest: dict[str, Found] = {}
+    by_digest: dict[str, CellResult] = {}
     count = 0
     for (family, level), of_point in groupby(trials, key=lambda trial: (trial.family, trial.level)):
         point: Point | None = None
@@ -202,7 +204,11 @@ def _mean_defined(tau: Float64[np.ndarray, " lists"]) -> float:
 
 
 def _measured_trials(
-    base: JudgedLists, ranker: Ranker, missing: Sequence[Trial], point: Point, measured: Measured
+    base: JudgedLists,
+    ranker: Ranker,
+    missing: Sequence[Trial],
+    point: Point,
+    measured: MeasureTrial,
 ) -> Iterator[tuple[Trial, dict[str, Any], np.ndarray]]:
     """The missing trials of a ranker at a point, scored together where they share a data set."""
     for trials in [[trial] for trial in missing] if point.alone else [missing]:

@@ -23,7 +23,7 @@ from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.result import StudyResult
 
-Shaped = TypeVar("Shaped")
+AnyPlan = TypeVar("AnyPlan")
 
 
 class DescribedPlan:
@@ -38,7 +38,7 @@ class DescribedPlan:
         return recipe_of(self)
 
     @classmethod
-    def of(cls: type[Shaped], recipe: Mapping[str, Any]) -> Shaped:  # noqa: PYI019 (checked at run time, where Self means nothing)
+    def of(cls: type[AnyPlan], recipe: Mapping[str, Any]) -> AnyPlan:  # noqa: PYI019 (checked at run time, where Self means nothing)
         """The plan whose `recipe()` this is."""
         return plan_of(cls, recipe)
 
@@ -61,7 +61,7 @@ def recipe_of(plan: Any) -> dict[str, Any]:
     }
 
 
-def plan_of(cls: type[Shaped], recipe: Mapping[str, Any]) -> Shaped:
+def plan_of(cls: type[AnyPlan], recipe: Mapping[str, Any]) -> AnyPlan:
     """The frozen dataclass that `recipe_of` wrote, its values as the fields' types want them.
 
     Args:
@@ -118,7 +118,7 @@ def _of_type(kind: Any, value: Any) -> Any:
     return float(value) if kind is float else value
 
 
-Found = tuple[dict[str, Any], dict[str, np.ndarray]]
+CellResult = tuple[dict[str, Any], dict[str, np.ndarray]]
 """A record: plain facts, and arrays by name."""
 
 
@@ -126,7 +126,7 @@ Found = tuple[dict[str, Any], dict[str, np.ndarray]]
 class TrialRecords(Protocol):
     """Where finished trials are kept: `core.store.records.Records`, or a process's memory."""
 
-    def get(self, digest: str) -> Found | None:
+    def get(self, digest: str) -> CellResult | None:
         """A record's facts and arrays, or None."""
 
     def put(self, digest: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -138,9 +138,9 @@ class Memory:
 
     def __init__(self) -> None:
         """Begin empty."""
-        self.kept: dict[str, Found] = {}
+        self.kept: dict[str, CellResult] = {}
 
-    def get(self, digest: str) -> Found | None:
+    def get(self, digest: str) -> CellResult | None:
         """A record's facts and arrays, or None."""
         return self.kept.get(digest)
 
@@ -160,7 +160,7 @@ class Plan(Protocol):
         """The keys of its records, on so many lists."""
 
     def assemble(
-        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The result that the records found so far make; None before its first row is whole."""
 
@@ -239,7 +239,7 @@ class Study(DescribedPlan):
         return [self.digest_of(trial) for trial in plan(self)]
 
     def assemble(
-        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The trials that are finished; None before the first."""
         rows, values = [], []

@@ -23,7 +23,7 @@ from shuffleproof.core.progress import Progress, run_to_end, with_words
 from shuffleproof.core.rankers import initial, named_presets, registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Combining
-from shuffleproof.core.rankers.ensemble.fit_cache import Trained, combination, options_of
+from shuffleproof.core.rankers.ensemble.fit_cache import TrainMember, combination, options_of
 from shuffleproof.core.rankers.fit_cache import CachedRanker, fit_or_load
 from shuffleproof.core.rankers.initial import ListRecipe, PreparedFold, lists_digest, prepare
 from shuffleproof.core.rankers.name import INITIAL, OBJECT, Kind, RankerName
@@ -35,7 +35,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.run import Measured, query_ids_of, run_study
+from shuffleproof.core.studies.run import MeasureTrial, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
 
 __all__ = ["Workbench", "run_to_end"]
@@ -169,7 +169,7 @@ class Workbench:
         return (yield from fit_or_load(spec, train, valid, learnt_lists, self.store))
 
     def combined(
-        self, parts: Sequence[RankerName], options: Combining, trained: Trained
+        self, parts: Sequence[RankerName], options: Combining, trained: TrainMember
     ) -> Generator[Progress, None, CachedRanker]:
         """The combination of rankers that `train_ranker` gives by name, or find it."""
         return (yield from combination(parts, options, trained, self.prepared.valid, self.store))
@@ -294,7 +294,7 @@ class Workbench:
         self,
         study: Study,
         found: Mapping[str, IdentifiedRanker],
-        step: Measured,
+        step: MeasureTrial,
         more: Callable[[Mapping[str, Ranker]], Mapping[str, Any]] | None = None,
     ) -> Generator[Progress, None, Artefact]:
         """Run a study whose trials are perturbations.

@@ -8,13 +8,13 @@ import torch
 
 from shuffleproof.core.errors import DataError
 
-Done = TypeVar("Done")
+Outcome = TypeVar("Outcome")
 LOG = logging.getLogger("shuffleproof.training")
 
 
 def within_memory(
-    work: Callable[[int], Done], budget: int, longest: int, device: str
-) -> tuple[Done, int]:
+    work: Callable[[int], Outcome], budget: int, longest: int, device: str
+) -> tuple[Outcome, int]:
     """The work done with the budget or, where memory does not suffice, with half of it, and so on.
 
     Args:

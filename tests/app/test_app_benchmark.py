@@ -423,7 +423,7 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored):
     job = handed_in(store)
     result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
     state_of(store, job, state="done", finished=2.0, result=result)
-    mine = benchmark_run.FORM.panel.mine
+    mine = benchmark_run.FORM.panel.session_key
     test = opened(**{mine: job.id})
     assert str(stored.key) in test.query_params["study"]
     assert mine not in test.session_state

@@ -277,14 +277,14 @@ def test_what_this_session_handed_in_is_shown_when_it_is_done(store, stored, mad
     test.query_params["study"] = str(key)
     test.button(key="new.run").click().run()
     (job,) = jobs.jobs_of(store).list()
-    assert test.session_state[view.FORM.panel.mine] == job.id
+    assert test.session_state[view.FORM.panel.session_key] == job.id
     result = f'{{"artefact": "{stored.key.kind}-{stored.key.digest}"}}'
     state_of(store, job, state="done", finished=2.0, result=result)
     assert str(key) in test.query_params["study"]
     test.run()
     assert not test.exception
     assert str(stored.key) in test.query_params["study"]
-    assert view.FORM.panel.mine not in test.session_state
+    assert view.FORM.panel.session_key not in test.session_state
     assert test.get("plotly_chart")
 
 

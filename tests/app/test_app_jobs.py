@@ -268,10 +268,10 @@ def test_within_an_epoch_the_bar_moves_and_the_end_is_foretold():
     told = {"done": 0, "total": 10, "unit": "epochs", "part": 0.5, "values": values}
     running = Job("0", "train", {}, state="running", progress=told)
     said = "0 of at most 10 epochs · 250 lists/s · at most 38 s more"
-    assert jobs.far(running) == jobs.Far(0.05, said, 38.0)
+    assert jobs.job_progress(running) == jobs.JobProgress(0.05, said, 38.0)
     measured = [Step(1, 10, "epochs", 10.0, {}), Step(2, 10, "epochs", 12.0, {})]
     later = replace(running, progress=told | {"done": 2})
-    assert jobs.far(later, measured).words.endswith("at most 15 s more")
+    assert jobs.job_progress(later, measured).words.endswith("at most 15 s more")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from shuffleproof.core.aggregate import planted, preference_store
 from shuffleproof.core.aggregate.consistency import agreement_of, cycles_of
 from shuffleproof.core.aggregate.judges import OFFERED
-from shuffleproof.core.aggregate.registry import Terms, aggregate, spent
+from shuffleproof.core.aggregate.registry import Terms, aggregate, spend_budget
 from shuffleproof.core.cli.arguments import parser
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.store.artefacts import Store
@@ -52,7 +52,7 @@ def test_a_query_is_ordered_for_so_many_calls():
     assert list(shown(page, "against")["item"]) == [items[item] for item in made.order]
     assert f"agrees with {agreement_of(pairs, made.order):.3f} of" in words(page)
     assert f"asked about {calls} of 120 pairs and would ask about" in words(page)
-    found = spent("quicksort", pairs, Terms(calls=calls))
+    found = spend_budget("quicksort", pairs, Terms(calls=calls))
     labels = [button.label for button in page.get("download_button")]
     assert any(f"Next {len(found.following)} pairs" in label for label in labels)
     every = opened(query={"asked": "q4", "aggregator": "quicksort"})
@@ -70,11 +70,11 @@ def test_the_worst_cycle_is_ringed():
 
 def test_what_is_asked_next_is_what_the_aggregator_lacks():
     pairs = SAMPLE.pairs(3)
-    found = spent("heap-top-k", pairs, Terms(calls=30, top=3))
+    found = spend_budget("heap-top-k", pairs, Terms(calls=30, top=3))
     both = np.concatenate([found.asked, found.following])
     assert len({frozenset(pair) for pair in both.tolist()}) == len(both), "nothing is asked twice"
     assert len(found.asked) == 30
-    assert len(spent("goa", pairs, Terms(calls=pairs.count)).following) == 0
+    assert len(spend_budget("goa", pairs, Terms(calls=pairs.count)).following) == 0
 
 
 def test_a_set_without_a_study_has_the_command(store, tmp_path):

@@ -10,7 +10,7 @@ import torch
 
 from shuffleproof.core import job_process, sharing
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
-from shuffleproof.core.execution.executor import Configured, configured
+from shuffleproof.core.execution.executor import ExecutorSettings, configured
 from shuffleproof.core.execution.jobs_only_one import HOME
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.jobs import KINDS, PROGRAM, jobs_of, submit
@@ -128,9 +128,9 @@ def test_where_jobs_go_stands_in_the_environment(monkeypatch):
     monkeypatch.delenv("SHUFFLEPROOF_EXECUTOR", raising=False)
     assert configured() is None
     monkeypatch.setenv("SHUFFLEPROOF_EXECUTOR", "processes:3")
-    assert configured() == Configured("processes:3")
+    assert configured() == ExecutorSettings("processes:3")
     monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "2")
-    assert configured() == Configured("processes:3", 2)
+    assert configured() == ExecutorSettings("processes:3", 2)
     monkeypatch.setenv("SHUFFLEPROOF_WORKERS", "none")
     with pytest.raises(ParameterError, match="from 1 on"):
         configured()

@@ -72,7 +72,7 @@ def words(artefact: Artefact) -> str:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, short_words, words, ("Ablation", "ablations"))
+    top = choice.draw_top_row(stored, short_words, words, ("Ablation", "ablations"))
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
         effect = st.selectbox(

@@ -14,7 +14,7 @@ from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import parts, sample_result
-from shuffleproof.app.study.picture import Takes, chart
+from shuffleproof.app.study.picture import OnClick, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
 from shuffleproof.app.views.attention import study
 from shuffleproof.app.views.attention.map import (
@@ -421,7 +421,7 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap)
         )
 
 
-def _take_head(kind: str) -> Takes:
+def _take_head(kind: str) -> OnClick:
     def take_head(place: Sequence[Any]) -> None:
         block, head = (str(int(at) + 1) for at in place)
         st.session_state.update({"map": kind, "block": block, "head": head})

@@ -77,7 +77,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
 
 def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     wanted = st.query_params.get("study", "")
-    top = choice.top(
+    top = choice.draw_top_row(
         stored, benchmarks.short_words, benchmarks.words, ("Benchmark", "benchmarks"),
         benchmarks.shown_first,
     )  # fmt: skip

@@ -50,7 +50,7 @@ def page() -> None:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed_lists.short_words, disturbed_lists.words)
+    top = choice.draw_top_row(stored, disturbed_lists.short_words, disturbed_lists.words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         family = _family(recipe)

@@ -52,7 +52,7 @@ def words(artefact: Artefact) -> str:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, short_words, words)
+    top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
         shown = choice.rankers(disturbed_lists.rankers(artefact.recipe), top.notices, key)

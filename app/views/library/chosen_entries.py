@@ -276,7 +276,7 @@ def _by_job(keys: list[str]) -> None:
     archives = [job for job in jobs.table().list() if job.kind == EXPORT]
     job = next((job for job in archives if job.parameters["keys"] == keys), None)
     if job is not None and not job.ended:
-        how = jobs.far(job)
+        how = jobs.job_progress(job)
         st.progress(how.share, escaped_sentence(f"Writing it: {how.words}"))
         return
     if job is not None and job.state == "done" and out.is_file():

@@ -33,7 +33,7 @@ from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted
 
 CHART = "conditions"
-AXES: dict[figure.Shown, str] = {"mean": "Measure", "change": "Change"}
+AXES: dict[figure.ShownValue, str] = {"mean": "Measure", "change": "Change"}
 ADJUSTED = "Intervals of changes are adjusted as p is: they leave out 0 where p ≤ .05."
 
 
@@ -74,7 +74,7 @@ def words(artefact: Artefact) -> str:
 
 @st.fragment
 def _study(data: str, stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, short_words, words)
+    top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
         shown = st.segmented_control(
@@ -114,7 +114,7 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     choice.export_row(artefact, dots, table)
 
 
-def _picture(rows: pd.DataFrame, measure: str, shown: figure.Shown, place: Any) -> Any:
+def _picture(rows: pd.DataFrame, measure: str, shown: figure.ShownValue, place: Any) -> Any:
     if rows.empty:
         place.info("Nothing to draw: choose a ranker that reads an initial ranking, or the means.")
         return None

@@ -50,7 +50,7 @@ def page() -> None:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed_lists.short_words, disturbed_lists.words)
+    top = choice.draw_top_row(stored, disturbed_lists.short_words, disturbed_lists.words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         strength = _strength()
@@ -72,7 +72,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     chart(cells_map, figure.alt_text(cells, measure), MAP, CELL, place=top.picture)
     with finding, parts.in_words():
         parts.finding(sections.finding(losses, measure, rankers, strength))
-        left = sections.left_out(artefact.facts, disturbed_lists.families(recipe))
+        left = sections.omission_text(artefact.facts, disturbed_lists.families(recipe))
         if left:
             st.caption(escaped_sentence(f"–: {left}"))
     _behind(artefact, rankers, losses, measure)
@@ -148,7 +148,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)
     if without or (ranker is None and summary.empty):
-        st.info(escaped_sentence(sections.left_out(artefact.facts, [family])))
+        st.info(escaped_sentence(sections.omission_text(artefact.facts, [family])))
     elif ranker is not None:
         perturbed_queries.section(artefact, ranker, family, measure)
 

@@ -21,7 +21,7 @@ from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import Pairs, Preferences
-from shuffleproof.core.aggregate.registry import AGGREGATORS, Spent, Terms, spent
+from shuffleproof.core.aggregate.registry import AGGREGATORS, SpentBudget, Terms, spend_budget
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.preferences import sections
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
@@ -92,7 +92,7 @@ def _studies(name: str) -> None:
 
 @st.fragment
 def _study(found: Mapping[str, Artefact]) -> None:
-    top = choice.top(found, short_words, words)
+    top = choice.draw_top_row(found, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     result = study_access.result(key)
     families = sections.families(result)
@@ -186,7 +186,7 @@ def _query(name: str) -> None:
                 help="Pairs that the aggregator may ask about, of this query.",
             )
         )  # fmt: skip
-    one = spent(aggregator, pairs, Terms(calls=budget))
+    one = spend_budget(aggregator, pairs, Terms(calls=budget))
     order = one.made.order
     labels = found.labels[at] if found.labels else np.full(len(items), np.nan)
     worst = cycles_of(pairs, items, query)
@@ -233,7 +233,7 @@ def _cycle(worst: list[Cycle]) -> tuple[str, ...]:
     return options.get(str(chosen), ())
 
 
-def _in_words(pairs: Pairs, one: Spent, aggregator: str) -> str:
+def _in_words(pairs: Pairs, one: SpentBudget, aggregator: str) -> str:
     """What the order agrees with, what the best agrees with, and what was asked for it."""
     total = float(np.nansum(pairs.weights))
     agreement = agreement_of(pairs, one.made.order)
@@ -272,7 +272,7 @@ def _csv(frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False).encode()
 
 
-def _lines(query: str, items: tuple[str, ...], one: Spent) -> bytes:
+def _lines(query: str, items: tuple[str, ...], one: SpentBudget) -> bytes:
     """The pairs that the aggregator wants next, a line of JSON each."""
     lines = [
         json.dumps({"query": query, "a": items[a], "b": items[b], "preference": None})

@@ -76,7 +76,7 @@ def words(artefact: Artefact) -> str:
 
 @st.fragment
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, disturbed_lists.short_words, words)
+    top = choice.draw_top_row(stored, disturbed_lists.short_words, words)
     artefact, key, recipe = top.artefact, str(top.artefact.key), top.artefact.recipe
     with top.controls:
         rankers = choice.rankers(disturbed_lists.rankers(recipe), top.notices, key)

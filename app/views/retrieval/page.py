@@ -219,7 +219,7 @@ def _trained(name: str) -> tuple[str, ...]:
 
 
 @st.cache_data(max_entries=16, show_spinner="Looking for trained retrievers …")
-def _trained_now(name: str, now: services.Now) -> tuple[str, ...]:
+def _trained_now(name: str, now: services.StoreState) -> tuple[str, ...]:
     del now  # part of the memory's key alone
     return tuple(scoring.resident().ask(f"{WORK}:trained_retrievers", _asked(name)))
 
@@ -250,7 +250,7 @@ def _studies(name: str) -> None:
 
 
 def _study(stored: Mapping[str, Artefact]) -> None:
-    top = choice.top(stored, short_words, words, first=_arrived)
+    top = choice.draw_top_row(stored, short_words, words, first=_arrived)
     key = str(top.artefact.key)
     top.says()
     kind = COLLECTION_STUDIES[str(top.artefact.recipe["kind"])]

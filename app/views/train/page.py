@@ -139,7 +139,7 @@ def _watched(identifiers: list[str]) -> None:
         )
     for job, steps in watched:
         if not job.ended:
-            _under_way(job, jobs.far(job, steps))
+            _under_way(job, jobs.job_progress(job, steps))
 
 
 def _runs(watched: list[tuple[Job, tuple[Step, ...]]]) -> dict[str, pd.DataFrame]:
@@ -167,7 +167,7 @@ def _finding(runs: dict[str, pd.DataFrame]) -> str:
     return "; ".join(sentences) + "."
 
 
-def _under_way(job: Job, how: jobs.Far) -> None:
+def _under_way(job: Job, how: jobs.JobProgress) -> None:
     words, button = st.columns([4, 1], vertical_alignment="center")
     words.progress(
         how.share, f"**{escaped_sentence(jobs.recipe(job))}** · {escaped_sentence(how.words)}"

@@ -49,7 +49,7 @@ from shuffleproof.core.data.letor.sink import (
 from shuffleproof.core.data.letor.stream import START, Block, Limits, Source, blocks, line_end
 from shuffleproof.core.data.letor.table import (
     GrowingTable,
-    Room,
+    MemoryLimit,
     column_totals,
     cut_to_missing,
     fill_missing,
@@ -170,7 +170,7 @@ class LetorTable:
     def __post_init__(self) -> None:
         """Start empty."""
         self._table = GrowingTable(self.limits)
-        self._room, self._decoded = Room(self.limits), 0
+        self._room, self._decoded = MemoryLimit(self.limits), 0
         self._called, self.lacking = "", 0
         self._runs = Runs()
         self._faults: list[LetorError] = []

@@ -5,7 +5,7 @@ Everything happens in place, because the matrix may fill the memory: rows are ap
 following the cycles of the permutation. Beside the matrix a row takes its label (4 bytes), its
 comment's bytes with their length (4), and ends with 12 bytes of spans of comment and document id,
 16 and, meanwhile, 4 for the new order where scattered queries were gathered. How large the matrix
-may become is said by a stated limit, the machine, and the text (`Room`).
+may become is said by a stated limit, the machine, and the text (`MemoryLimit`).
 """
 
 import os
@@ -70,7 +70,7 @@ def available() -> int:
     return max(0, min(free, group))
 
 
-class Room:
+class MemoryLimit:
     """What the matrix of a table may take, and which of the bounds says so."""
 
     def __init__(self, limits: Limits) -> None:

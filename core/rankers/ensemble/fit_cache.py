@@ -17,7 +17,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 
-Trained = Callable[[str], Generator[Progress, None, CachedRanker]]
+TrainMember = Callable[[str], Generator[Progress, None, CachedRanker]]
 
 
 def options_of(
@@ -52,7 +52,7 @@ def recipe_of(ranker: Ranker, options: Combining) -> dict[str, Any]:
 def combination(
     parts: Sequence[RankerName],
     options: Combining,
-    trained: Trained,
+    trained: TrainMember,
     valid: JudgedLists,
     store: Store,
 ) -> Generator[Progress, None, CachedRanker]:

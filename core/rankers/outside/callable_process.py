@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
-from shuffleproof.core.rankers.outside.signature import Takes, takes
+from shuffleproof.core.rankers.outside.signature import CallSignature, call_signature
 from shuffleproof.core.user_code import failure
 
 ABSENT, FAILED, REFUSED = "absent", "failed", "refused"
@@ -55,10 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _look_up(target: str) -> tuple[Callable[..., Any] | None, Takes, dict[str, Any]]:
+def _look_up(target: str) -> tuple[Callable[..., Any] | None, CallSignature, dict[str, Any]]:
     """The function of a name, what it takes and what is known of it; or none, and why."""
     module, _, name = target.partition(":")
-    nothing = Takes(())
+    nothing = CallSignature(())
     try:
         imported = importlib.import_module(module)
         function = getattr(imported, name, None)
@@ -69,7 +69,7 @@ def _look_up(target: str) -> tuple[Callable[..., Any] | None, Takes, dict[str, A
     if not callable(function):
         return None, nothing, {ABSENT: ""}
     try:
-        parameters = takes(function)
+        parameters = call_signature(function)
     except ValueError as error:
         return None, nothing, {REFUSED: str(error)}
     head = {INPUTS: parameters.inputs, OPTIONAL: sorted(parameters.optional)}
@@ -95,7 +95,10 @@ def _time_limit(seconds: float, faults: int) -> Iterator[None]:
 
 
 def _serve(
-    channel: Connection, function: Callable[..., Any], parameters: Takes, limit: tuple[float, int]
+    channel: Connection,
+    function: Callable[..., Any],
+    parameters: CallSignature,
+    limit: tuple[float, int],
 ) -> None:
     """Answer one call: the scores after the word SCORES, or what is wrong with them in JSON."""
     message = io.BytesIO(channel.recv_bytes())

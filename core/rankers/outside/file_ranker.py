@@ -30,8 +30,8 @@ from shuffleproof.core.errors import (
     AnswerError,
     ArtefactError,
     DataError,
+    FixedScoresError,
     LetorError,
-    NotAskedAgainError,
     no_file,
 )
 from shuffleproof.core.numerals import number
@@ -106,10 +106,10 @@ class FileScores:
         """The scores of the candidates.
 
         Raises:
-            NotAskedAgainError: documents that it does not score, or features that were changed.
+            FixedScoresError: documents that it does not score, or features that were changed.
         """
         if dataset.fingerprint != self.fingerprint:
-            raise NotAskedAgainError(RankerName.of(self.name).display)
+            raise FixedScoresError(RankerName.of(self.name).display)
         return self.scores[lists.rows]
 
     def save(self, directory: Path) -> None:

@@ -133,7 +133,7 @@ class FunctionProcess:
 
     def _may_go_on(self) -> None:
         if self._over:
-            raise DataError(self.target, "it was stopped", "Ask it again.")
+            raise DataError(self.target, "it was stopped", "MakeCall it again.")
 
     def _open(self) -> dict[str, Any]:
         """Start it once, as it is."""
@@ -311,7 +311,7 @@ def _end_all(
         room.cleanup()
 
 
-Ask = Callable[[FunctionProcess, int], None]
+MakeCall = Callable[[FunctionProcess, int], None]
 """Make a call by its number in this process."""
 
 
@@ -349,7 +349,7 @@ class FunctionProcesses:
         """Whether all had, up to now, temporary and home folders of their own."""
         return all(process.own_folders for process in self.processes)
 
-    def map_calls(self, queries: Sequence[str], ask: Ask) -> None:
+    def map_calls(self, queries: Sequence[str], ask: MakeCall) -> None:
         """Make calls, as many at the same time as there are processes.
 
         Args:

@@ -40,7 +40,7 @@ BY_PLACE = (("features", "ranks"), ("features", "mask", "ranks"), ("features",))
 
 
 @dataclass(frozen=True)
-class Takes:
+class CallSignature:
     """What a function is called with.
 
     Attributes:
@@ -64,19 +64,19 @@ class Takes:
         return function(*(given[name] for name in self.places), **by_name)
 
 
-def takes(function: Callable[..., Any]) -> Takes:
+def call_signature(function: Callable[..., Any]) -> CallSignature:
     """What a function takes, from the names of its parameters.
 
     A function none of whose needed parameters has a name of INPUTS is given two by place, or three,
     or one; what has no signature is given two.
 
-    >>> takes(lambda ranks, features, query, texts=None, scale=2.0: 0).inputs
+    >>> call_signature(lambda ranks, features, query, texts=None, scale=2.0: 0).inputs
     ('ranks', 'features', 'query', 'texts')
-    >>> takes(lambda x, r: 0).inputs, takes(lambda x, m, r: 0).inputs
+    >>> call_signature(lambda x, r: 0).inputs, call_signature(lambda x, m, r: 0).inputs
     (('features', 'ranks'), ('features', 'mask', 'ranks'))
-    >>> takes(lambda x: 0).inputs
+    >>> call_signature(lambda x: 0).inputs
     ('features',)
-    >>> takes(lambda features, _ranks: 0).places
+    >>> call_signature(lambda features, _ranks: 0).places
     ('features', 'ranks')
 
     Raises:
@@ -85,7 +85,7 @@ def takes(function: Callable[..., Any]) -> Takes:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # something compiled
-        return Takes(BY_PLACE[0])
+        return CallSignature(BY_PLACE[0])
     parameters = {
         name: parameter
         for name, parameter in signature.parameters.items()
@@ -97,10 +97,10 @@ def takes(function: Callable[..., Any]) -> Takes:
     if not INPUTS.keys() & set(needed or parameters):
         for inputs in BY_PLACE:
             if len(needed) <= len(inputs) and _can_bind(signature, len(inputs)):
-                return Takes(inputs)
+                return CallSignature(inputs)
     plain = [name.lstrip("_") for name in needed]
     if plain != needed and set(plain) <= INPUTS.keys():  # `_ranks` is not used, and given by place
-        return Takes(tuple(plain))
+        return CallSignature(tuple(plain))
     wrong = [name for name in needed if name not in INPUTS]
     if wrong or not parameters.keys() & INPUTS.keys():
         finding = f"it needs {', '.join(wrong)}" if wrong else "it takes nothing"
@@ -113,7 +113,7 @@ def takes(function: Callable[..., Any]) -> Takes:
         and parameter.kind is not parameter.POSITIONAL_ONLY
     ]
     by_name = [name for name in parameters if name in {*needed, *optional} and name not in places]
-    return Takes(tuple(places), tuple(by_name), frozenset(optional))
+    return CallSignature(tuple(places), tuple(by_name), frozenset(optional))
 
 
 def _can_bind(signature: inspect.Signature, count: int) -> bool:

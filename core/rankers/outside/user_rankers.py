@@ -38,14 +38,19 @@ from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, RankerName
 from shuffleproof.core.rankers.outside.callable_ranker import EVERYTHING, LACKING
 from shuffleproof.core.rankers.outside.file_ranker import LARGEST, in_single_precision
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
-from shuffleproof.core.rankers.outside.signature import EXTRA, SIGNATURE, Takes, takes
+from shuffleproof.core.rankers.outside.signature import (
+    EXTRA,
+    SIGNATURE,
+    CallSignature,
+    call_signature,
+)
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
 
 FAMILY, FILE = "user", "ranker.json"
 CALLED = "a function, or an object with `score`, `predict` or, to be trained, `fit` and `score`"
 
-FEATURES = Takes(("features",))
+FEATURES = CallSignature(("features",))
 
 
 @dataclass(frozen=True)
@@ -190,11 +195,11 @@ class ScoringForm:
 
     Attributes:
         function: that is called.
-        takes: with what.
+        signature: with what.
     """
 
     function: Callable[..., Any]
-    takes: Takes
+    signature: CallSignature
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> "ScoringForm":
@@ -204,7 +209,7 @@ class ScoringForm:
             UsageError: it needs something else.
         """
         try:
-            return cls(function, takes(function))
+            return cls(function, call_signature(function))
         except ValueError as error:
             name = getattr(function, "__qualname__", type(function).__name__)
             raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
@@ -228,7 +233,7 @@ def scoring_form(thing: Any) -> ScoringForm | None:
     if hasattr(thing, "predict") and (score is None or _of_labels(score)):
         return ScoringForm(lambda features: _prediction(thing, features), FEATURES)
     if score is None and _is_network(thing):
-        return ScoringForm(_of_network(thing), ScoringForm.of(thing.forward).takes)
+        return ScoringForm(_of_network(thing), ScoringForm.of(thing.forward).signature)
     return ScoringForm.of(score or thing)
 
 
@@ -301,7 +306,7 @@ class UserRanker:
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
         score = scoring_form(self.thing)
-        inputs = getattr(self.thing, "reads", ()) if score is None else score.takes.inputs
+        inputs = getattr(self.thing, "reads", ()) if score is None else score.signature.inputs
         return EVERYTHING | frozenset(name for name in EXTRA if name in inputs)
 
     def score(
@@ -325,14 +330,14 @@ class UserRanker:
     def _of_list(
         self, score: ScoringForm, judged: JudgedLists, index: int, span: slice
     ) -> Float64[np.ndarray, " docs"]:
-        dataset, lists, inputs = judged.dataset, judged.lists, score.takes.inputs
+        dataset, lists, inputs = judged.dataset, judged.lists, score.signature.inputs
         rows, query = lists.rows[span], dataset.query_ids[lists.queries[index]]
         arguments: dict[str, Any] = {"features": dataset.features[rows], "query": query}
         arguments["ranks"] = lists.ranks[span].astype(np.int64)
         for name, column in (("documents", dataset.doc_ids), ("texts", dataset.texts)):
             if name in inputs and column is not None:
                 arguments[name] = [column[row] for row in rows.tolist()]
-            elif name in inputs and name not in score.takes.optional:
+            elif name in inputs and name not in score.signature.optional:
                 finding = f"it takes {name}, and this data set has none"
                 raise DataError(self.name, finding, LACKING[name])
         shape: tuple[int, ...] = (len(rows),)
@@ -342,7 +347,7 @@ class UserRanker:
             arguments["mask"] = np.ones(shape, dtype=bool)
         place = f"{self.name}, query {query}"
         try:
-            answer = score.takes.call(score.function, arguments)
+            answer = score.signature.call(score.function, arguments)
         except Exception as error:  # whatever somebody's function does
             is_call = isinstance(error, TypeError) and not user_code.user_line(error)
             remedy = f"It is called as {SIGNATURE}." if is_call else "Mend it."
@@ -554,8 +559,8 @@ def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
         raise UsageError(f"{name} has no `fit`: nothing to train; name it in certify or study")
     if changes:
         raise ParameterError(f"{name} field", ", ".join(changes), "left: register it with another")
-    takes = registration.takes_seed
-    if seed is not None and not takes:
+    takes_seed = registration.takes_seed
+    if seed is not None and not takes_seed:
         raise ParameterError(f"{name} seed", seed, "left: neither it nor its fit takes `seed`")
     drawn_seed = (
         whole(str(seed)) if seed is not None else int(registration.parameters.get("seed", 0))
@@ -565,7 +570,7 @@ def spec(name: str, seed: int | str | None = None, **changes: Any) -> UserSpec:
         (field, repr(value)) for field, value in sorted(registration.parameters.items())
     )
     return UserSpec(
-        name, known_by, parameters, drawn_seed if takes else None, registration.is_saved
+        name, known_by, parameters, drawn_seed if takes_seed else None, registration.is_saved
     )
 
 

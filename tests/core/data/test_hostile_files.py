@@ -272,8 +272,8 @@ def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkey
 )
 def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
     monkeypatch.setattr(letor_table, "available", lambda: 1 << 40)
-    room = letor_table.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    room = letor_table.MemoryLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
     assert room.bound(text) == (most, why)
     monkeypatch.setattr(letor_table, "available", lambda: 1000)
-    room = letor_table.Room(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    room = letor_table.MemoryLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
     assert room.bound(text) == (800, "80 % of the memory that this machine has left")

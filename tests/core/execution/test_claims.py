@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.execution import claims
-from shuffleproof.core.execution.claims import Claims, ClaimTakenError, Enough, Folder, values_of
+from shuffleproof.core.execution.claims import Claims, ClaimTakenError, Folder, UnitsDone, values_of
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.studies.cells import Cell, run_cells
 from shuffleproof.core.studies.study import Memory, Trial
@@ -144,7 +144,7 @@ def test_a_worker_does_its_share_and_counts_what_is_inside_another_unit_once(tmp
     assert (own.done, len(told)) == (1, 1)
     with own.working("second"):
         pass
-    with pytest.raises(Enough), own.working("third"):
+    with pytest.raises(UnitsDone), own.working("third"):
         pass
     assert list(tmp_path.iterdir()) == []
     own.close()

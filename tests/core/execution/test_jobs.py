@@ -110,7 +110,7 @@ def test_a_late_worker_changes_nothing(jobs, database):
         lease.report(database, late.id, "late", {"done": 9, "total": 9, "unit": "steps"})
     with pytest.raises(lease.LeaseLostError):
         lease.finish(database, late.id, "late", lease.JobEnding("done", "wrong"))
-    assert not lease.bury(database, late, lease.Death("died"))
+    assert not lease.bury(database, late, lease.WorkerDeath("died"))
     assert jobs.get(new.id).state == "running"
 
 
@@ -120,7 +120,7 @@ def _deaths(database, reports, weight=lease.CRASHED):
         if progress is not None:
             report = {"done": progress, "total": 99, "unit": "steps", "values": {}}
             lease.report(database, held.id, "t", report)
-        lease.bury(database, held, lease.Death("it died", weight, "last words"))
+        lease.bury(database, held, lease.WorkerDeath("it died", weight, "last words"))
 
 
 def test_a_job_that_kills_its_workers_at_one_place_is_given_up(jobs, database):
@@ -155,7 +155,7 @@ def test_a_death_after_cancelling_is_a_cancelled_job(jobs, database):
     job = jobs.submit("k", {})
     held = lease.claim(database, "t")
     jobs.cancel(job.id)
-    lease.bury(database, held, lease.Death("it died"))
+    lease.bury(database, held, lease.WorkerDeath("it died"))
     assert jobs.get(job.id).state == "cancelled"
 
 

@@ -21,7 +21,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.outside import callable_process, function_process
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
-from shuffleproof.core.rankers.outside.signature import takes
+from shuffleproof.core.rankers.outside.signature import call_signature
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.invariance.examination import kinds_of
 from shuffleproof.core.studies.kinds.invariance.study import certify
@@ -405,9 +405,9 @@ def test_what_a_function_takes_is_known_from_its_parameters(function, expected):
     made = eval(function, {"functools": functools})  # noqa: S307 (a line of this file)
     if expected.startswith("it "):
         with pytest.raises(ValueError, match=expected):
-            takes(made)
+            call_signature(made)
     else:
-        assert " ".join(takes(made).inputs) == expected
+        assert " ".join(call_signature(made).inputs) == expected
 
 
 def test_a_signature_that_nothing_fits_is_refused_with_the_list(folder):

@@ -143,11 +143,11 @@ def test_an_object_is_claimed_by_one_and_taken_over_when_nobody_touches_it(homes
     first, second = both
     place = second.at
     with first.working("unit"):
-        before = place.look("unit")
+        before = place.read_claim("unit")
         with pytest.raises(claims.ClaimTakenError), second.working("unit"):
             pass
-        until(lambda: place.look("unit") != before)  # it was touched
-    assert place.look("unit") is None
+        until(lambda: place.read_claim("unit") != before)  # it was touched
+    assert place.read_claim("unit") is None
     assert place.create("unit", json.dumps({"place": "another machine", "process": 1}))
     assert not second.is_free("unit")
     assert not place.buried("unit", "what it said before")

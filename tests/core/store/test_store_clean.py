@@ -16,7 +16,7 @@ from shuffleproof.core.store import locks, manifest
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.store.verified import InBackground
+from shuffleproof.core.store.verified import BackgroundVerification
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
@@ -189,7 +189,7 @@ def test_flipped_bytes_of_large_files_are_found_in_the_background_and_by_verify(
     path = store.root / "artefacts" / str(keys[1]) / "x"
     path.write_bytes(b"y" + path.read_bytes()[1:])
     assert store.find(keys[1]) is not None  # opening does not see it
-    watched = InBackground(store)
+    watched = BackgroundVerification(store)
     watched.run()
     assert (watched.done, watched.total) == (2, 2)
     assert [one.name for one in watched.damaged] == [str(keys[1])]

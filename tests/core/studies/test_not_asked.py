@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from shuffleproof.core.errors import NotAskedAgainError, ParameterError, UsageError
+from shuffleproof.core.errors import FixedScoresError, ParameterError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -76,7 +76,7 @@ def test_scores_in_a_file_are_refused_wherever_they_would_have_to_be_asked_again
         RankingDegradation((scores,), tuple(changed), draws=1).run(workbench),
         WorstCase((scores,), budgets=(2,)).run(workbench),
     ):
-        with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
+        with pytest.raises(FixedScoresError, match="cannot be asked again"):
             run_to_end(work)
 
 
@@ -88,7 +88,7 @@ def test_a_kind_refuses_scores_in_a_file_or_is_known_to_do_without_asking(kind, 
     if kind in ANSWERED:
         run_to_end(work)
         return
-    with contextlib.suppress(NotAskedAgainError, UsageError, ParameterError):
+    with contextlib.suppress(FixedScoresError, UsageError, ParameterError):
         run_to_end(work)
         pytest.fail(f"{kind} asks scores in a file again: refuse them, or say why not in ANSWERED")
 
@@ -101,7 +101,7 @@ def test_combinations_of_a_file_are_refused_by_the_file_s_name(workbench, scores
         RankingDegradation((name,), ((FAMILY, 5.0),), draws=1).run(workbench),
         WorstCase((name,), budgets=(2,)).run(workbench),
     ):
-        with pytest.raises(NotAskedAgainError) as refused:
+        with pytest.raises(FixedScoresError) as refused:
             run_to_end(work)
         assert str(refused.value).startswith(f"{name}, {scores}: scores of a file cannot be asked")
 

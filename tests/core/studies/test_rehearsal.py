@@ -17,7 +17,7 @@ from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.rehearsal import Dry, Ledger, RehearsedScope, Step, rehearse
+from shuffleproof.core.studies.rehearsal import DryRun, Ledger, RehearsedScope, Step, rehearse
 from tests import app_tables as tables
 from tests import places
 
@@ -60,7 +60,7 @@ def test_what_is_said_to_be_trained_is_what_is_trained(kind, tmp_path):
     before = files(store)
     dry = RehearsedScope.of(scope)
     run_to_end(question.study(dry))
-    told, (of_lists,) = Dry.of(dry.ledger), dry.ledger.lists.values()
+    told, (of_lists,) = DryRun.of(dry.ledger), dry.ledger.lists.values()
     assert files(store) == before
     assert of_lists[1].steps == 3, "the initial ranker, and one for each part"
     assert told.notes() == [f"lists: {of_lists[0]}, are made first because the study reads them"]
@@ -88,7 +88,7 @@ def test_a_folder_is_not_read_in(tmp_path):
 
 def test_long_work_is_announced_and_stored_work_is_not(every_study, capsys, monkeypatch):
     store, _, _ = every_study
-    long = Dry((), (Step("dlcm@paper", low=3000.0, high=9000.0), Step("mart", stored=True)))
+    long = DryRun((), (Step("dlcm@paper", low=3000.0, high=9000.0), Step("mart", stored=True)))
     assert long.is_long
     assert not replace(long, rankers=(Step("dlcm", low=100.0, high=1000.0),)).is_long
     for place in ("core.studies.rehearsal", "core.cli.dry_run"):
@@ -118,7 +118,7 @@ def _reported():
 def test_a_ranker_that_the_lists_fit_is_counted_once():
     costs = Cost(0, 0.0, 1, 1.0, 2.0, 0)
     ledger = Ledger({("f", "mart"): ("lists", costs)}, {"a"}, {"a": ("mart", False, costs)})
-    assert Dry.of(ledger).span == (1.0, 2.0)
+    assert DryRun.of(ledger).span == (1.0, 2.0)
 
 
 def test_train_says_what_it_would_train(tmp_path, capsys):

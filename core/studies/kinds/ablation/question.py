@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import Parameter, parameter, text_of
-from shuffleproof.core.studies.question import CONVENTION, Facts, Flag, Given, Question, Scope
+from shuffleproof.core.studies.question import CONVENTION, Facts, Flag, GivenFlags, Question, Scope
 
 
 class Sizes:
@@ -16,7 +16,7 @@ class Sizes:
         """`--sizes`."""
         yield Flag("sizes", f"{field.help}, or own (default where the preset is small: small)")
 
-    def value(self, field: Parameter, given: Given, preset: str) -> str | None:
+    def value(self, field: Parameter, given: GivenFlags, preset: str) -> str | None:
         """The preset; none: each variant's own."""
         del field
         sizes = given.get("sizes", _default_sizes(preset))

@@ -21,8 +21,8 @@ from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import (
     NO_CHANGE,
+    AttendedList,
     ListEdit,
-    Look,
     attention_after,
 )
 from shuffleproof.core.studies.reproduce import changed_lists, command_of, opening_lines
@@ -137,19 +137,19 @@ def unpack_array(item: Mapping[str, Any]) -> Float32[np.ndarray, "*shape"]:
     return np.frombuffer(base64.b64decode(item["data"]), "<f4").reshape(item["shape"])
 
 
-def _looks(item: Mapping[str, Any]) -> tuple[Look, Look]:
+def _looks(item: Mapping[str, Any]) -> tuple[AttendedList, AttendedList]:
     """What is seen of a list before and after the change."""
     return _look(item, NO_CHANGE), _look(item, str(ListEdit.parse(item["change"])))
 
 
-def _look(item: Mapping[str, Any], change: str) -> Look:
+def _look(item: Mapping[str, Any], change: str) -> AttendedList:
     names = ("store", "data", "recipe", "query", "ranker")
     question = json.dumps({name: item[name] for name in names}, sort_keys=True)
     return _cached_look(question, scoring.digest_of_name(item), change)
 
 
 @lru_cache(maxsize=3)
-def _cached_look(question: str, digest: str, change: str) -> Look:
+def _cached_look(question: str, digest: str, change: str) -> AttendedList:
     del digest  # part of the memory's key alone
     item = json.loads(question)
     return attention_after(scoring.ranker_for(item), scoring.list_for(item), ListEdit.parse(change))

@@ -45,7 +45,7 @@ from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of
 
 NO_CHANGE = "initial"
@@ -210,7 +210,7 @@ class Plan(CellPlan):
         return part * CHUNK, min((part + 1) * CHUNK, self.queries)
 
     def assemble(
-        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """What has been found so far; queries that are not worked yet are NaN."""
         frames, cubes = [], []
@@ -303,7 +303,7 @@ def summary_frame(result: StudyResult) -> pd.DataFrame:
 
 def _compute(
     plan: Plan, cell: Cell, ranker: Ranker, base: JudgedLists
-) -> Generator[Progress, None, Found]:
+) -> Generator[Progress, None, CellResult]:
     from shuffleproof.core.rankers.attention.maps import record_maps  # noqa: PLC0415 (torch, for who looks)
 
     summaries = []
@@ -345,7 +345,7 @@ THUMBNAIL = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class AttendedList:
     """What a ranker made of a list.
 
     Attributes:
@@ -381,7 +381,7 @@ class Look:
             for scattered, gathered in zip(spread, gather, strict=True)
         ]
 
-    def changes(self, after: "Look") -> list[tuple[str, int, float]]:
+    def changes(self, after: "AttendedList") -> list[tuple[str, int, float]]:
         """(kind, block, largest change of a weight) of all that the ranker computed."""
         return [
             (kind, block, largest_change(left, right))
@@ -391,7 +391,7 @@ class Look:
         ]
 
 
-def attention_after(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Look:
+def attention_after(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> AttendedList:
     """Look at one list after a change.
 
     Raises:
@@ -404,7 +404,7 @@ def attention_after(ranker: Ranker, judged: JudgedLists, change: ListEdit) -> Lo
     remaining, docs = places[places >= 0], len(judged.lists.rows)
     ranks = np.full(docs, -1, dtype=np.int64)
     ranks[remaining] = changed.lists.ranks[places >= 0, 0]
-    return Look(
+    return AttendedList(
         by_document(record_maps(ranker, changed), places, docs),
         ranks,
         judged.dataset.labels[judged.lists.rows],

@@ -48,7 +48,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.resolved_rankers import is_given
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted
 
@@ -150,7 +150,7 @@ def run(
 
 def _compute(
     workbenches: Sequence[Workbench], plan: Plan, cell: Cell
-) -> Generator[Progress, None, Found]:
+) -> Generator[Progress, None, CellResult]:
     workbench, label = workbenches[cell.part], cell.row.ranker
     row = next(row for row in plan.rows if row.label == label)
     wide = yield from workbench_of_row(workbench, row)
@@ -225,7 +225,7 @@ def _sizes(workbench: Workbench) -> dict[str, int | float]:
 
 
 def _runs(
-    workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, Found]
+    workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, CellResult]
 ) -> dict[str, np.ndarray]:
     """Every row's scores and the lists that they are of, so that runs need no ranker."""
     arrays: dict[str, np.ndarray] = {}
@@ -239,7 +239,7 @@ def _runs(
 
 
 def _tied_shares(
-    workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, Found]
+    workbenches: Sequence[Workbench], order: Sequence[Cell], computed: Mapping[str, CellResult]
 ) -> dict[str, float]:
     """The share of tied pairs of every row, the mean over its seeds and folds; not of the ideal."""
     shares: dict[str, list[float]] = {}

@@ -32,7 +32,7 @@ from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.kinds.card.question import Card
 from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.run import Measured, measured_by, query_ids_of, run_study
+from shuffleproof.core.studies.run import MeasureTrial, measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study, TrialRecords
 from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
@@ -113,7 +113,7 @@ def _run_trials(
     base: JudgedLists,
     rankers: Mapping[str, Ranker],
     records: TrialRecords,
-    step: Measured,
+    step: MeasureTrial,
 ) -> Generator[Progress, None, StudyResult]:
     """The trials; scores in a file are not asked beyond the lists as they are."""
     precomputed = tuple(pair for pair in study.rankers if is_precomputed(pair[0]))

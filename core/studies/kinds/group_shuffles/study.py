@@ -30,7 +30,7 @@ from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import IdentifiedRanker, OpenRankers, Workbench
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _spreads(
 
 def _compute(
     plan: Plan, rankers: Mapping[str, Ranker], scored: tuple[JudgedLists, Spreads], cell: Cell
-) -> Generator[Progress, None, Found]:
+) -> Generator[Progress, None, CellResult]:
     work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
     steps = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
     while True:

@@ -21,7 +21,7 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.collection_study import CollectionPlan, JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.growth.question import Growth
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 
 WITH, BEFORE = "with them", "before"
 """When a retriever learnt: of all documents, or before the later ones came."""
@@ -93,7 +93,7 @@ def run(
     plan = Plan.of_question(asked, indexed, (*COSTS, *SPLIT))
     last: dict[tuple[float, int], Grown] = {}
 
-    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
         row = cell.row
         entry, seeded = retriever_entry(row.ranker), replace(indexed, seed=row.draw)
         late, unknown = later_documents(len(collection), row.level, row.draw), 0.0

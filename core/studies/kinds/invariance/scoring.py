@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.base import Ranker
 
 
 @runtime_checkable
-class Fresh(Protocol):
+class SupportsFresh(Protocol):
     """A ranker that can be had anew, without what it may remember."""
 
     def fresh(self, threads: int | None = None) -> Ranker:
@@ -137,7 +137,7 @@ def _maker_of_fresh(ranker: Ranker) -> Callable[[int | None], Ranker] | None:
 
     What is not ours and runs in this process is copied before it scores anything.
     """
-    if isinstance(ranker, Fresh):
+    if isinstance(ranker, SupportsFresh):
         return ranker.fresh
     if type(ranker).__module__.startswith("shuffleproof.core."):
         return None

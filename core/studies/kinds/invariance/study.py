@@ -17,7 +17,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import perturbation
-from shuffleproof.core.progress import OutOfTime, Progress
+from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.theorems import theorem_of
@@ -52,7 +52,7 @@ def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Ar
     """Show every test list in many orders and compare the scores.
 
     Raises:
-        NotAskedAgainError: scores in a file.
+        FixedScoresError: scores in a file.
     """
     refuse(asked.rankers)
     identified = yield from workbench.identified_all(asked.rankers)
@@ -99,7 +99,7 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
             gets the certificate of those that are finished.
 
     Raises:
-        NotAskedAgainError: a ranker that looks its scores up.
+        FixedScoresError: a ranker that looks its scores up.
     """
     label = label or ranker.name
     refuse([label, ranker.name])
@@ -121,7 +121,7 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
             names = tuple(f"{name}{ending}" for name in result.query_ids)
             results.append(replace(result, query_ids=names))
             lengths.append(lists.lists.lengths)
-    except OutOfTime as limit:
+    except TimeLimitReached as limit:
         if not results:
             raise
         unexamined = sum(len(lists.lists) for _, lists in examined[len(results) :])
@@ -209,7 +209,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
         in_blocks: so that it can be ended early; nothing is stored then.
 
     Raises:
-        NotAskedAgainError: scores in a file.
+        FixedScoresError: scores in a file.
     """
     is_function = RankerName.parse(ranker).kind is Kind.FUNCTION
     if queries is None and not lists and not is_function and not in_blocks:

@@ -32,7 +32,7 @@ from shuffleproof.core.studies.names import swap_named
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.resolved_rankers import resolve, train_row
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
 EARLY = "in-sample"
@@ -234,7 +234,7 @@ class _Lists:
         self.workbench = replace(workbench, recipe=self.workbench.recipe)
 
 
-def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, Found]:
+def _compute(plan: Plan, lists: _Lists, cell: Cell) -> Generator[Progress, None, CellResult]:
     row = next(
         row for row in plan.rows if (row.label, row.condition) == (cell.row.ranker, cell.row.family)
     )

@@ -13,11 +13,13 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless, untrainable
 
-LeftOut = dict[str, dict[str, str]]
+InapplicableRankers = dict[str, dict[str, str]]
 """By family, the rankers without values under it and the reason of each."""
 
 
-def left_out(families: Iterable[str], labels: Sequence[str], rankings: int = 1) -> LeftOut:
+def inapplicable_rankers(
+    families: Iterable[str], labels: Sequence[str], rankings: int = 1
+) -> InapplicableRankers:
     """What is known before anything is computed; families without a reason are there, empty.
 
     Args:
@@ -28,7 +30,7 @@ def left_out(families: Iterable[str], labels: Sequence[str], rankings: int = 1) 
     Raises:
         UnknownNameError: no such family.
 
-    >>> found = left_out(["label-noise", "cut"], ["dlcm", "feature:2", "dlcm#01"])
+    >>> found = inapplicable_rankers(["label-noise", "cut"], ["dlcm", "feature:2", "dlcm#01"])
     >>> found["label-noise"]["feature:2"], found["cut"]
     ('learns from no label', {})
     """

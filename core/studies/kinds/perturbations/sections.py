@@ -108,11 +108,13 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 def methods_text(recipe: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it, and which rankers are left out of what."""
     families = dict.fromkeys(str(family) for family, _ in recipe["perturbations"])
-    return " ".join(filter(None, (methods.disturbance_text(recipe), left_out(facts, families))))
+    return " ".join(
+        filter(None, (methods.disturbance_text(recipe), omission_text(facts, families)))
+    )
 
 
 def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:
-    return list(filter(None, [left_out(facts, families), short_of(facts, families)]))
+    return list(filter(None, [omission_text(facts, families), short_of(facts, families)]))
 
 
 def _convention(result: StudyResult, measure: str) -> str:
@@ -183,12 +185,12 @@ def transfer_text(wide: pd.DataFrame, measure: str) -> str:
     return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
 
 
-def left_out(facts: Mapping[str, Any], families: Collection[str]) -> str:
+def omission_text(facts: Mapping[str, Any], families: Collection[str]) -> str:
     """For which rankers families mean nothing or cannot be asked, and why, in words.
 
-    >>> left_out({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
+    >>> omission_text({"left_out": {"threads": {"mart": "no network"}}}, ["threads", "cut"])
     'threads means nothing for mart (no network).'
-    >>> left_out({"left_out": {"unit-error": {"scores#01": "cannot be re-scored, a file"}}},
+    >>> omission_text({"left_out": {"unit-error": {"scores#01": "cannot be re-scored, a file"}}},
     ...          ["unit-error"])
     'unit-error: scores#01 cannot be re-scored (a file).'
     """
@@ -208,7 +210,9 @@ def skipped_text(names: Sequence[str], families: Sequence[str]) -> str:
 (learns from no label).'
     """
     known = [family for family in families if family != ATTACK]
-    return left_out({"left_out": applicability.left_out(known, [INITIAL, *names])}, known)
+    return omission_text(
+        {"left_out": applicability.inapplicable_rankers(known, [INITIAL, *names])}, known
+    )
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:

@@ -19,7 +19,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import is_as_is, is_precomputed
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.perturb.base import Make, Perturbation
+from shuffleproof.core.perturb.base import MakePerturbation, Perturbation
 from shuffleproof.core.perturb.features import SignAttack
 from shuffleproof.core.perturb.registry import ATTACK, attack_target, entry_of, perturbation
 from shuffleproof.core.progress import Progress
@@ -31,17 +31,20 @@ from shuffleproof.core.studies import cells, conventions
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import so_far
 from shuffleproof.core.studies.kinds.perturbations import applicability
-from shuffleproof.core.studies.kinds.perturbations.applicability import LeftOut, failure_reason
+from shuffleproof.core.studies.kinds.perturbations.applicability import (
+    InapplicableRankers,
+    failure_reason,
+)
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.system import (
     OWN,
-    Otherwise,
     Retraining,
+    SystemTrials,
     measured_by,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of, run_study
-from shuffleproof.core.studies.study import Found, Study, TrialRecords, plan
+from shuffleproof.core.studies.study import CellResult, Study, TrialRecords, plan
 from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
 Pairs = Sequence[tuple[str, int | float]]
@@ -65,7 +68,7 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
     rankers = OpenRankers(entered)
     pairs = _attacks(asked.perturbations, rankers)
     families = dict(pairs)
-    left_out = applicability.left_out(
+    left_out = applicability.inapplicable_rankers(
         [*families, *PLAIN], list(rankers), workbench.prepared.test.lists.rankings
     )
     applicability.check({family: left_out[family] for family in families}, list(rankers))
@@ -121,7 +124,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     for family in families:
         if (attacked_label := attack_target(family)) and attacked_label not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
-    left_out = applicability.left_out(families, labels)
+    left_out = applicability.inapplicable_rankers(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are
         applicability.check(left_out, labels)
 
@@ -136,7 +139,9 @@ def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray,
     return result.per_query(ranker, family, level, measure)
 
 
-def _with_as_is(pairs: Pairs, left_out: applicability.LeftOut) -> tuple[tuple[str, float], ...]:
+def _with_as_is(
+    pairs: Pairs, left_out: applicability.InapplicableRankers
+) -> tuple[tuple[str, float], ...]:
     """The pairs, the lists as they are first where no family has them for every ranker.
 
     >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
@@ -154,15 +159,17 @@ def _with_as_is(pairs: Pairs, left_out: applicability.LeftOut) -> tuple[tuple[st
     return ((plain_family, entry_of(plain_family).unchanged), *all_pairs)
 
 
-def _for_all(left_out: applicability.LeftOut, family: str) -> bool:
+def _for_all(left_out: applicability.InapplicableRankers, family: str) -> bool:
     """Whether every ranker has a value on the lists as they are under a family."""
     return all(is_precomputed(label) for label in left_out.get(family, {}))
 
 
-def _left_out(workbench: Workbench, study: Study) -> applicability.LeftOut:
+def _left_out(workbench: Workbench, study: Study) -> applicability.InapplicableRankers:
     families = dict.fromkeys(family for family, _ in study.perturbations)
     labels = [label for label, _ in study.rankers]
-    left_out = applicability.left_out(families, labels, workbench.prepared.test.lists.rankings)
+    left_out = applicability.inapplicable_rankers(
+        families, labels, workbench.prepared.test.lists.rankings
+    )
     for family, reasons in left_out.items():
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
             left_out[family] = {
@@ -217,7 +224,7 @@ def _lists_reaching(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]
     return by_family
 
 
-def _plain_reasons(left_out: applicability.LeftOut) -> dict[str, dict[str, str]]:
+def _plain_reasons(left_out: applicability.InapplicableRankers) -> dict[str, dict[str, str]]:
     return {family: dict(why) for family, why in left_out.items() if why}
 
 
@@ -270,7 +277,7 @@ class Trials:
     study: Study
     rankers: Mapping[str, Ranker]
     records: TrialRecords
-    left_out: LeftOut
+    left_out: InapplicableRankers
 
     def run(self) -> Generator[Progress, None, None]:
         """Trials of other inputs, then those that ask or train otherwise."""
@@ -299,7 +306,7 @@ class Trials:
                     yield replace(self.study, rankers=tuple(rankers), perturbations=tuple(levels))
 
     def _part(
-        self, part: Study, step: Any, armed: Make, place: tuple[int, int]
+        self, part: Study, step: Any, armed: MakePerturbation, place: tuple[int, int]
     ) -> Generator[Progress, None, None]:
         """One family; where it fails it is put to each ranker alone, and who fails is left out."""
         before, total = place
@@ -326,9 +333,9 @@ class Trials:
         ]
         work.sort(key=lambda cell: entry_of(cell.row.family).retrains)  # what is longest is last
         training = Retraining(self.workbench, self.study.seed)
-        compute = Otherwise(training, self.rankers, self._relevance())
+        compute = SystemTrials(training, self.rankers, self._relevance())
 
-        def guarded(cell: Cell) -> Generator[Progress, None, Found]:
+        def guarded(cell: Cell) -> Generator[Progress, None, CellResult]:
             """What was found; nothing, and a reason, where the ranker cannot be asked."""
             reasons = self.left_out[cell.row.family]
             if cell.row.ranker in reasons:
@@ -352,7 +359,7 @@ class Trials:
 class _Kept:
     records: TrialRecords
 
-    def get(self, digest: str) -> Found | None:
+    def get(self, digest: str) -> CellResult | None:
         """A record's facts and arrays, or None."""
         return self.records.get(digest)
 

@@ -35,8 +35,8 @@ from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.resolved_rankers import has_no_recipe
-from shuffleproof.core.studies.run import Measured, values_of, with_answers
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.run import MeasureTrial, values_of, with_answers
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import TrainingData, Workbench
 
 OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
@@ -44,7 +44,7 @@ OWN = ("answer-tau", "kept-top-1", "kept-top-10", "score-change")
 there, and the largest change of a score."""
 
 
-def measured_by(measures: Sequence[Measure]) -> Measured:
+def measured_by(measures: Sequence[Measure]) -> MeasureTrial:
     """The study's step: measures of every variant, then what became of the answer (OWN).
 
     It remembers each ranker's scores of the base lists, so make a new one for every study.
@@ -269,7 +269,7 @@ Scores = Float32[np.ndarray, " candidates"]
 
 
 @dataclass(frozen=True)
-class Otherwise:
+class SystemTrials:
     """Computes such trials."""
 
     training: Retraining
@@ -277,7 +277,7 @@ class Otherwise:
     measures: Sequence[Measure]
     _before: dict[str, Scores] = field(default_factory=dict)
 
-    def __call__(self, cell: Cell) -> Generator[Progress, None, Found]:
+    def __call__(self, cell: Cell) -> Generator[Progress, None, CellResult]:
         """A trial's facts and values; `artefact` is the ranker that was trained for it."""
         base, trial = self.training.workbench.prepared.test, cell.row
         before = self._scores(trial.ranker)

@@ -50,7 +50,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import Cell, CellPlan, by_cells
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.question import Scope
@@ -269,7 +269,7 @@ def run(
     )  # fmt: skip
     work = _Work(material, asked.seed)
 
-    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
         values = yield from work.values(cell.row)
         sizes = [pairs.items for pairs in material.pairs]
         return {"queries": len(sizes), "set_size": float(np.mean(sizes))}, {"values": values}

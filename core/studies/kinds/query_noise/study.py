@@ -25,7 +25,7 @@ from shuffleproof.core.studies.collection_study import (
     work_cells,
 )
 from shuffleproof.core.studies.kinds.query_noise.question import QueryNoise
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 
 CLEAN = "none"
 """The kind of a trial whose queries are as they are."""
@@ -92,7 +92,7 @@ def run(
     judged = JudgedQueries.of(indexed, data, asked.queries)
     plan, fitted = Plan.of_question(asked, indexed, TEXTS), _Fitted(indexed, judged)
 
-    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
         row = cell.row
         yield from retriever_entry(row.ranker).learning(replace(indexed, seed=row.draw))
 

@@ -21,7 +21,7 @@ def run(workbench: Workbench, asked: RankingDegradation) -> Generator[Progress, 
     """Train what is missing, disturb the initial ranking, measure every ranker.
 
     Raises:
-        NotAskedAgainError: scores in a file, under anything that changes the lists.
+        FixedScoresError: scores in a file, under anything that changes the lists.
     """
     if not all(is_as_is(*pair) for pair in asked.perturbations):
         refuse(asked.rankers)

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.collection_study import (
 )
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 
 COSTS = (
     "milliseconds", "matched", "postings", "nonzeros", "largest", "nonzeros_document", "empty",
@@ -87,7 +87,7 @@ class Plan(CollectionPlan):
         )
 
     def assemble(
-        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows that are there, with what tells the index of each retriever at seed 0."""
         result = super().assemble(found, query_ids, facts)
@@ -128,7 +128,7 @@ def run(
     judged = JudgedQueries.of(indexed, data, asked.queries)
     places, plan = judged.places, Plan.of_question(asked, indexed, COSTS)
 
-    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
         values = np.full((len(plan.stored), len(places)), np.nan, np.float32)
         half, seed, entry = (
             folds(len(places), cell.row.draw),

@@ -36,7 +36,7 @@ from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.resolved_rankers import ResolvedRanker, resolve, train_row
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import Workbench
 
 CEILING = "ideal"
@@ -136,7 +136,7 @@ def plan_sizes(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
         asked: rankers, each N0 one of `workbenches`, measures and seeds.
 
     Raises:
-        NotAskedAgainError: scores in a file, which are of lists as they were.
+        FixedScoresError: scores in a file, which are of lists as they were.
         UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
             study has not; a ranker that reads more initial rankings than the lists carry.
     """
@@ -197,7 +197,7 @@ def run(
 
 def _compute(
     workbenches: Mapping[int, Workbench], plan: Plan, cell: Cell
-) -> Generator[Progress, None, Found]:
+) -> Generator[Progress, None, CellResult]:
     size = int(cell.row.level)
     row = next(
         row for row in plan.rows if (row.label, row.family) == (cell.row.ranker, cell.row.family)

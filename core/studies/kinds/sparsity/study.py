@@ -17,7 +17,7 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.collection_study import CollectionPlan, JudgedQueries, work_cells
 from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
-from shuffleproof.core.studies.study import Found, Trial
+from shuffleproof.core.studies.study import CellResult, Trial
 
 PRUNING = "pruning"
 QUERY_SHARE = 3
@@ -95,7 +95,7 @@ def run(
     )
     plan = Plan.of_question(asked, indexed, COSTS, ways=ways)
 
-    def compute(cell: Cell) -> Generator[Progress, None, Found]:
+    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
         row = cell.row
         recipe = recipe_of(asked.preset, row.ranker, row.level, row.draw)
         seeded = replace(indexed, seed=row.draw)

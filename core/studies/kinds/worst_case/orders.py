@@ -16,7 +16,7 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate_many
 from shuffleproof.core.perturb import permutations
 from shuffleproof.core.perturb.search import Search
-from shuffleproof.core.perturb.worst_case import Worst, most_rounds, search, swap_costs
+from shuffleproof.core.perturb.worst_case import WorstOrders, most_rounds, search, swap_costs
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.theorems import theorem_of
@@ -158,7 +158,7 @@ class Attack:
             product / np.where(spread > 0, spread, np.inf) / max(1.0, float(gains.max(initial=0)))
         )
 
-    def worst(self, wanted: Search, seed: int) -> Generator[Progress, None, Worst]:
+    def find_worst(self, wanted: Search, seed: int) -> Generator[Progress, None, WorstOrders]:
         """The worst orders found; 0 damage without a search where that is certified."""
         lists = self.base.lists
         rounds_of_search = search(

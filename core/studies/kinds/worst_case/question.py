@@ -19,7 +19,7 @@ from shuffleproof.core.studies.question import (
     RANKERS,
     Facts,
     Flag,
-    Given,
+    GivenFlags,
     Question,
     Scope,
     SingleFlag,
@@ -42,7 +42,7 @@ class SearchField:
         remaining = ", ".join(name for name in fields if name not in {*DIRECT, "budget"})
         yield Flag("set", f"FIELD=VALUE of the search: {remaining}", several=True)
 
-    def value(self, field: Parameter, given: Given, preset: str) -> Mapping[str, Any] | None:
+    def value(self, field: Parameter, given: GivenFlags, preset: str) -> Mapping[str, Any] | None:
         """What differs from the usual search; none: nothing.
 
         Raises:

@@ -21,7 +21,7 @@ from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.perturb.search import Search
-from shuffleproof.core.perturb.worst_case import Worst
+from shuffleproof.core.perturb.worst_case import WorstOrders
 from shuffleproof.core.perturb.worst_moves import inversions
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
@@ -33,7 +33,7 @@ from shuffleproof.core.studies.kinds.worst_case.orders import Attack
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import query_ids_of
-from shuffleproof.core.studies.study import DescribedPlan, Found, Trial
+from shuffleproof.core.studies.study import CellResult, DescribedPlan, Trial
 from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_of, with_initial
 
 RANDOM = "random"
@@ -90,7 +90,7 @@ class Plan(DescribedPlan):
         return [cell.digest for cell in self.cells(lists)]
 
     def assemble(
-        self, found: Mapping[str, Found], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of rankers and families of which every part is there; None before the first."""
         rows: list[dict[str, Any]] = []
@@ -153,7 +153,7 @@ def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Art
     """Train what is missing, and look for the worst order of every list.
 
     Raises:
-        NotAskedAgainError: scores in a file.
+        FixedScoresError: scores in a file.
     """
     refuse(asked.rankers)
     identified = yield from workbench.identified_all(asked.rankers)
@@ -232,7 +232,7 @@ def worst_orders(artefact: Artefact, ranker: str) -> np.ndarray:
     return load_file(artefact.path / ORDERS)[ranker]
 
 
-def _orders(work: Sequence[Cell], results: Mapping[str, Found]) -> dict[str, np.ndarray]:
+def _orders(work: Sequence[Cell], results: Mapping[str, CellResult]) -> dict[str, np.ndarray]:
     """The worst orders by ranker, the parts' places made those of all lists."""
     by_ranker: dict[str, list[np.ndarray]] = {}
     for cell in work:
@@ -243,7 +243,7 @@ def _orders(work: Sequence[Cell], results: Mapping[str, Found]) -> dict[str, np.
     return {label: np.concatenate(parts, axis=1) for label, parts in by_ranker.items()}
 
 
-def compute_part(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, Found]:
+def compute_part(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, None, CellResult]:
     """Values and Kendall τ [budgets + 1, draws, queries] of a part, and the worst orders found."""
     count = len(attack.base.lists)
     part = attack.part(np.arange(cell.part * PART, min(cell.part * PART + PART, count)))
@@ -257,7 +257,7 @@ def compute_part(attack: Attack, plan: Plan, cell: Cell) -> Generator[Progress, 
         values = np.repeat(as_is, len(plan.budgets) + 1, axis=0)
         orders = np.repeat(identity, len(plan.budgets) + 1, axis=0)
     else:
-        worst = yield from part.worst(plan.search, plan.seed + cell.part)
+        worst = yield from part.find_worst(plan.search, plan.seed + cell.part)
         values, orders = _with_random(part, plan, cell, worst)
         facts["evaluated"] = worst.evaluated
     return facts, {
@@ -281,7 +281,7 @@ def _random(
 
 
 def _with_random(
-    part: Attack, plan: Plan, cell: Cell, worst: Worst
+    part: Attack, plan: Plan, cell: Cell, worst: WorstOrders
 ) -> tuple[Float64[np.ndarray, "budgets lists"], Int64[np.ndarray, "budgets places"]]:
     """The worst orders of the budgets, random ones among them where they are worse than found."""
     steps = np.minimum([0, *plan.budgets], len(worst.values) - 1)

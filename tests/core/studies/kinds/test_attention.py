@@ -15,7 +15,7 @@ from shuffleproof.core.rankers.attention.summary import MEASURES
 from shuffleproof.core.studies.kinds.attention import one_list as attention_one_list
 from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention import study as attention_study
-from shuffleproof.core.studies.kinds.attention.study import THUMBNAIL, ListEdit, Look
+from shuffleproof.core.studies.kinds.attention.study import THUMBNAIL, AttendedList, ListEdit
 from shuffleproof.core.studies.result import StudyResult
 
 
@@ -143,6 +143,6 @@ def test_small_pictures_of_induced_attention_pool_documents_and_no_points():
     spread, gather = draws.random((1, docs, points)), draws.random((1, points, docs))
     weights = {"spread": (np.float32(spread),), "gather": (np.float32(gather),)}
     zeros, order = np.zeros(docs, np.float32), np.arange(docs)
-    look = Look(AttentionRecord(weights, zeros), order, zeros, order, 0)
+    look = AttendedList(AttentionRecord(weights, zeros), order, zeros, order, 0)
     whole = (spread @ gather)[0].reshape(THUMBNAIL, 2, THUMBNAIL, 2).mean(axis=(1, 3))
     np.testing.assert_allclose(look.small[0][0], whole, rtol=1e-5)

@@ -11,7 +11,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import (
     DataError,
-    NotAskedAgainError,
+    FixedScoresError,
     ParameterError,
     UnfinishedError,
 )
@@ -214,7 +214,7 @@ def test_the_bound_is_clopper_and_pearsons(failures, orders):
 
 def test_scores_in_a_file_are_refused():
     ranker = replace(ZOO()[0], name="scores:mine.txt")
-    with pytest.raises(NotAskedAgainError, match="cannot be asked again"):
+    with pytest.raises(FixedScoresError, match="cannot be asked again"):
         certified(ranker)
 
 

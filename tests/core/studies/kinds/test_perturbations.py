@@ -479,7 +479,7 @@ def test_a_family_that_cannot_run_stops_no_other(small):
     )
     assert set(found.trials["family"]) == {"cut"}
     assert len(found.trials) == 6
-    said = sections.left_out(artefact.facts, told)
+    said = sections.omission_text(artefact.facts, told)
     assert "ranksvm cannot be trained on it (every label" in said
     assert "gradient-sign means nothing for initial ranking, ranksvm, feature:2" in said
     frame = sections.losses(found, "NDCG@10")
@@ -517,7 +517,7 @@ def test_a_ranker_that_fails_once_disturbed_takes_no_other_with_it(small):
 
 
 def test_lists_without_an_initial_ranking_skip_the_families_of_it():
-    found = applicability.left_out(
+    found = applicability.inapplicable_rankers(
         ["shuffle", "cut", "cut:0.5+shuffle"], [INITIAL, "dlcm"], rankings=0
     )
     assert {family: len(why) for family, why in found.items()} == {
