@@ -1,6 +1,7 @@
 """What several files of tests need: a store with quickly trained rankers of the sample."""
 
 import fcntl
+import functools
 import gc
 import os
 import shutil
@@ -58,6 +59,17 @@ def made_once(tmp_path_factory):
         return shared / name
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def components_scanned_once():
+    """Streamlit reads what every installed package declares for each page test: here once."""
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        scan = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from tests import every_study as studies_of_tests
 from tests.every_study import KINDS, RUNS
 from tests.golden import facts, written
 
+pytestmark = pytest.mark.usefixtures("components_scanned_once")
 TOLERANCE = 2e-3  # of means: networks are trained for two steps, on whatever processor there is
 
 

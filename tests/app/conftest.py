@@ -3,6 +3,11 @@
 import pytest
 
 
+@pytest.fixture(autouse=True, scope="session")
+def scanned(components_scanned_once):
+    """Every page test of this folder asks for it."""
+
+
 @pytest.fixture(scope="session")
 def fold():
     from tests import app_tables

@@ -56,23 +56,67 @@ def test_every_kind_with_a_page_is_walked():
 
 
 @pytest.mark.parametrize("kind", FORMS)
-def test_nothing_stored_is_said_with_the_command_of_what_the_button_runs(store, kind):
+def test_an_empty_page_refuses_what_cannot_be_run_and_its_job_is_followed_to_its_end(store, kind):
     test = opened(kind)
     assert test.title[0].value == PAGES[kind].title
     assert STUDIES[kind].title in words(test)
     assert f"{tables.DATA}" in test.info[0].value.replace("\\", "")
     command, *_ = (code.value for code in test.code if f"study {kind}" in code.value)
+    _no_unknown_measure(test)
+    _no_study_of_no_ranker(test, kind)
+    job = handed_in(store, test)
+    _is_what_the_command_says(store, job, kind, command)
+    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+    _is_watched_cancelled_fails_and_is_tried_again(store, job, kind)
+
+
+def _no_unknown_measure(test):
+    """One that there is not is a sentence, where measures can be chosen."""
+    for field in [one for one in test.text_input if one.key == "new.measures"]:
+        usual = field.value
+        field.set_value("NDGC@10").run()
+        assert "no measure is called" in words(test)
+        assert not [button for button in test.button if button.key == "new.run"]
+        assert test.text_input(key="new.measures").value == "NDGC@10"
+        test.text_input(key="new.measures").set_value(usual)
+
+
+def _no_study_of_no_ranker(test, kind):
+    key = "new.towards" if kind == "ablation" else "new.rankers"
+    usual = test.multiselect(key=key).value
+    test.multiselect(key=key).set_value([]).run()
+    assert "Choose at least one" in words(test)
+    assert test.button(key="new.run").disabled
+    test.multiselect(key=key).set_value(usual).run()
+
+
+def _is_what_the_command_says(store, job, kind, command):
     flags = parser().parse_args(shlex.split(command)[1:])
     preset = flags.preset or preset_of(flags.data)
     asked = flags_studies.question_of(STUDIES[kind], flags, preset)
-    job = handed_in(store, test)
     assert job.kind == kind
     question, scope = StudyJob(STUDIES[kind]).question_of(store, job.parameters)
     assert question == asked
     assert (scope.data, scope.preset or preset_of(scope.data)) == (tables.DATA, preset)
     if flags.initial:
         assert list(scope.lists["initial"]) == flags.initial.split(",")
-    assert "Waiting for a free worker" in test.get("progress")[0].proto.text
+
+
+def _is_watched_cancelled_fails_and_is_tried_again(store, job, kind):
+    told = '{"done": 3, "total": 30, "unit": "epochs", "values": {}}'
+    state_of(store, job, state="running", started=1.0, progress=told)
+    test = opened(kind)
+    assert "Running: 3 of at most 30 epochs" in test.get("progress")[0].proto.text
+    test.button(key=f"cancel {job.id[:16]}").click().run()
+    assert jobs.jobs_of(store).get(job.id).cancel_wanted
+    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
+    test = opened(kind)
+    assert f"The last {FORMS[kind].panel.noun} failed: the disk is <full>" in words(test)
+    test.button(key="retry").click().run()
+    assert jobs.jobs_of(store).get(job.id).state == "waiting"
+    state_of(store, job, state="failed", reason="again", finished=3.0)
+    opened(kind).button(key="forget").click().run()
+    assert not jobs.jobs_of(store).list()
 
 
 def test_what_waits_tells_its_place_and_can_run_next(store):
@@ -92,46 +136,6 @@ def test_no_long_job_is_before_a_short_one(store):
     handed = {kind: queue.submit(kind, {"data": tables.DATA}) for kind in kinds}
     before = {kind: job_panel.before(job) for kind, job in handed.items()}
     assert before == {"train": 0, "attention": 0, "invariance": 1, "benchmark": 3}
-
-
-@pytest.mark.parametrize("kind", FORMS)
-def test_no_ranker_is_no_study(store, kind):
-    test = opened(kind)
-    field = "towards" if kind == "ablation" else "rankers"
-    test.multiselect(key=f"new.{field}").set_value([]).run()
-    assert "Choose at least one" in words(test)
-    assert test.button(key="new.run").disabled
-
-
-@pytest.mark.parametrize("kind", FORMS)
-def test_a_job_is_watched_cancelled_fails_and_is_tried_again(store, kind):
-    test = opened(kind)
-    job = handed_in(store, test)
-    told = '{"done": 3, "total": 30, "unit": "epochs", "values": {}}'
-    state_of(store, job, state="running", started=1.0, progress=told)
-    test = opened(kind)
-    assert "Running: 3 of at most 30 epochs" in test.get("progress")[0].proto.text
-    test.button(key=f"cancel {job.id[:16]}").click().run()
-    assert jobs.jobs_of(store).get(job.id).cancel_wanted
-    state_of(store, job, state="failed", reason="the disk is <full>", finished=2.0)
-    test = opened(kind)
-    assert f"The last {FORMS[kind].panel.noun} failed: the disk is <full>" in words(test)
-    test.button(key="retry").click().run()
-    assert jobs.jobs_of(store).get(job.id).state == "waiting"
-    state_of(store, job, state="failed", reason="again", finished=3.0)
-    opened(kind).button(key="forget").click().run()
-    assert not jobs.jobs_of(store).list()
-
-
-@pytest.mark.parametrize("kind", FORMS)
-def test_a_measure_that_there_is_not_is_a_sentence(store, kind):
-    test = opened(kind)
-    if not [one for one in test.text_input if one.key == "new.measures"]:
-        pytest.skip("its measures cannot be chosen")
-    test.text_input(key="new.measures").set_value("NDGC@10").run()
-    assert "no measure is called" in words(test)
-    assert not [button for button in test.button if button.key == "new.run"]
-    assert test.text_input(key="new.measures").value == "NDGC@10"
 
 
 def test_what_is_remembered_is_told_apart_by_all_of_its_content():
