@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+from shuffleproof.core.execution.early_end import EarlyEnd
 from shuffleproof.core.interrupts import Interrupt
 
 
@@ -14,6 +15,7 @@ def run() -> int:
     What modules are made of stays: it is looked through for garbage less often, a tenth of the
     time of a short command.
     """
+    end = EarlyEnd()
     gc.set_threshold(100_000, 20, 20)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -27,6 +29,7 @@ def run() -> int:
     # Where Ctrl-C met code that a library made of text, Python would still end by the signal,
     # whatever the status: text that is run to its end takes that back.
     exec("")  # noqa: S102 (nothing is run)
+    end.status = status
     return status
 
 

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 
+from shuffleproof.core.execution.early_end import EarlyEnd
 from shuffleproof.core.execution.work import do_item
 
 
@@ -33,4 +34,6 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
+    end = EarlyEnd()
     serve()
+    end.status = 0

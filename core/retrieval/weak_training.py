@@ -30,6 +30,7 @@ from shuffleproof.core.retrieval.windows import Windows
 from shuffleproof.core.seeds import derived_seed, generator
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.training.optimisers import without_compiler
 
 CHECKPOINT = "checkpoint.safetensors"
 Product = tuple[Callable[[Path], None], dict[str, Any]]
@@ -117,7 +118,7 @@ class WeakTrainer:
     def learn(self, network: nn.Module) -> None:
         """Take the network as it is now for the first step's."""
         self.network = network.to(self.device)
-        self.optimiser = torch.optim.Adam(
+        self.optimiser = without_compiler(torch.optim.Adam)(
             [one for one in network.parameters() if one.requires_grad],
             lr=self.recipe.training.learning_rate,
         )

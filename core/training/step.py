@@ -20,6 +20,7 @@ from shuffleproof.core.models.dlcm import DLCM
 from shuffleproof.core.models.mlp import UnivariateNet
 from shuffleproof.core.training.graphs import Recorder
 from shuffleproof.core.training.network import Network, arithmetic, sampled_starts, scores_of
+from shuffleproof.core.training.optimisers import without_compiler
 from shuffleproof.core.training.recipe import TrainingRecipe
 from shuffleproof.core.training.within_memory import within_memory
 
@@ -274,7 +275,8 @@ def optimiser_of(
     if recorded:
         values["lr"] = torch.tensor(rate, dtype=torch.float32, device=device)
     if recipe.optimiser == "sgd":
-        return torch.optim.SGD(parameters, fused=True if device.type == "cuda" else None, **values)
+        fused = True if device.type == "cuda" else None
+        return without_compiler(torch.optim.SGD)(parameters, fused=fused, **values)
     if recorded and device.type == "cuda":
         values["capturable"] = True
-    return torch.optim.AdamW(parameters, fused=True, **values)
+    return without_compiler(torch.optim.AdamW)(parameters, fused=True, **values)
