@@ -63,7 +63,8 @@ def measure(name: Any = None, function: Any = None, *, summary: str = "") -> Any
     The function gets the labels of a list in ranked order (read-only float32, the best document
     first) and returns a number; NaN leaves the query out of means. With `@10` behind the name it
     gets the first 10 labels, or all of them if it has a parameter `cutoff` (None without `@`). A
-    parameter `judged` gets the labels of all judged documents of the query, the highest first.
+    parameter `judged` gets the labels of all documents of the query, the highest first. A grade
+    below 0 counts as 0, as in every measure.
 
     It is known by its code: a study that measures it is another study once the function is edited.
     Registered again under the same name, it is replaced. Only this process knows it; what is
@@ -152,7 +153,7 @@ class EvaluatedMeasure:
         for index, name in enumerate(names):
             inside, of_query = (
                 keys[offsets[index] : offsets[index + 1]],
-                labels[starts[index] : stops[index]],
+                np.maximum(labels[starts[index] : stops[index]], 0),
             )
             ranked = of_query[(inside & _ROW).astype(np.int64)].astype(np.float32)
             scores = inside >> _SCORE

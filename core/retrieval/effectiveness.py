@@ -24,7 +24,7 @@ def measure_queries(
     """The value of every measure for every query.
 
     All judged documents of a query count as to be found, those that the collection lacks among
-    them; unjudged ones have grade 0, and a query that nothing matched has an empty list.
+    them; unjudged ones have grade −1, and a query that nothing matched has an empty list.
 
     Args:
         collection: the judgments.
@@ -40,7 +40,7 @@ def measure_queries(
         judged[missing] = -1 - np.arange(missing.sum())
         documents = found.of(at)[0].astype(np.int64)
         every = np.union1d(judged, documents)
-        grades = np.zeros(len(every), np.float32)
+        grades = np.full(len(every), -1, np.float32)
         grades[np.searchsorted(every, judged)] = collection.grades[own]
         labels.append(grades)
         rows.append(start + np.searchsorted(every, documents))

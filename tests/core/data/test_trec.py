@@ -7,6 +7,8 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError
+from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from tests import places
@@ -133,6 +135,25 @@ def test_published_runs_and_judgments():
     assert (tabs.tag, tabs.lines, len(tabs.scores)) == ("UIUC03Rd1", 100_000, 100)
     cranfield = trec.read_qrels(DATA / "cranfield/cranqrel.trec.txt.gz")
     assert len(cranfield) == 225
+
+
+def test_what_a_run_retrieved_unjudged_is_not_judged(tmp_path):
+    import pytrec_eval
+
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n1 0 c 1\n1 0 e -1\n1 0 f 0\n")
+    ranking = ("b", "x", "a", "e", "c")
+    (tmp_path / "r").write_text("".join(f"1 Q0 {d} 1 {-i} r\n" for i, d in enumerate(ranking)))
+    grades, run = trec.read_qrels(tmp_path / "q"), trec.read_run(tmp_path / "r")
+    whole = outside_runs.judge_runs(grades, {"r": run})
+    measures = [
+        Measure.parse(text) for text in ("Bpref", "AP", "NDCG(gain=linear)", "Judged@2", "Judged")
+    ]
+    ranked = outside_runs.as_ranked(whole.lists["r"], whole.scores["r"])
+    values = evaluate(measures, whole.dataset, whole.lists["r"], ranked)
+    scores = {"1": dict(run.scores["1"])}
+    theirs = pytrec_eval.RelevanceEvaluator(grades, {"bpref", "map", "ndcg"}).evaluate(scores)["1"]
+    wanted = [theirs["bpref"], theirs["map"], theirs["ndcg"], 1 / 2, 3 / 5]
+    assert values[:, 0] == pytest.approx(wanted)
 
 
 def test_every_file_that_is_read_is_reported(tmp_path):

@@ -65,7 +65,7 @@ def test_what_a_text_says_itself_stays_under_a_bundle():
         under("NDCG@none@5", "letor4")
 
 
-TREC = {"ndcg": "NDCG", "map": "AP", "recip_rank": "RR"} | {
+TREC = {"ndcg": "NDCG", "map": "AP", "recip_rank": "RR", "bpref": "Bpref"} | {
     f"{theirs}_{k}": f"{ours}@{k}"
     for theirs, ours in (("ndcg_cut", "NDCG"), ("P", "P"), ("recall", "R"), ("map_cut", "AP"))
     for k in (5, 10, 30, 100)

@@ -48,6 +48,11 @@ def discounted(labels, judged):
     return gain(labels) / gain(judged) if judged.max() > 0 else 0.0
 
 
+def test_a_grade_below_0_counts_as_0():
+    measure("total", lambda labels, judged: float(labels.sum() + 10 * judged.sum()))
+    assert values("total@2", dataset_of([-1, 2, 1]), [3, 2, 1]).tolist() == [2.0 + 30.0]
+
+
 @pytest.mark.parametrize(("ours", "function"), [
     ("RR", reciprocal), ("RR@3", reciprocal), ("P@2", precision), ("P", precision),
     ("NDCG", discounted), ("RR(ties=row)", reciprocal), ("P(ties=row)@3", precision),

@@ -55,7 +55,8 @@ class JudgedRuns:
 def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) -> JudgedRuns:
     """Lay runs over judgments: every judged topic counts, retrieved or not.
 
-    Negative grades are no relevance; unjudged documents have grade 0.
+    Unjudged documents have grade −1, as have those of any negative grade: they are not relevant,
+    and not judged either, which Bpref and Judged tell apart from grade 0.
 
     Raises:
         DataError: no topic of the runs is judged.
@@ -75,7 +76,7 @@ def judge_runs(qrels: Mapping[str, Mapping[str, int]], runs: Mapping[str, Run]) 
         }
         for topic in topics
     }
-    labels = [max(0, qrels[topic].get(name, 0)) for topic in topics for name in rows[topic]]
+    labels = [max(-1, qrels[topic].get(name, -1)) for topic in topics for name in rows[topic]]
     dataset = RankingDataset(
         features=np.zeros((len(labels), 0), dtype=np.float32),
         labels=np.array(labels, dtype=np.float32),

@@ -83,7 +83,7 @@ def retrieved_documents(study: Path, place: Place, pair: tuple[str, str]) -> pd.
         frame = frame.sort_values(list(pair))
         rows = frame.index.to_numpy(np.int64)
         frame.insert(0, "document", [names[int(row)] for row in rows])
-        frame.insert(1, "label", file.get_tensor("labels")[rows])
+        frame.insert(1, "label", np.maximum(file.get_tensor("labels")[rows], 0))
     return frame.reset_index(drop=True)
 
 

@@ -89,6 +89,18 @@ def test_values_are_those_of_the_definitions(store):
         assert values[:, at] == pytest.approx(expected, abs=1e-6)
 
 
+def test_documents_that_nobody_judged_are_not_judged():
+    grades = judged(0)
+    unjudged = next(at for at in range(len(grades) + 1) if at not in grades)
+    relevant = next(at for at, grade in grades.items() if grade > 0)
+    documents = np.array([unjudged, relevant], np.int32)
+    found = study.RankedDocuments.of_queries([(documents, np.array([2.0, 1.0], np.float32))])
+    measures = [Measure.parse(text) for text in ("Judged@1", "Judged@2", "Bpref")]
+    values = measure_queries(COLLECTION, [0], found, measures)
+    wanted = [0, 1 / 2, 1 / sum(grade > 0 for grade in grades.values())]
+    assert values[:, 0] == pytest.approx(wanted)
+
+
 def test_a_query_that_finds_nothing_counts_as_nothing_found():
     empty = study.RankedDocuments.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
     assert measure_queries(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
