@@ -161,7 +161,7 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
     )  # fmt: skip
     chosen = tuple(label for label in labels if label in asked)
     with notices:
-        state.instead("ranker", missing, *chosen)
+        state.instead("ranker", missing, *map(display_names(labels).__getitem__, chosen))
     return chosen
 
 

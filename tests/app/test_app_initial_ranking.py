@@ -332,7 +332,7 @@ def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
     test = opened({"study": "study-0123456789abcdef", "show": ["dlcm", "nobody"]})
     said = [one.value.replace("\\", "") for one in test.warning]
     assert any("study-0123456789abcdef" in text and "Shown instead" in text for text in said)
-    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in said)
+    assert any("ranker nobody" in text and "Shown instead: DLCM" in text for text in said)
     assert len(test.run().warning) == 2, "still there after another run"
     test.multiselect(key="show").set_value(["dlcm", "setrank-imsab-init"]).run()
     assert not any("nobody" in one.value for one in test.run().warning), "another was chosen"
