@@ -23,6 +23,7 @@ from shuffleproof.core.studies.kinds.invariance.certificate import (
 )
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import limits
 
 KEPT = ("artefacts", "names")
 
@@ -158,12 +159,14 @@ class StoredCertificate:
         label: what it calls the ranker.
         certificate: its verdict.
         documents: of all lists together.
+        limits: what of the study is not there, in sentences.
     """
 
     study: str
     label: str
     certificate: Certificate
     documents: int
+    limits: tuple[str, ...] = ()
 
 
 def stored_certificates(data: str, asked: Collection[str] = ()) -> dict[str, StoredCertificate]:
@@ -183,7 +186,9 @@ def stored_certificates(data: str, asked: Collection[str] = ()) -> dict[str, Sto
         cards = {card.ranker: card for card in invariance_cards(key)}
         for label, digest in artefact.recipe["rankers"]:
             documents = int(artefact.facts["candidates"])
-            found.setdefault(digest, StoredCertificate(key, label, cards[label], documents))
+            limited = tuple(limits(artefact.facts))
+            card = StoredCertificate(key, label, cards[label], documents, limited)
+            found.setdefault(digest, card)
     return found
 
 

@@ -14,7 +14,7 @@ from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
-from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.sections import View, limits
 from shuffleproof.core.studies.tables import Table
 
 Words = Callable[[Artefact], str]
@@ -117,6 +117,8 @@ def study(
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
     st.caption(escaped_sentence(words(stored[key])))
+    for limit in limits(stored[key].facts):
+        st.caption(escaped_sentence(limit))
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=first)
@@ -159,7 +161,7 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
     )  # fmt: skip
     chosen = tuple(label for label in labels if label in asked)
     with notices:
-        state.instead("ranker", missing, *chosen)
+        state.instead("ranker", missing, *map(display_names(labels).__getitem__, chosen))
     return chosen
 
 

@@ -51,7 +51,7 @@ def draw_sample(kind: str, instead: Callable[[], None] = lambda: None) -> DeltaG
     left, right = st.columns([5, 3], gap="medium")
     key = str(artefact.key)
     with left:
-        st.markdown(":gray-badge[Example: the result on the sample. Yours will stand here.]")
+        st.markdown(":gray-badge[Example: the result on the sample. Yours will appear here.]")
         parts.headline(study_access.compute(key, headline))
         shown = study_access.compute(key, picture)
     if shown is None:

@@ -79,7 +79,7 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
         listed = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
-                "Nothing was started yet. Trainings, studies and uploads stand here while they "
+                "Nothing was started yet. Trainings, studies and uploads appear here while they "
                 "run and after they have ended.",
                 icon=":material/inbox:",
             )

@@ -71,7 +71,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         )
         alt = figure.alt_text(cells, measure)
         chart(losses, alt, MAP, CELL, place=picture)
-        why = "The worst query of the study: no ranker loses as much in any other. "
+        why = "The worst query of the study: in no other does a ranker lose as much. "
         levels = ", ".join(sections.levels_in_words(cells))
         reading.caption(
             escaped_sentence(

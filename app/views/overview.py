@@ -50,8 +50,8 @@ def page(titles: Mapping[str, str]) -> None:
 def _own_data() -> None:
     st.subheader("Bring your own data")
     st.markdown(
-        "LETOR text (`2 qid:10 1:0.5 2:0.1 # id`), plain or compressed: one file, or a folder "
-        "with train, validation and test."
+        "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`), plain or compressed: one file, or a "
+        "folder with train, validation and test."
     )
     parts.link("data", "Upload files on the Data page", "upload_file", {"view": "Add data"})
     st.caption("Or on the command line:")

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import os
 import pkgutil
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -139,6 +140,19 @@ def worker(arguments: argparse.Namespace) -> Answer:
     return Answer({"ran": True, **counts})
 
 
+def _check_free(host: str, port: int) -> None:
+    """Refuse an address on which something listens already, before the server starts."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {host}:{port} ({error.strerror}). Is the dashboard open there "
+                "already? `--port` takes another"
+            ) from error
+
+
 def app(arguments: argparse.Namespace) -> Answer:
     """`app`: become the dashboard's server."""
     home = Path(__file__).resolve().parents[2]
@@ -147,6 +161,7 @@ def app(arguments: argparse.Namespace) -> Answer:
             f"the dashboard is not installed beside the core (no app in {home}): "
             "install the whole project, or start it from its folder"
         )
+    _check_free(arguments.host, arguments.port)
     command = [sys.executable, "-m", "shuffleproof.app.server"]
     command += [f"--host={arguments.host}", f"--port={arguments.port}"]
     if arguments.allow_host:

@@ -18,8 +18,9 @@ LIMIT = 20.0
 """Seconds for one answer, the wait for earlier askers included."""
 
 STARTING = 120.0
+"""Seconds for what a fresh process loads, and for its first answer of each function."""
+
 AGAIN = 0.05  # seconds between kills while closing
-"""Seconds for the first answer of a fresh process, which loads its libraries."""
 
 
 @dataclass(eq=False)
@@ -30,7 +31,8 @@ class Resident:
         first: `module:function` that a fresh process works before anything else, or "".
         item: the argument of `first`.
         limit: seconds for one answer.
-        starting: seconds for `first`.
+        starting: seconds for `first`, and where there is one, for the first answer of each
+            function: on a machine that never ran it, it is compiled then.
         threads: numeric threads of the process.
     """
 
@@ -42,6 +44,7 @@ class Resident:
     _turn: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
     _worker: WorkerProcess | None = field(default=None, init=False, repr=False)
     _starting: bool = field(default=False, init=False, repr=False)
+    _answered: set[str] = field(default_factory=set, init=False, repr=False)
 
     def ask(self, function: str, item: Any) -> Any:
         """The result of a function of one JSON value, worked in the resident process.
@@ -61,7 +64,10 @@ class Resident:
             )
         remaining = max(1.0, self.limit - (time.monotonic() - start))
         try:
-            return self._answer(self._ready(), function, item, remaining)
+            worker = self._ready()
+            if self.first and function not in self._answered:
+                return self._answer_patiently(worker, function, item)
+            return self._answer(worker, function, item, remaining)
         finally:
             self._turn.release()
 
@@ -99,13 +105,19 @@ class Resident:
             self._worker = None
         if self._worker is None:
             self._worker = WorkerProcess(worker_environment(self.threads))
+            self._answered.clear()
             if self.first:
-                self._starting = True
-                try:
-                    self._answer(self._worker, self.first, self.item, self.starting)
-                finally:
-                    self._starting = False
+                self._answer_patiently(self._worker, self.first, self.item)
         return self._worker
+
+    def _answer_patiently(self, worker: WorkerProcess, function: str, item: Any) -> Any:
+        self._starting = True
+        try:
+            answer = self._answer(worker, function, item, self.starting)
+        finally:
+            self._starting = False
+        self._answered.add(function)
+        return answer
 
     def _answer(self, worker: WorkerProcess, function: str, item: Any, limit: float) -> Any:
         start = time.monotonic()

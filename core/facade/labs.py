@@ -62,7 +62,7 @@ class CollectionStudies(OpenLab):
     0      bm25     1       d1
     1       lsi     1       d1
     >>> print(sample.retrieval("bm25, lsi", seeds=1).finding.splitlines()[0])
-    LSI finds most: AP 0.632, BM25 0.587.
+    LSI is best: AP 0.632, BM25 0.587.
     """
 
     def __repr__(self) -> str:

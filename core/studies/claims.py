@@ -23,9 +23,9 @@ HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
 ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
 
 STEPS = (
-    tables.Column("less", "is below, it says", tables.NAME),
-    tables.Column("more", "is above, it says", tables.NAME),
-    tables.Column("difference", "difference", tables.CHANGE, "Mean of the one above − below."),
+    tables.Column("less", "claimed lower", tables.NAME),
+    tables.Column("more", "claimed higher", tables.NAME),
+    tables.Column("difference", "difference", tables.CHANGE, "Mean of claimed higher − lower."),
     *tables.bounds(spec=tables.CHANGE, words="95 % interval of the same test, adjusted as p."),
     tables.Column("p", "p", tables.P, "Paired t, two-sided, adjusted by Holm."),
     tables.QUERIES,

@@ -122,6 +122,14 @@ def test_a_stored_study_is_drawn_with_its_finding_and_convention(stored):
             "Recipe (JSON)", "Report (HTML)"} <= labels  # fmt: skip
 
 
+def test_a_study_of_the_first_queries_says_so_on_its_page(store, result):
+    facts = result.facts | {"of_queries": 784}
+    store.add(key_of("study", result.recipe), result.recipe, result.save, facts)
+    text = words(opened())
+    assert "Of 784 test queries the first 25." in text
+    assert "N = 25 queries · 2 draws" in text
+
+
 def test_conventions_change_at_once_from_stored_values(stored, made):
     test = opened()
     test.segmented_control(key="ideal").set_value("shown")
@@ -324,7 +332,7 @@ def test_a_study_that_is_not_there_is_said_and_another_is_shown(stored):
     test = opened({"study": "study-0123456789abcdef", "show": ["dlcm", "nobody"]})
     said = [one.value.replace("\\", "") for one in test.warning]
     assert any("study-0123456789abcdef" in text and "Shown instead" in text for text in said)
-    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in said)
+    assert any("ranker nobody" in text and "Shown instead: DLCM" in text for text in said)
     assert len(test.run().warning) == 2, "still there after another run"
     test.multiselect(key="show").set_value(["dlcm", "setrank-imsab-init"]).run()
     assert not any("nobody" in one.value for one in test.run().warning), "another was chosen"

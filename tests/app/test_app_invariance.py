@@ -342,7 +342,7 @@ def test_what_the_address_asks_for_in_vain_is_said(trained_sample, monkeypatch):
     )  # fmt: skip
     told = [one.value.replace("\\", "") for one in page.warning]
     assert any("query no-such" in text and "Shown instead: " in text for text in told)
-    assert any("ranker nobody" in text and "Shown instead: dlcm" in text for text in told)
+    assert any("ranker nobody" in text and "Shown instead: DLCM" in text for text in told)
     assert any("no readable order" in text and "seed 1" in text for text in told)
 
 

@@ -1,5 +1,7 @@
 """The Overview: what it is, the shuffle on the sample's rankers, recent work; empty and failing."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -9,6 +11,7 @@ from shuffleproof.app.plain import JOINER, escaped
 from shuffleproof.app.study import sample_result
 from shuffleproof.app.views import overview
 from shuffleproof.app.when import age_in_words
+from shuffleproof.core.data.letor import read as letor
 from shuffleproof.core.errors import ScoringError
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.store.artefacts import Store
@@ -64,6 +67,13 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     assert page.query_params["order"] == "-shuffled:2"
     reset.click().run()
     assert page.query_params["order"] == "initial"
+
+
+def test_the_example_line_names_a_document_as_the_reader_finds_it(tmp_path, monkeypatch):
+    told = plain(opened(tmp_path, monkeypatch))
+    (line,) = re.findall("LETOR text [(]`(.*?)`", told)
+    (tmp_path / "line.txt").write_text(f"{line}\n")
+    assert list(letor.read(tmp_path / "line.txt").dataset.doc_ids) == ["a"]
 
 
 def test_the_shipped_studies_are_shown_with_their_answers_and_lead_to_their_pages():

@@ -32,6 +32,13 @@ def shown(page, column):
 
 
 @pytest.mark.usefixtures("store")
+def test_a_set_that_is_not_there_is_said():
+    told = words(opened(query={"preferences": "gone"}))
+    assert "Not found here: set of preferences gone" in told
+    assert "Shown instead: sample." in told
+
+
+@pytest.mark.usefixtures("store")
 def test_the_stored_study_is_told_and_its_disturbance_chosen():
     page = opened()
     assert "of its agreement to noise" in words(page)

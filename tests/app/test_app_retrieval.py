@@ -132,12 +132,18 @@ def test_another_query_that_nothing_matches_says_so(store):
     assert "Type a query." in words(opened(q="  "))
 
 
+def test_a_collection_that_is_not_there_is_said(store):
+    told = words(opened(query={"collection": "gone"}))
+    assert "Not found here: collection gone" in told
+    assert f"Shown instead: {planted.NAME}." in told
+
+
 def test_the_stored_study_is_told_gates_before_effectiveness(store):
     page = opened()
     columns = [set(one.value) for one in page.dataframe]
     places = [at for at, own in enumerate(columns) if own & {"dense_in_disguise", "AP"}]
     assert [("AP" in columns[at]) for at in places] == [False, True]
-    assert "SNRM small finds most" in words(page)
+    assert "SNRM small is best: AP 0.906" in words(page)
     assert page.get("plotly_chart")[0].proto.alt.startswith("Means of AP")
 
 

@@ -164,7 +164,7 @@ def test_rankers_that_are_not_there_are_said(table):
     page.run()
     (said,) = [one.value for one in page.warning]
     assert "ranker nobody" in said
-    assert "Shown instead: mart" in said
+    assert "Shown instead: MART" in said
 
 
 def test_nothing_chosen_is_a_sentence(table):

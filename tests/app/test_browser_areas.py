@@ -165,7 +165,7 @@ def test_a_collection_is_asked_in_words_and_in_learnt_dimensions(visitor):
     page = visitor.page
     visitor.go("retrieval")
     visitor.drawn()
-    page.get_by_text("finds most").first.wait_for()
+    page.get_by_text("is best: AP").first.wait_for()
     visitor.choose("Compared with", "SNRM small")
     page.get_by_text(re.compile(r"· shares \w+")).first.wait_for()
     page.wait_for_url(re.compile(r"[?&]right=snrm%40small(&|$)"))

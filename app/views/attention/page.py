@@ -118,7 +118,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         _more(seen, wanted)
     with notices:
         state.instead("query", no_query, one.query)
-        state.instead("ranker", no_ranker, ranker.label)
+        state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
     weights = maps(one, ranker.key, str(change), wanted)
     zoom, cell = (pair_in_address(name, weights[0].shape) for name in ("zoom", "cell"))
     with picture:

@@ -32,6 +32,7 @@ from shuffleproof.core.studies.kinds.attention import sections
 from shuffleproof.core.studies.kinds.attention.one_list import list_command, list_python
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.reproduce import command_of
+from shuffleproof.core.studies.sections import limits
 from shuffleproof.core.studies.tables import Table, infer_columns
 from shuffleproof.core.words import counted, duration
 
@@ -52,7 +53,7 @@ COLUMNS = {
 
 def section(data: DataDescription, one: List, ranker: TrainedRanker, seconds: float) -> None:
     """Draw what is stored of this ranker, or the offer to find it out; seconds are of a list."""
-    st.subheader("Over all test queries")
+    st.subheader("Over the test queries")
     stored = {
         key: artefact
         for key, artefact in study_access.stored_studies(KIND, data.data).items()
@@ -89,6 +90,8 @@ def _stored(artefact: Artefact, digest: str) -> None:
     of_points = compute(key, sections.points, label)
     frame = frame[frame["ranker"] == label]
     parts.finding(compute(key, sections.finding, label))
+    for limit in limits(artefact.facts):
+        st.caption(escaped_sentence(limit))
     main = frame[frame["map"].isin(sections.MAIN)]
     if len(main) > 1:
         _drawn(main, of_points, label)

@@ -89,7 +89,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         missing = state.missing_option("baseline", labels)
         baseline, test = _against(labels)
     with top.notices:
-        state.instead("ranker", missing, baseline)
+        state.instead("ranker", missing, display_names(labels)[baseline])
     with top.notes:
         sentences = st.container()
         measure, columns = _measures(artefact)

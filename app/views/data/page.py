@@ -317,9 +317,9 @@ def _ask(name: str, artefact: Artefact) -> None:
     st.markdown(f"**{escaped(name)}**, {artefact.size / 1e6:,.1f} MB, is removed for good.")
     if rankers or studies:
         st.markdown(
-            f"{len(rankers)} trained rankers and {len(studies)} studies depend on it: they stay "
-            "stored, but can be neither opened query by query nor added to until the same files "
-            "are imported again."
+            f"{counted(len(rankers), 'trained ranker')} and {counted(len(studies), 'study')} "
+            "depend on it. They stay stored, but can be neither opened query by query nor added "
+            "to until the same files are imported again."
         )
     else:
         st.markdown("No trained ranker and no study depends on it.")

@@ -18,14 +18,14 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, Certificate, percent
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, number
 
 PERMUTATIONS, ACROSS = 20, 3
 
 
 def section(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the queries that suffered."""
-    st.subheader("Over all test queries")
+    st.subheader("Over the test queries")
     stored = services.stored_certificates(data.data, address.says("study"))
     known = [(ranker, stored[ranker.digest]) for ranker in rankers if ranker.digest in stored]
     address.pin("study", *dict.fromkeys(certified.study for _, certified in known))
@@ -67,6 +67,8 @@ def _card(label: str, certified: StoredCertificate) -> None:
         f"**{escaped_sentence(label)}**  \n{ICONS[card.verdict]} **{card.verdict.capitalize()}** "
         "under other orders shown"
     )
+    for limit in certified.limits:
+        st.markdown(escaped(limit))
     if card.verdict == INVARIANT:
         bound = percent(card.failure_bound)
         st.markdown(
@@ -76,7 +78,7 @@ def _card(label: str, certified: StoredCertificate) -> None:
     else:
         moved = f"**{moved_share(card, certified.documents)}** of the documents of a list"
         st.markdown(
-            f"An order moves {moved} on average  \n**{card.queries_moved}** of "
+            f"An order moves {moved} on average; **{card.queries_moved}** of "
             f"{counted(card.queries, 'query')} changed"
             + (f", {card.queries_untold} cannot be told" if card.queries_untold else "")
         )
@@ -84,7 +86,7 @@ def _card(label: str, certified: StoredCertificate) -> None:
         st.markdown(escaped(reasons[:1].upper() + reasons[1:]))
     st.caption(
         f"Largest score difference {amount(card.max_score_deviation)}, arithmetic explains "
-        f"{amount(card.numeric_floor)} · lowest Kendall τ of two answers {card.lowest_tau:.3f}"
+        f"{amount(card.numeric_floor)} · lowest Kendall τ of two answers {number(card.lowest_tau)}"
     )
     with st.expander("What this rests on"):
         for line in card.details():

@@ -132,7 +132,9 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         shown = shown_list.controls(one, data)
     with notices:
         state.instead("query", no_query, one.query)
-        state.instead("ranker", no_ranker, *(ranker.label for ranker in chosen))
+        state.instead(
+            "ranker", no_ranker, *display_names(ranker.label for ranker in chosen).values()
+        )
     if not chosen:
         with picture:
             _nobody(data.data, rankers)

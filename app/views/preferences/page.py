@@ -53,6 +53,7 @@ def page() -> None:
     studied = [str(one.facts.get("data", "")) for one in services.artefacts("study")
                if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
     names = list(dict.fromkeys([*sets, *state.data_sets()[1:], *sorted(studied)]))
+    missing = state.missing_option("preferences", names)
     chosen = str(
         st.selectbox(
             "Preferences",
@@ -62,6 +63,7 @@ def page() -> None:
             "of rankings, runs.",
         )
     )
+    state.instead("set of preferences", missing, chosen)
     if chosen == planted.NAME:
         st.caption(
             "A generated set: three judges compare every two items in both orders, and in half of "

@@ -84,7 +84,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         family, x, from_zero = _what(recipe)
     with top.notes:
         finding = st.container()
-        measure = str(_measure(recipe))
+        measure = str(_measure(artefact))
     if not rankers:
         top.picture.info("Choose at least one ranker.")
         return
@@ -123,8 +123,9 @@ def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:
     return family, x or "level", from_zero
 
 
-def _measure(recipe: Mapping[str, Any]) -> Measure:
+def _measure(artefact: Artefact) -> Measure:
     """The measure with its conventions, changeable where they stand."""
+    recipe = artefact.recipe
     offered = measures.offered_measures(recipe)
     line, menu = parts.convention_line(WORDS_WIDTH)
     with menu:
@@ -147,6 +148,7 @@ def _measure(recipe: Mapping[str, Any]) -> Measure:
         levels = len(recipe["perturbations"])
         parts.convention(
             measure.convention(),
+            f"N = {counted(artefact.facts['queries'], 'query')}",
             f"{counted(recipe['draws'], 'draw')}",
             f"{counted(levels, 'level')}",
             "95 % intervals",

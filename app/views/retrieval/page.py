@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, pictures, scoring, services, study_access
+from shuffleproof.app import address, pictures, scoring, services, state, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import choice, lab_form, parts
@@ -51,11 +51,13 @@ def page() -> None:
     parts.header("Retrieval", Retrieval.title)
     names = [planted.NAME]
     names += [name for name, key in services.store().names().items() if key.kind == ingest.KIND]
+    missing = state.missing_option("collection", names)
     chosen = st.selectbox(
         "Text collection",
         **address.selectbox("collection", address.option_texts(*names), planted.NAME),
         help="`shuffleproof ingest-collection FOLDER --name mine` reads another one in.",
     )
+    state.instead("collection", missing, str(chosen))
     if chosen == planted.NAME:
         st.caption(
             "A generated collection in which every subject is written about in two vocabularies: "

@@ -47,8 +47,8 @@ SHOWN = {
     "scores": "Scores shifted",
 }
 EXPLAINED = {
-    "quality": "The mean on lists of N1. It mixes the candidates that are there with the model's "
-    "own shift: the ceiling and the initial ranking in the picture above say the first.",
+    "quality": "The mean on lists of N1 documents. It changes with the candidates (as the ceiling "
+    "and the initial ranking do, in the picture above) and with the model's own shift.",
     "shift": "The mean minus that of the same ranker trained on lists of N1: the shift of the "
     "model alone, since both see the same candidates. Empty where nothing was trained on N1.",
     "order": "Kendall's τ-b between the orders of the documents that a list of N1 shares with the "

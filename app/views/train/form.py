@@ -133,7 +133,7 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
         wrap=True, format_func=with_display_names,
         help="Each is trained by a job of its own. Type to search.",
     )  # fmt: skip
-    state.instead("ranker", missing, *names)
+    state.instead("ranker", missing, *map(with_display_names, names))
     _every_ranker(groups, names)
     preset = _preset(names, usual)
     known = list(dict.fromkeys([*lists.initial, *training.initial_rankers(data)]))
@@ -257,7 +257,7 @@ def _costs(
         return 0.0, 0.0
     rests = min(cost.measured for cost in wanted)
     basis = (
-        f"It rests on {counted(rests, 'training')} like it on this machine."
+        f"Estimated from {counted(rests, 'similar training')} on this machine."
         if rests
         else "Nothing like it was trained on this machine yet, so the range is wide."
     )

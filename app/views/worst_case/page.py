@@ -86,7 +86,7 @@ def _convention(artefact: Artefact, measure: str) -> None:
     )
     st.caption(
         escaped_sentence(
-            f"Strong: the worst order that a {recipe['search']['method']} search found. Thin and "
+            f"Thick: the worst order that a {recipe['search']['method']} search found. Thin and "
             "dotted: the mean of random orders of the same budget. A search finds a bound from "
             "below: something worse may exist. Its measure cannot be changed afterwards, since it "
             "decided what was looked for."

@@ -192,7 +192,7 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], count: int, name: str) ->
         raise DataError(
             name,
             "binary data (a zero byte)",
-            "LETOR text is expected of a data set (label qid:id 1:value …), else text: a table or "
+            "Expected is text: LETOR for a data set (label qid:id 1:value …), otherwise a table or "
             "JSON lines. A file named .gz or .zip must really be one.",
         )
     if head.startswith(UTF8_MARK):

@@ -108,6 +108,15 @@ def test_who_waits_too_long_is_told_and_nothing_is_killed(slow_module):
     patient.close()
 
 
+def test_the_first_answer_of_a_function_may_take_as_long_as_the_start(slow_module):
+    patient = Resident(limit=1.0, starting=20.0, first="asked:own")
+    assert patient.ask("asked:sleep", 2) == 2
+    with pytest.raises(ScoringError, match="no answer within 1 s"):
+        patient.ask("asked:sleep", 10)
+    assert patient.ask("asked:sleep", 2) == 2
+    patient.close()
+
+
 def test_closing_kills_whoever_is_asked(slow_module):
     asked = Resident(limit=30.0)
     failed = []

@@ -1,6 +1,7 @@
 """The command line: shapes of the JSON, exit codes, messages, and that work is found again."""
 
 import json
+import socket
 import subprocess
 import sys
 from argparse import Namespace
@@ -63,6 +64,16 @@ def refused(store, capsys):
         return code, printed.err
 
     return refuse
+
+
+def test_a_port_in_use_is_refused_before_the_server_starts(refused):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        code, message = refused("app", "--host", "127.0.0.1", "--port", port)
+    assert code == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in message
 
 
 @pytest.mark.parametrize("kind", ["rankers", "losses", "measures", "perturbations", "studies"])

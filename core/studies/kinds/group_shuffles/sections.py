@@ -97,10 +97,10 @@ def _findings(result: StudyResult) -> dict[str, str]:
 def error_text(reference: int) -> str:
     """What the error is, in words."""
     return (
-        "The weights of a trained net are asked with groups from S shuffles of each list. Error: "
+        "The trained network scores groups from S shuffles of each list. Error: "
         "root mean square change of a document's score when its list is shown in another order, "
         "divided by the deviation of that list's scores under "
-        f"{counted(reference, 'shuffle')}."
+        f"{counted(reference, 'shuffle')}"
     )
 
 

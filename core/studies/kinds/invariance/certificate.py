@@ -21,7 +21,7 @@ from shuffleproof.core.studies.kinds.invariance.verdict import (
     systematic_of,
 )
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, number
 
 EXIT_CODES: Mapping[str, int] = {INVARIANT: 0, NOT: 3, UNTOLD: 4}
 """Of the command `certify`."""
@@ -182,8 +182,11 @@ class Certificate:
 
     def details(self) -> list[str]:
         """What the verdict rests on, a line each."""
-        change = f"largest score difference {self.max_score_deviation:.3g}, arithmetic explains "
-        change += f"{self.numeric_floor:.3g}; lowest Kendall τ of two answers {self.lowest_tau:.3f}"
+        deviation, floor = (
+            number(each, ".3g") for each in (self.max_score_deviation, self.numeric_floor)
+        )
+        change = f"largest score difference {deviation}, arithmetic explains {floor}; "
+        change += f"lowest Kendall τ of two answers {number(self.lowest_tau)}"
         lists = f"{self.queries_moved:,} of {counted(self.queries, 'list')} not invariant, "
         lines = [change, f"{lists}{self.queries_untold:,} cannot be told", self.coverage()]
         if self._reads_in_words():

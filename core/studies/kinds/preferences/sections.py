@@ -279,7 +279,7 @@ def as_given(result: StudyResult) -> Table:
             {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
         )
     frame = pd.DataFrame(rows, columns=tables.keys(AS_GIVEN))
-    table = Table(frame, AS_GIVEN, "Nothing disturbed: three agreements, which are three things")
+    table = Table(frame, AS_GIVEN, "Undisturbed: agreement with preferences, best order, labels")
     lacking = [measure for measure in (RELEVANCE, CORRECT) if measure not in result.measures]
     return table.without(*lacking)
 

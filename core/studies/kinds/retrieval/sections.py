@@ -94,7 +94,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     found = summary(result)
     found = found[found["measure"] == measure].sort_values("mean", ascending=False, kind="stable")
     first = found.iloc[0]
-    text = f"{label(first['retriever'])} finds most: {measure} {number(first['mean'])}"
+    text = f"{label(first['retriever'])} is best: {measure} {number(first['mean'])}"
     if len(found) > 1:
         second = found.iloc[1]
         tested = comparisons(result)
