@@ -15,6 +15,15 @@ def fold():
     return app_tables.fold()
 
 
+@pytest.fixture(scope="session")
+def sample_server(tmp_path_factory):
+    """The dashboard over what is shipped, for tests of a browser that store nothing."""
+    from tests import browser
+
+    with browser.served(tmp_path_factory.mktemp("sample")) as server:
+        yield server
+
+
 @pytest.fixture
 def dashboard(monkeypatch):
     """Opens the pages over the store in a folder; no worker is started."""

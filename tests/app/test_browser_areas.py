@@ -13,14 +13,21 @@ pytestmark = browser.NEEDS
 PHONE = "Mozilla/5.0 (Linux; Android 14) AppleWebKit/537.36 Chrome/140.0 Mobile Safari/537.36 Mobi"
 
 
-@pytest.fixture
-def visitor(server, chromium):
-    """A browser of one's own, in which nothing may go wrong."""
-    with browser.fresh(chromium, server) as visitor:
+@pytest.fixture(scope="module")
+def visitor_of_all(sample_server, chromium):
+    """One browser for all tests: each opens a page of its own."""
+    with browser.fresh(chromium, sample_server) as visitor:
         yield visitor
 
 
-def test_each_area_opens_and_shows_its_pages_and_no_others(visitor):
+@pytest.fixture
+def visitor(visitor_of_all):
+    """A page of one's own, in which nothing may go wrong."""
+    with browser.new_page(visitor_of_all) as visitor:
+        yield visitor
+
+
+def test_each_area_shows_its_pages_and_no_others_and_back_leads_to_the_one_before(visitor):
     page = visitor.page
     visitor.go("")
     for area, pages in SECTIONS.items():
@@ -33,27 +40,17 @@ def test_each_area_opens_and_shows_its_pages_and_no_others(visitor):
         others = [other for other in SECTIONS if other != area]
         shown = [text.split("\n")[-1] for text in links.all_inner_texts()]
         assert sorted(shown) == sorted([*inside, *others])
-
-
-def test_back_leads_to_the_page_before_and_forward_to_the_one_after(visitor):
-    page = visitor.page
-    visitor.go("")
-    areas = ["Data", "Stress tests", "Results"]
-    for area in areas:
-        links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
-        links.filter(has_text=area).click()
-        page.wait_for_url(f"**/{SECTIONS[area][0].path}?**")
-        visitor.drawn()
-    for path in ("perturbations", "data"):
+    *_, before, last_but_one, _last = (pages[0].path for pages in SECTIONS.values())
+    for path in (last_but_one, before):
         page.go_back()
         page.wait_for_url(f"**/{path}?**")
         visitor.drawn()
     page.go_forward()
-    page.wait_for_url("**/perturbations?**")
+    page.wait_for_url(f"**/{last_but_one}?**")
 
 
-def test_on_telephones_too(chromium, server):
-    with browser.fresh(chromium, server) as visitor:
+def test_on_telephones_too(chromium, sample_server):
+    with browser.fresh(chromium, sample_server) as visitor:
         context = chromium.new_context(
             viewport={"width": 390, "height": 800}, user_agent=PHONE, is_mobile=True
         )

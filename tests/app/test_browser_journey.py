@@ -22,19 +22,26 @@ UPLOADS = "**/_stcore/upload_file/**"
 RANKERS = ("dlcm@small", "setrank-imsab-init@small")
 
 
-@pytest.fixture
-def visitor(server, chromium):
-    """A browser of one's own, in which nothing may go wrong."""
+@pytest.fixture(scope="module")
+def visitor_of_all(server, chromium):
+    """One browser for all tests: each opens a page of its own."""
     with browser.fresh(chromium, server) as visitor:
         yield visitor
 
 
+@pytest.fixture
+def visitor(visitor_of_all):
+    """A page of one's own, in which nothing may go wrong."""
+    with browser.new_page(visitor_of_all) as visitor:
+        yield visitor
+
+
 @pytest.fixture(scope="module")
-def uploaded(server, chromium, tmp_path_factory):
+def uploaded(visitor_of_all, tmp_path_factory):
     """A small data set brought in through the page Data, examined; what the doctor said."""
     folder = tmp_path_factory.mktemp("letor")
     fold = synthetic.planted((24, 8, 8), seed=5, documents=12)
-    with browser.fresh(chromium, server) as visitor:
+    with browser.new_page(visitor_of_all) as visitor:
         page = visitor.page
         visitor.go("data?view=Add+data")
         visitor.fill("Name", DATA)

@@ -140,12 +140,9 @@ def test_what_is_missing_is_said(figure, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(bool(exports.drawing_lacks()), reason="no kaleido or no browser")
-@pytest.mark.parametrize(
-    ("kind", "begins"), [("png", b"\x89PNG\r\n"), ("pdf", b"%PDF"), ("svg", b"<svg")]
-)
-def test_drawn_by_a_browser(figure, kind, begins):
-    drawn = exports.figure_as(figure, kind)
-    assert drawn.startswith(begins)
+def test_drawn_by_a_browser(figure):
+    """As SVG; PNG and PDF are drawn below."""
+    assert exports.figure_as(figure, "svg").startswith(b"<svg")
 
 
 @pytest.mark.slow
@@ -156,6 +153,7 @@ def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, 
     words = ["export", study.name, str(tmp_path / "f.png"), "--size", "column"]
     assert main(words) == 0
     head = (tmp_path / "f.png").read_bytes()[:24]
+    assert head.startswith(b"\x89PNG\r\n")
     assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
     assert main([*words, "--figure", "9"]) == 1
     assert "--figure a number from 1 to 2" in capsys.readouterr().err
@@ -171,6 +169,7 @@ def test_a_figure_is_as_wide_as_a_column_a_page_and_a_slide(tmp_path):
     result = Result.open(study)
     for width, (wide, high) in sizes.items():
         drawn = result.export(tmp_path / "f.pdf", width=width).read_bytes()
+        assert drawn.startswith(b"%PDF")
         box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+) ([\d.]+)\]", drawn)
         found = [float(points) / 72 * 25.4 for points in box.groups()]
         assert found == pytest.approx([wide, high or found[1]], abs=0.5), width
