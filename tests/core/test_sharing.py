@@ -19,6 +19,7 @@ from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.synthetic import planted
 from shuffleproof.core.errors import JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
+from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.jobs import KINDS
 from shuffleproof.core.progress import run_to_end
@@ -178,28 +179,40 @@ CLOCK = {"milliseconds", "seconds"}
 """Of what is kept of a query, what no two runs have alike."""
 
 
-@pytest.mark.parametrize("kind", LISTLESS)
-def test_studies_of_collections_and_preferences_are_made_by_workers_cell_by_cell(kind, tmp_path):
-    asked, results = {**LISTLESS[kind], "data": "sample"}, []
-    stores = [Store(tmp_path / name) for name in ("alone", "shared")]
-    work = sharing.share_work(stores[1], kind, asked, "processes:2")
-    assert run_to_end(work) == ()
-    made = sorted(stores[1].root.glob("records/??/*"))
-    for store in stores:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1 if cores() > 1 else threads)  # as each of the two workers has
-        try:
-            answer = run_to_end(KINDS[kind](store, **asked))
-        finally:
-            torch.set_num_threads(threads)
-        results.append(StudyResult.open(store.resolve(answer["artefact"]).path))
-    alone, shared = results
-    assert sorted(stores[1].root.glob("records/??/*")) == made, "a cell was left to who asked"
-    assert len(made) == len(alone.trials)
-    kept = [at for at, name in enumerate(alone.recipe["stored"]) if name not in CLOCK]
-    assert shared.values[:, kept].tobytes() == alone.values[:, kept].tobytes()
-    assert shared.recipe == alone.recipe
-    assert untouched(stores[1])
+def records(store):
+    """The cells that are stored, by their place below the store."""
+    return {str(path.relative_to(store.root)) for path in store.root.glob("records/??/*")}
+
+
+def test_studies_of_collections_and_preferences_are_made_by_workers_cell_by_cell(tmp_path):
+    """Two workers make the cells of every kind; then each is asked here, and once more alone."""
+    shared, asked = Store(tmp_path / "shared"), {}
+    for kind, values in LISTLESS.items():
+        asked[kind] = {**values, "data": "sample"}
+        sharing._hand_out(board_of(shared), kind, asked[kind], ())
+    item = {"store": str(shared.root), "until_empty": True}
+    ended = dict(executor("processes:2", 2).map("shuffleproof.core.sharing:work", [item] * 2))
+    assert [one["failure"] for one in ended.values()] == ["", ""]
+    assert untouched(shared)
+    made, alone = records(shared), set()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if cores() > 1 else threads)  # as each of the two workers has
+    try:
+        for kind, values in asked.items():
+            own, results = Store(tmp_path / kind), []
+            for store in (own, shared):
+                answer = run_to_end(KINDS[kind](store, **values))
+                results.append(StudyResult.open(store.resolve(answer["artefact"]).path))
+            assert records(shared) == made, f"a cell of {kind} was left to who asked"
+            assert len(records(own)) == len(results[0].trials)
+            alone |= records(own)
+            kept = [at for at, name in enumerate(results[0].recipe["stored"]) if name not in CLOCK]
+            of_each = [one.values[:, kept].tobytes() for one in results]
+            assert of_each[0] == of_each[1], kind
+            assert results[0].recipe == results[1].recipe
+    finally:
+        torch.set_num_threads(threads)
+    assert made == alone
 
 
 @pytest.mark.filterwarnings("ignore:unclosed file .*_log:ResourceWarning")  # of submitit's own

@@ -9,6 +9,8 @@ import time
 import psutil
 import pytest
 
+from shuffleproof.core.interrupts import PATIENCE
+
 ASLEEP = """import pathlib, time
 def score(features, ranks):
     pathlib.Path("called").touch()
@@ -59,7 +61,9 @@ BY_ITSELF = """
 import os, signal, sys
 sys.path.insert(0, ".")
 from shuffleproof.core import __main__ as entry
+from shuffleproof.core import interrupts
 from shuffleproof.core.cli import arguments
+interrupts.PATIENCE = {patience}
 def main(_given):
     try:
         {work}
@@ -83,8 +87,10 @@ def test_it_ends_so_wherever_it_was_interrupted(tmp_path, where):
     work, rest = WITHIN[where]
     (tmp_path / "slow.py").write_text(f"{ITSELF}\ntime.sleep(0.2)\n{rest}\n")
     begun_at = time.monotonic()
+    patience = 1.0 if "without end" in where else PATIENCE
+    program = BY_ITSELF.format(work=work, patience=patience)
     ended = subprocess.run(
-        [sys.executable, "-c", BY_ITSELF.format(work=work)], cwd=tmp_path, timeout=ENDS,
+        [sys.executable, "-c", program], cwd=tmp_path, timeout=ENDS,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ended.returncode == 130, ended.stderr

@@ -23,6 +23,7 @@ from shuffleproof.core.training import step as steps_module
 from shuffleproof.core.training.graphs import Graphs
 from shuffleproof.core.training.loop import RunState
 from shuffleproof.core.training.network import built, held_scores
+from shuffleproof.core.training.optimisers import without_compiler
 from shuffleproof.core.training.step import SEEN_BEFORE, Steps, optimiser_of, plan_step
 
 FEATURES = 6
@@ -84,6 +85,35 @@ class Spy(TorchDispatchMode):
 def without_autocast(monkeypatch):
     """A meta device knows no autocast, which computes nothing there."""
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}),
+        (torch.optim.Adam, {"lr": 0.1}),
+        (torch.optim.AdamW, {"lr": torch.tensor(0.1), "fused": True, "weight_decay": 0.1}),
+    ],
+)
+def test_optimisers_without_the_compiler_take_pytorchs_steps(kind, changes):
+    weights, states = [], []
+    for made in (kind, without_compiler(kind)):
+        parameter = torch.nn.Parameter(torch.linspace(-1, 1, 5))
+        optimiser = made([parameter], **changes)
+        for step in range(6):
+            optimiser.zero_grad()
+            assert parameter.grad is None
+            (parameter**2).sum().backward()
+            optimiser.step()
+            if step == 2:  # as a run that goes on
+                kept = optimiser.state_dict()
+                optimiser = made([parameter], **changes)
+                optimiser.load_state_dict(kept)
+        weights.append(parameter.tolist())
+        states.append(repr(optimiser.state_dict()))
+    assert weights[0] == weights[1]
+    assert states[0] == states[1]
+    assert torch.is_grad_enabled()
 
 
 @pytest.mark.usefixtures("without_autocast")
