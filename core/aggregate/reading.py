@@ -9,7 +9,9 @@
     runs      TREC runs, a ranker each.
 
 Where a preference is written and not who was shown first, it is a: (a, b) and (b, a) are two
-answers. Every file may be compressed.
+answers. Where none is written the preferred item stands first in each line: items are then kept
+by name, or as a file of items lists them, lest the order of the lines settle ties. Every file may
+be compressed.
 """
 
 import json
@@ -108,6 +110,23 @@ def read(paths: Sequence[Path], reading: PreferenceFormat | None = None) -> Pref
     return _read_rankings(paths, form, reading, listed_items, labels)
 
 
+def is_preferred_first(paths: Sequence[Path], reading: PreferenceFormat) -> bool:
+    """Whether files are of pairs and one says by the order of its columns who is preferred.
+
+    Raises:
+        LetorError, DataError: a file that is missing or empty, or a malformed first line.
+    """
+    if (reading.format or _format_of(paths)) != "pairs":
+        return False
+    for path in paths:
+        if path.suffix != ".parquet" and LOG.match(next(_lines(path))[1]):
+            continue
+        _, _, answer = next(answers(path, reading), (0, "", ""))
+        if isinstance(answer, Answer) and not answer.stated:
+            return True
+    return False
+
+
 def _format_of(paths: Sequence[Path]) -> str:
     """The form of files by their names' ends and their first lines."""
     if all(path.suffix == ".npy" for path in paths):
@@ -197,6 +216,8 @@ class _Judgments:
             for item in items:
                 query_items.setdefault(item, len(query_items))
         self._check(paths)
+        if form == "pairs" and is_preferred_first(paths, self.reading):
+            self._order_items()
         names = [list(items) for items in self.items]
         notes = [f"{kind}: {count:,}." for kind, count in self.again.items()]
         if self.malformed:
@@ -246,6 +267,19 @@ class _Judgments:
         if answer.stated and self._is_repeated(path, at, line, row):
             return
         self.rows.append(row)
+
+    def _order_items(self) -> None:
+        """Order the items of every query by name, or as they are listed."""
+        places = []
+        for name, query in self.queries.items():
+            items = self.items[query]
+            ordered = sorted(items) if self.known is None else self.known[name]
+            self.items[query] = {item: place for place, item in enumerate(ordered)}
+            places.append([self.items[query][item] for item in items])
+        self.rows = [
+            (query, places[query][a], places[query][b], value, votes, judge, shown_first)
+            for query, a, b, value, votes, judge, shown_first in self.rows
+        ]
 
     def _is_repeated(
         self, path: Path, at: int, line: str, row: tuple[int, int, int, float, float, int, int]
@@ -306,7 +340,9 @@ class _Judgments:
             self.rows.append((query, row, column, float(values[row, column]), 1.0, UNKNOWN, 0))
 
     def _check(self, paths: Sequence[Path]) -> None:
-        """A query of one item, and an item that no pair has."""
+        """No preference at all, a query of one item, and an item that no pair has."""
+        if not self.rows:
+            raise DataError(str(paths[0]), "no preferences", FORM)
         compared: list[set[int]] = [set() for _ in self.items]
         for query, a, b, *_ in self.rows:
             if a != b:

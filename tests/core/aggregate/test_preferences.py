@@ -1,5 +1,6 @@
 """Preferences from files of every form, in the store and out; what is wrong is told by its line."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -10,8 +11,9 @@ import pytest
 from shuffleproof.core.aggregate import preference_store
 from shuffleproof.core.aggregate.preferences import open_, pairs_of_rankings, save
 from shuffleproof.core.aggregate.reading import PreferenceFormat, read
+from shuffleproof.core.aggregate.registry import Terms, aggregate
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.store.artefacts import Store
 
 ROWS = [("q", "x", "y", 1.0), ("q", "y", "z", 0.25), ("r", "z", "x", 0.5)]
@@ -56,6 +58,42 @@ def test_answers_without_preference_are_votes_and_both_directions_stay_apart(tmp
     (tmp_path / "first.csv").write_text("query,a,b,preference,first\nq,x,y,.9,b\nq,x,y,.6,x\n")
     values = read([tmp_path / "first.csv"]).pairs(0).values
     assert (values[0, 1], values[1, 0]) == (0.6, pytest.approx(0.1))
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.jsonl", "pairs.parquet"])
+def test_who_stands_first_because_it_won_does_not_settle_what_was_never_asked(tmp_path, name):
+    won = [("q", winner, loser) for winner, loser in itertools.combinations("zyxwvu", 2)]
+    frame = pd.DataFrame(won, columns=["query", "a", "b"])
+    if name.endswith("csv"):
+        frame.to_csv(tmp_path / name, index=False)
+    elif name.endswith("jsonl"):
+        frame.to_json(tmp_path / name, orient="records", lines=True)
+    else:
+        frame.to_parquet(tmp_path / name)
+    found = read([tmp_path / name])
+    assert found.items == (tuple("uvwxyz"),)
+    values = found.pairs(0).values
+    assert np.nanmin(np.triu(values.T, 1)[np.triu_indices(6, 1)]) == 1, "each keeps its winner"
+    everything = aggregate("goa", found.pairs(0))
+    assert "".join(found.items[0][place] for place in everything.order) == "zyxwvu"
+    nothing = aggregate("goa", found.pairs(0), Terms(calls=0))
+    assert "".join(found.items[0][place] for place in nothing.order) == "uvwxyz"
+    (tmp_path / "items.csv").write_text("".join(f"q,{item}\n" for item in "vzuxwy"))
+    listed = read([tmp_path / name], PreferenceFormat(items=tmp_path / "items.csv"))
+    assert listed.items == (tuple("vzuxwy"),)
+    assert listed.pairs(0).values[1, 0] == 1
+
+
+def test_a_file_of_winners_is_stored_under_another_key_than_before(tmp_path):
+    (tmp_path / "won.csv").write_text("query,a,b\nq,y,x\n")
+    (tmp_path / "stated.csv").write_text("query,a,b,preference\nq,y,x,1\n")
+    store = Store(tmp_path / "store")
+    won, stated = (preference_store.ingest([tmp_path / n], None, store) for n in (
+        "won.csv", "stated.csv"))  # fmt: skip
+    assert won.recipe["order"] == "name"
+    assert "order" not in stated.recipe
+    assert preference_store.find(str(won.key), store).items == (("x", "y"),)
+    assert preference_store.find(str(stated.key), store).items == (("y", "x"),)
 
 
 def test_vote_lists_judges_weights_and_logs_are_read(tmp_path):
@@ -130,6 +168,13 @@ def test_what_is_wrong_is_told_with_file_line_and_remedy(tmp_path, name):
         read([path], PreferenceFormat(items=listed))
     assert f"{name}:{line}" in str(told.value)
     assert remedy in str(told.value)
+
+
+@pytest.mark.parametrize("text", ["query,a,b\n", "query,a,b,preference\nq,x,y,?\n"])
+def test_a_table_without_a_preference_is_refused(tmp_path, text):
+    (tmp_path / "none.csv").write_text(text)
+    with pytest.raises(DataError, match=r"none\.csv: no preferences\. A line reads: query, a, b"):
+        read([tmp_path / "none.csv"], PreferenceFormat(malformed="skip"))
 
 
 def test_an_item_that_no_pair_has_is_told_where_it_is_listed(tmp_path):
