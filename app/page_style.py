@@ -65,6 +65,7 @@ html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
 .stApp .st-key-cards_place { min-height: 500px; }
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
 
+.stApp a[data-testid=stPageLink-NavLink] p { overflow: hidden; text-overflow: ellipsis; }
 .stApp button:active, .stApp a[data-testid=stPageLink-NavLink]:active { filter: brightness(.85); }
 .stApp [data-testid=stButtonGroup], .stApp [data-testid=stButtonGroup] > div {
   flex-wrap: wrap; max-width: 100%; }

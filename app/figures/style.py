@@ -81,6 +81,9 @@ LAYOUT = {
 LABEL_HEIGHT = 17.0
 """Pixels of a line of a name at the end of a curve."""
 
+LABEL_GAP = 5.0
+"""Pixels between two names, so that lines of one are told from those of the next."""
+
 GRID = {"gridcolor": "rgba(127,127,127,0.2)", "zeroline": False}
 TAG = re.compile(r"<[^>]*>")
 
@@ -296,6 +299,8 @@ def named_ends(
     """
     low, high, plot = scale
     heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
+    gap = max(0.0, min(LABEL_GAP, (plot - sum(heights)) / max(len(heights), 1)))
+    heights = [height + gap for height in heights]
     wanted = [(high - y) / (high - low) * plot for _, _, y in ends]
     places = spread_labels(wanted, heights, plot)
     notes = [

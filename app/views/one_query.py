@@ -71,7 +71,8 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         )
         alt = figure.alt_text(cells, measure)
         chart(losses, alt, MAP, CELL, place=picture)
-        why = "The worst query of the study: in no other does a ranker lose as much. "
+        first = study_access.result(key).measures[0]
+        why = f"The query with the largest loss of {first} in a single draw of this study. "
         levels = ", ".join(sections.levels_in_words(cells))
         reading.caption(
             escaped_sentence(
@@ -91,7 +92,7 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
         st.selectbox(
             "Query", **address.selectbox("query", address.option_texts(*ids), usual),
             help="A query of the test part; type to search. Unless another is asked for, the "
-            "worst: the one in which some ranker loses most under any perturbation.",
+            "worst: the one in which some ranker loses most in a draw of any perturbation.",
         )
     )  # fmt: skip
     captions.draw_query_text(query)

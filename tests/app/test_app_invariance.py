@@ -385,3 +385,15 @@ def test_the_document_that_fell_most_is_named():
     assert fell_most(gone) == "Document a (grade 0) fell most, from place 1 to 3."
     by_rounding = frame.assign(moved=[False, False, True, True])
     assert not fell_most(by_rounding)
+
+
+def test_a_certificate_of_some_queries_says_so_and_all_can_be_examined(trained_sample, monkeypatch):
+    store, _ = trained_sample
+    (study,) = [one for one in store.artefacts("study") if one.recipe["kind"] == "invariance"]
+    facts = study.facts | {"of_queries": 784}
+    monkeypatch.setattr(services, "studies", lambda *_: [replace(study, facts=facts)])
+    page = opened(store.root, monkeypatch)
+    whole = " ".join(texts(page)).replace("\\", "")
+    assert whole.count("Of 784 test queries the first 150.") == 2
+    assert "No certificate of all test queries yet: DLCM, SetRank IMSAB + init." in whole
+    assert button(page, "Examine all test queries")

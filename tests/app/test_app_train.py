@@ -243,7 +243,7 @@ def test_ended_trainings_are_the_history(table):
     table.end(table.run(table.train("dlcm"), 2), result={"valid": {"NDCG@10": 0.6}})
     page = opened(train_script)
     (history,) = [one.value for one in page.dataframe if "ending" in one.value]
-    assert history["recipe"].tolist() == ["dlcm@small"]
+    assert history["recipe"].tolist() == ["DLCM small"]
     assert "validation NDCG@10 0.600" in history["ending"][0]
 
 

@@ -5,10 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
 from shuffleproof.app.figures.ranking_degradation import alt_text, curves
-from shuffleproof.app.figures.style import end_labels, on_paper, spread_labels, stroke
+from shuffleproof.app.figures.style import (
+    LABEL_HEIGHT,
+    end_labels,
+    named_ends,
+    on_paper,
+    spread_labels,
+    stroke,
+)
 from shuffleproof.app.figures.text import labels_in, unescaped
 from shuffleproof.core.rankers.name import with_display_names
 
@@ -143,6 +151,19 @@ def test_labels_stay_in_the_room_and_in_order():
             assert above[1] <= below[0] + 1e-6
         assert edges[0][0] >= -1e-6
         assert edges[-1][1] <= 400 + 1e-6
+
+
+def test_names_of_two_lines_at_one_place_stand_apart():
+    figure, texts = go.Figure(), ["initial<br>ranking", "DLCM", "SetRank<br>IMSAB", "SetRank MSAB"]
+    ends = [(text, 1.0, 0.5) for text in texts]
+    named_ends(figure, ends, texts, (0.0, 1.0, 300.0))
+    places = [150 + note.ay for note in figure.layout.annotations]
+    heights = [LABEL_HEIGHT * (text.count("<br>") + 1) for text in texts]
+    edges = [(at - height / 2, at + height / 2) for at, height in zip(places, heights, strict=True)]
+    assert all(below[0] - above[1] >= 5.0 for above, below in pairwise(edges))
+    named_ends(figure, ends, texts, (0.0, 1.0, sum(heights)))  # no room for more
+    last = figure.layout.annotations[-1]
+    assert last.ay + sum(heights) / 2 + heights[-1] / 2 <= sum(heights) + 1e-6
 
 
 def test_a_label_alone_stands_where_it_belongs():

@@ -17,6 +17,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, Certificate, percent
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
+from shuffleproof.core.studies.sections import limits
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, number
 
@@ -39,9 +40,16 @@ def section(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRank
         parts.link(
             "group-shuffles", "How this falls with more shuffles of GSF's groups", "trending_down"
         )
-    missing = [ranker for ranker in rankers if ranker.digest not in stored]
+    complete = {
+        digest
+        for study in services.studies("invariance", data.data)
+        if not limits(study.facts)
+        for _, digest in study.recipe["rankers"]
+    }
+    missing = [ranker for ranker in rankers if ranker.digest not in complete]
     if missing:
-        _offer(data, recipe, missing)
+        what = "certificate of all test queries" if known else "certificate"
+        _offer(data, recipe, missing, what)
     _by_damage(known)
 
 
@@ -103,10 +111,12 @@ def moved_share(card: Certificate, documents: int) -> str:
     return "under 0.1 %" if share < 0.001 else f"{100 * share:.{1 if share < 0.1 else 0}f} %"
 
 
-def _offer(data: DataDescription, recipe: ListRecipe, missing: list[TrainedRanker]) -> None:
-    """Offer to examine rankers that have no certificate, or show how far that has come."""
+def _offer(
+    data: DataDescription, recipe: ListRecipe, missing: list[TrainedRanker], what: str
+) -> None:
+    """Offer to examine rankers that have no such certificate, or show how far that has come."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
-    st.markdown(escaped_sentence(f"No certificate yet: {', '.join(names)}."))
+    st.markdown(escaped_sentence(f"No {what} yet: {', '.join(names)}."))
     rankers = [as_asked(ranker) for ranker in missing]
     total = len(data.queries) * PERMUTATIONS * len(rankers)
     job_panel.offer(

@@ -258,7 +258,7 @@ def _compared(data: FitSize, frame: pd.DataFrame) -> None:
         Column("query", "Query"),
         Column("first", first, VALUE),
         Column("second", second, VALUE),
-        Column("difference", "Difference", CHANGE, f"{first} - {second}."),
+        Column("difference", "Difference", CHANGE, f"{first} − {second}."),
     )
     title = f"Queries by how much {first} and {second} differ, the most first"
     data_frame(Table(found.queries, columns, title), "compared queries", height=DIFFERING)
@@ -285,7 +285,7 @@ def _history(mine: list[Job]) -> None:
     now = datetime.now(UTC).timestamp()
     rows = [
         (
-            jobs.recipe(job),
+            with_display_names(jobs.recipe(job)),
             jobs.outcome(job),
             age_in_words(now - (job.finished or now)),
             job.reason.partition("\n")[0],

@@ -215,17 +215,17 @@ def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str
         )
     if by_value:
         reasons.append(
-            f"the sentence tells {listed(by_value)} from {best} and the picture does not, since "
+            f"the finding tells {listed(by_value)} from {best} and the picture does not, since "
             "ranks leave out by how much one is ahead and all pairs are tested at once"
         )
     if by_rank:
         reasons.append(
-            f"the picture tells {listed(by_rank)} from {best} and the sentence does not, since "
+            f"the picture tells {listed(by_rank)} from {best} and the finding does not, since "
             "many small differences count in ranks and few large ones in means"
         )
     if not reasons:
         return ""
-    return f"Picture and sentence on {best}, best by mean, differ: {'; '.join(reasons)}."
+    return f"The picture and the finding differ on {best}, the best by mean: {'; '.join(reasons)}."
 
 
 def _with_differences(frame: pd.DataFrame) -> str:

@@ -586,7 +586,7 @@ def _largest(found: pd.DataFrame, measure: str) -> str:
     if worst["loss"] <= 0:
         return f"no ranker loses {measure} under any of them"
     words = f"the largest loss is {worst['ranker']}'s {_where(worst)} "
-    words += f"({signed(-worst['loss'])} {measure})"
+    words += _amount(found, worst, measure)
     lost = found.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
     if len(lost) > 1 and lost.iloc[0] > 0:
         words += f"; {lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
@@ -601,8 +601,16 @@ def _with_others(found: pd.DataFrame, measure: str) -> str:
     worst: Any = found.iloc[int(found["loss"].argmax())]
     return (
         f". {UNLIKE} There the largest loss is {worst['ranker']}'s {_where(worst)} "
-        f"({signed(-worst['loss'])} {measure})"
+        f"{_amount(found, worst, measure)}"
     )
+
+
+def _amount(found: pd.DataFrame, worst: Any, measure: str) -> str:
+    """The largest loss in brackets, and who else loses as much, as far as it is printed."""
+    loss = signed(-worst["loss"])
+    equal = found[[signed(-each) == loss for each in found["loss"]]]["ranker"]
+    others = [str(name) for name in equal.unique() if name != worst["ranker"]]
+    return f"({loss} {measure}{f', as much as {listed(others)}' if others else ''})"
 
 
 def _where(point: Any) -> str:

@@ -404,12 +404,12 @@ def test_where_picture_and_sentence_differ_the_reason_stands_in_one_sentence():
     by_much = benchmark_of(gsf=0.4 + np.tile([0.3, -0.01], 20) + steps, dlcm=0.4 + steps)
     assert "below it by more than chance" in sections.finding(by_much, "RR")
     said = sections.disagreement(by_much, "RR")
-    assert said.startswith("Picture and sentence on gsf, best by mean, differ:")
-    assert "the sentence tells dlcm from gsf and the picture does not" in said
+    assert said.startswith("The picture and the finding differ on gsf, the best by mean:")
+    assert "the finding tells dlcm from gsf and the picture does not" in said
     assert said.count(".") == 1
     alike = benchmark_of(gsf=0.5 + steps, dlcm=0.3 + steps)
     assert not sections.disagreement(alike, "RR")
     often = benchmark_of(gsf=np.r_[np.full(39, 0.5), 0.9], dlcm=np.r_[np.full(39, 0.505), 0.1])
     said = sections.disagreement(often, "RR")
     assert "dlcm is first by mean rank" in said
-    assert "the picture tells dlcm from gsf and the sentence does not" in said
+    assert "the picture tells dlcm from gsf and the finding does not" in said

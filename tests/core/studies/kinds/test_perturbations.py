@@ -556,6 +556,14 @@ def test_levels_become_one_number_and_a_sentence(strength, levels, of_a, at, lea
     )
 
 
+def test_who_loses_as_much_is_named_beside():
+    losses = LOSSES.assign(loss=0.3)
+    losses.loc[losses.index[-1], "loss"] = 0.3004
+    said = sections.finding(losses, "NDCG@10", ["a", "b"], "last")
+    assert "the largest loss is b's under mallows" in said
+    assert "(−0.300 NDCG@10, as much as a)" in said
+
+
 def test_the_trials_of_a_family_keep_their_values():
     trials = pd.DataFrame({"family": ["f", "g", "f", "g"], "draw": [0, 1, 2, 3]})
     whole = StudyResult({}, trials, np.arange(4, dtype=np.float32).reshape(4, 1, 1), ("q",), {})
