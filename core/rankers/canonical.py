@@ -6,8 +6,6 @@ order of the file. A recipe may ask for the order of the file instead, as other 
 what that order decides is then there to be measured (the family `train-order`).
 """
 
-import os
-import tempfile
 from dataclasses import dataclass, fields, replace
 from typing import Any, no_type_check
 
@@ -19,7 +17,7 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import JudgedLists
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.data.nameless_file import NamelessFile
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.rankers.base import RankerSpec
 
@@ -78,20 +76,10 @@ def gather_rows(
     size = len(rows) * features.shape[1] * features.itemsize
     if size <= LARGE:
         return features[rows]
-    try:
-        with tempfile.TemporaryFile() as file:
-            if hasattr(os, "posix_fallocate"):  # a full disk is told now, by an error
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.truncate(size)
-            shape = (len(rows), features.shape[1])
-            copy = np.memmap(file, features.dtype, "r+", shape=shape)
-    except OSError as error:
-        found = f"no room for {size / 2**30:.1f} GiB of training rows ({error.strerror})"
-        raise DataError(tempfile.gettempdir(), found, "Free some, or set TMPDIR.") from error
+    copy = NamelessFile("training rows").array((len(rows), features.shape[1]), features.dtype)
     for start in range(0, len(rows), AT_ONCE):
         copy[start : start + AT_ONCE] = features[rows[start : start + AT_ONCE]]
-    return copy.view(np.ndarray)
+    return copy
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an 
 policy is chosen, by which values that were cut are missing too: they stand for that. Rows of a
 query that are scattered over the file are gathered, in file order, and counted.
 
-Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not. What
+Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not; a matrix
+of more than a fifth of the free memory lies in a file meanwhile, which the system pages out. What
 is counted is everything beyond the program itself: matrix, labels, comments and document ids,
 bounds, and what the reading needs on the way, for rows whose comment is up to about a third of
 their features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
@@ -49,7 +50,7 @@ from shuffleproof.core.data.letor.sink import (
 from shuffleproof.core.data.letor.stream import START, Block, Limits, Source, blocks, line_end
 from shuffleproof.core.data.letor.table import (
     GrowingTable,
-    MemoryLimit,
+    MatrixLimit,
     column_totals,
     cut_to_missing,
     fill_missing,
@@ -169,8 +170,8 @@ class LetorTable:
 
     def __post_init__(self) -> None:
         """Start empty."""
-        self._table = GrowingTable(self.limits)
-        self._room, self._decoded = MemoryLimit(self.limits), 0
+        self._room, self._decoded = MatrixLimit(self.limits), 0
+        self._table = GrowingTable(self.limits, self._room.in_memory)
         self._called, self.lacking = "", 0
         self._runs = Runs()
         self._faults: list[LetorError] = []

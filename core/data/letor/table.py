@@ -4,11 +4,14 @@ Everything happens in place, because the matrix may fill the memory: rows are ap
 `realloc`, columns are inserted and dropped by moving rows, scattered queries are gathered by
 following the cycles of the permutation. Beside the matrix a row takes its label (4 bytes), its
 comment's bytes with their length (4), and ends with 12 bytes of spans of comment and document id,
-16 and, meanwhile, 4 for the new order where scattered queries were gathered. How large the matrix
-may become is said by a stated limit, the machine, and the text (`MemoryLimit`).
+16 and, meanwhile, 4 for the new order where scattered queries were gathered. A matrix that would
+take much of the free memory lies in a file instead, which the system pages out. How large it may
+become is said by a stated limit, the machine, and the text (`MatrixLimit`).
 """
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import no_type_check
 
@@ -35,6 +38,7 @@ from shuffleproof.core.data.letor.sink import (
     Sink,
 )
 from shuffleproof.core.data.letor.stream import Block, Limits
+from shuffleproof.core.data.nameless_file import NamelessFile
 from shuffleproof.core.data.text import TextColumn, span_type
 from shuffleproof.core.words import percent
 
@@ -50,7 +54,10 @@ _NO_WORD = np.iinfo(np.uint64).max
 MEMORY = Path("/proc/meminfo")
 GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
 SHARE = 0.8
-"""Of the memory that is free when reading begins."""
+"""Of the memory or disk that is free when reading begins."""
+
+IN_MEMORY = 0.2
+"""Of the free memory: a matrix that takes more lies in a file."""
 
 UNCHECKED = 1 << 28
 """Bytes of a matrix that any text may take; from there on `Limits.ratio` holds."""
@@ -70,19 +77,27 @@ def available() -> int:
     return max(0, min(free, group))
 
 
-class MemoryLimit:
-    """What the matrix of a table may take, and which of the bounds says so."""
+class MatrixLimit:
+    """What the matrix of a table may take, and which of the bounds says so.
+
+    Attributes:
+        in_memory: bytes from which on it lies in a file.
+    """
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._free = int(SHARE * available())
+        memory, folder = available(), tempfile.gettempdir()
+        disk = shutil.disk_usage(folder).free
+        self._limits, self.in_memory = limits, int(IN_MEMORY * memory)
+        in_words = ("the memory that this machine has left", f"what is free in {folder} (TMPDIR)")
+        free, where = max(zip((memory, disk), in_words, strict=True))
+        self._free, self._why = int(SHARE * free), f"{percent(SHARE)} of {where}"
 
     def bound(self, text_bytes: int) -> tuple[int, str]:
         """(bytes that a matrix may take, why no more) once so much text has been read."""
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
         return min(
             (self._limits.matrix_bytes, "the limit on a table"),
-            (self._free, f"{percent(SHARE)} of the memory that this machine has left"),
+            (self._free, self._why),
             (dense, f"{self._limits.ratio:.0f} times the text read, as nearly empty rows do"),
         )
 
@@ -94,7 +109,9 @@ class GrowingTable:
     the last layout left behind them, so that moving all rows for new ids stays rare.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, in_memory: int) -> None:
+        self._in_memory = in_memory
+        self._file: NamelessFile | None = None
         self.width, self.used, self.capacity = 0, 0, 0
         self.needed, self.file_start = 0, 0
         self._ordered, self._laid_out = 0, 0  # columns by rising id, and rows at that layout
@@ -156,14 +173,29 @@ class GrowingTable:
         sink, rows = self.sink, self.capacity
         if self.rows == 0:
             self.sink = sink._replace(
-                cells=np.empty(rows * self.width, dtype=np.float32),
+                cells=np.empty(0, dtype=np.float32),
                 labels=np.empty(rows, dtype=np.float32),
                 comment_lengths=np.empty(rows, dtype=np.uint32),
             )
+        else:
+            sink.labels.resize(rows, refcheck=False)
+            sink.comment_lengths.resize(rows, refcheck=False)
+        self._resize_cells(rows * self.width)
+
+    def _resize_cells(self, count: int) -> None:
+        """Give the matrix so many cells, in memory or, once it takes much of that, in a file."""
+        cells = self.sink.cells
+        if self._file is None and 4 * count <= self._in_memory:
+            if self.rows:
+                cells.resize(count, refcheck=False)
+            else:
+                self.sink = self.sink._replace(cells=np.empty(count, dtype=np.float32))
             return
-        sink.labels.resize(rows, refcheck=False)
-        sink.comment_lengths.resize(rows, refcheck=False)
-        sink.cells.resize(rows * self.width, refcheck=False)
+        if self._file is None:
+            self._file = NamelessFile("feature matrix")
+            if self.rows:
+                self._file.array(cells.shape, np.float32)[:] = cells
+        self.sink = self.sink._replace(cells=self._file.array((count,), np.float32))
 
     def admit(self, new: Int64[np.ndarray, " new"], most_bytes: int) -> None:
         """Give ids that have none a column; zero in the rows read."""
@@ -203,7 +235,7 @@ class GrowingTable:
         if old > self.width or (sources[1:] < sources[:-1]).any():
             targets = np.arange(self.width)
             relaid(self.sink.cells, self.rows, (old, self.width), (sources, targets))
-        self.sink.cells.resize(self.rows * self.width, refcheck=False)
+        self._resize_cells(self.rows * self.width)
         self._drop_scratch()
 
     def _drop_scratch(self) -> None:
@@ -214,7 +246,7 @@ class GrowingTable:
     def add_columns(self, targets: Int64[np.ndarray, " old"], width: int) -> None:
         """Move column i to `targets[i]` of `width` columns; the others are zero."""
         old, self.width = self.width, width
-        self.sink.cells.resize(self.rows * width, refcheck=False)
+        self._resize_cells(self.rows * width)
         relaid(self.sink.cells, self.rows, (old, width), (np.arange(old), targets))
 
     def matrix(self) -> Float32[np.ndarray, "docs features"]:

@@ -1,10 +1,14 @@
 """Every malformed file gets its message, names its line, and leaves nothing behind."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
+import mmap
+import os
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,9 +203,48 @@ def test_nearly_empty_rows_are_refused_before_they_fill_the_memory(monkeypatch):
     hostile = wide + b"1 qid:1 1:1\n" * 20_000
     with pytest.raises(LetorError, match=r":1: 49,999 .* 250 times the text read"):
         letor.read(io.BytesIO(hostile), name="wide")
-    monkeypatch.setattr(letor_table, "available", lambda: 1 << 20)
+    free(monkeypatch, memory=1 << 20, disk=0)
     with pytest.raises(LetorError, match="80 % of the memory that this machine has left"):
         letor.read(io.BytesIO(MANY * 10 + wide))
+
+
+def free(monkeypatch, memory, disk):
+    """So much is free on this machine."""
+    monkeypatch.setattr(letor_table, "available", lambda: memory)
+    monkeypatch.setattr(letor_table.shutil, "disk_usage", lambda _: SimpleNamespace(free=disk))
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_matrix_that_takes_much_of_the_memory_lies_in_a_file(monkeypatch, shuffled):
+    draws = np.random.default_rng(5)
+    line = b"%d qid:%d %d:0.5 %d:0.25 # %d\n"
+    lines = [line % (row % 3, row // 50, row % 40 + 1, row // 9 + 50, row) for row in range(2_000)]
+    if shuffled:
+        draws.shuffle(lines)
+    limits = letor.Limits(block_bytes=1000)
+    expected = letor.read(io.BytesIO(b"".join(lines)), limits=limits).dataset
+    free(monkeypatch, memory=1 << 20, disk=1 << 30)
+    found = letor.read(io.BytesIO(b"".join(lines)), limits=limits).dataset
+    owners = [found.features]
+    while getattr(owners[-1], "base", None) is not None:
+        owners.append(owners[-1].base)
+    assert any(isinstance(one, mmap.mmap) for one in owners)
+    for name in ("features", "labels", "feature_ids"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+    free(monkeypatch, memory=1 << 20, disk=1 << 20)
+    with pytest.raises(LetorError, match="80 % of"):
+        letor.read(io.BytesIO(b"".join(lines)), limits=limits)
+
+
+def test_no_room_for_a_matrix_is_told(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    free(monkeypatch, memory=1 << 20, disk=1 << 30)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    wide = b"1 qid:1 " + b" ".join(b"%d:1" % one for one in range(1, 50_000)) + b"\n"
+    with pytest.raises(DataError, match=r"no room for .* of feature matrix .*set TMPDIR"):
+        letor.read(io.BytesIO(wide * 4))
 
 
 def test_the_rows_of_a_long_line_are_moved_once(monkeypatch):
@@ -271,9 +314,13 @@ def test_what_is_free_is_the_least_of_the_machine_and_its_group(tmp_path, monkey
     ],
 )
 def test_the_least_bound_of_a_matrix_says_why(monkeypatch, text, most, why):
-    monkeypatch.setattr(letor_table, "available", lambda: 1 << 40)
-    room = letor_table.MemoryLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    free(monkeypatch, memory=1 << 40, disk=0)
+    room = letor_table.MatrixLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
     assert room.bound(text) == (most, why)
-    monkeypatch.setattr(letor_table, "available", lambda: 1000)
-    room = letor_table.MemoryLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    free(monkeypatch, memory=1000, disk=10)
+    room = letor_table.MatrixLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
     assert room.bound(text) == (800, "80 % of the memory that this machine has left")
+    free(monkeypatch, memory=10, disk=1000)
+    room = letor_table.MatrixLimit(letor.Limits(matrix_bytes=1 << 31, ratio=10.0))
+    assert room.bound(text)[0] == 800
+    assert "free in" in room.bound(text)[1]
