@@ -8,11 +8,11 @@ infinity and anything beyond 1.8e308 is an error. `NULL` and `NaN` cells are an 
 policy is chosen, by which values that were cut are missing too: they stand for that. Rows of a
 query that are scattered over the file are gathered, in file order, and counted.
 
-Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not; a matrix
-of more than a fifth of the free memory lies in a file meanwhile, which the system pages out. What
-is counted is everything beyond the program itself: matrix, labels, comments and document ids,
-bounds, and what the reading needs on the way, for rows whose comment is up to about a third of
-their features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
+Memory: reading takes at most 1.5 times the float32 matrix of what is read, scattered or not; a
+matrix of more than a fifth of the free memory lies in a file, which the system pages out. What is
+counted is everything beyond the program itself: matrix, labels, comments and document ids, bounds,
+and what the reading needs on the way, for rows whose comment is up to about a third of their
+features' bytes (MQ2008: 46 features, 49 bytes of comment). Splitting by query takes no more.
 A matrix that would outgrow a limit, the machine or its text many times over is refused before it
 is made: see `letor.table`.
 """
