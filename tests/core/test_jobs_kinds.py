@@ -14,7 +14,7 @@ import torch
 
 from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_only_one import HOME, is_running
-from shuffleproof.core.execution.jobs_slots import cores
+from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
 from shuffleproof.core.library import uploads
 from shuffleproof.core.progress import run_to_end
@@ -214,7 +214,8 @@ def test_a_real_training_that_was_killed_ends_as_if_it_had_not_been(folder):
     send(signal.SIGTERM, processes(store.root, "supervise"))
     until(lambda: not is_running(store.root))
     alone, threads = Store(folder / "alone"), torch.get_num_threads()
-    torch.set_num_threads(cores())  # as the slot has them: more threads add up otherwise
+    as_in_its_slot = int(slots()[0].environment["OMP_NUM_THREADS"])  # more add up otherwise
+    torch.set_num_threads(as_in_its_slot)
     try:
         own = run_to_end(KINDS["train"](alone, **wanted))
     finally:

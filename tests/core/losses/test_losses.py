@@ -134,8 +134,8 @@ def test_descending_the_gradient_ranks_a_list(name, options):
     torch.manual_seed(0)
     labels = torch.tensor([[0.0, 2.0, 1.0, 0.0, 3.0]])
     scores = (0.1 * torch.randn(1, 5)).requires_grad_()
-    rule = without_compiler(torch.optim.Adam)([scores], lr=0.05)
-    for _ in range(200):
+    rule = without_compiler(torch.optim.Adam)([scores], lr=0.1)
+    for _ in range(100):
         rule.zero_grad()
         loss(name, **options)(scores, labels, labels >= 0).sum().backward()
         rule.step()

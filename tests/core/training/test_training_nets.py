@@ -91,12 +91,13 @@ def test_every_loss_trains_a_net(name, small):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETS)
 def test_small_presets_on_the_sample_are_far_above_the_best_single_feature(name, sample):
-    """Within ten epochs of thirty: the best epoch is kept, so that more are no worse."""
-    ranker, lists, losses = trained(name, sample, epochs=10)
+    """Within six or ten epochs of thirty: the best is kept, so that more are no worse."""
+    epochs = 6 if name.startswith(("setrank", "dlcm")) else 10
+    ranker, lists, losses = trained(name, sample, epochs=epochs)
     assert losses[-1] < losses[0]
     sets = name.startswith(("gsf", "setrank", "dlcm"))
     reached = gain(ranker, lists, sample)
-    assert reached > (0.25 if sets else 0.15)  # what was measured: .27 to .35, .16 and .17
+    assert reached > (0.25 if sets else 0.15)  # what was measured: .27 to .35, .15 to .17
     judged = sample.every[2]
     turned = replace(judged.dataset, features=-judged.dataset.features, fingerprint="")
     singles = {**sample.singles[2], **single_features(replace(judged, dataset=turned))}
