@@ -18,7 +18,7 @@ from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.parameters import OLD, fields_of, parameters, parts_of
 from shuffleproof.core.progress import Progress, run_to_end
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.retrieval.name import is_trained
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
@@ -155,6 +155,7 @@ def recipe_of(arguments: argparse.Namespace) -> "tuple[ListRecipe, str]":
     """
     preset = preset_of(arguments)
     if "ranker" in arguments:
+        named_presets.know(store_of(arguments))
         arguments.ranker = stored_name(ranker_name(arguments.ranker), store_of(arguments))
         refuse_unknown("rankers", [arguments.ranker], preset)
     from shuffleproof.core.studies import names  # noqa: PLC0415 (which loads NumPy)
@@ -234,6 +235,7 @@ def look_over_list(arguments: argparse.Namespace) -> None:
     """Refuse `list recipe` of a ranker that there is not, before rankers are loaded."""
     of_ranker = arguments.kind == "recipe" and not is_trained(arguments.of or "")
     if of_ranker and arguments.of is not None:
+        named_presets.know(store_of(arguments))
         refuse_unknown("rankers", [ranker_name(arguments.of)], "small")
 
 

@@ -34,7 +34,10 @@ AT_ONCE = 8
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR})
-SPACE = "Free some space or set SHUFFLEPROOF_HOME to a folder on a larger disk."
+SPACE = (
+    "Free some space, or name a folder on a larger disk (of the store: --store, or "
+    "SHUFFLEPROOF_HOME)."
+)
 PLACE = "Name a folder that you may write to (of the store: --store, or SHUFFLEPROOF_HOME)."
 
 

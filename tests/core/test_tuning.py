@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from shuffleproof.core import sharing, tuning
+from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
 from shuffleproof.core.jobs import KINDS, jobs_of, submit
@@ -283,6 +284,20 @@ def test_every_declared_range_lies_within_its_bounds_and_every_trained_ranker_ha
                     registry.spec(ranker, **{field: end})
                 assert low < high
                 assert tuning._distribution(declared[field][0], (low, high))
+
+
+@pytest.mark.parametrize("line", [
+    "list recipe ranksvm@tuned_sample",
+    "train ranksvm@tuned_sample --dry-run",
+    "certify ranksvm@tuned_sample --queries 2 --permutations 1",
+])  # fmt: skip
+def test_commands_know_the_preset_that_another_process_tuned(whole, tmp_path, line, capsys):
+    root, _ = whole
+    named_presets.know(Store(tmp_path))  # as in a new process: nothing is known
+    assert main([*line.split(), "--store", str(root)]) == 0, capsys.readouterr().err
+    assert main(["list", "recipe", "ranksvm@tuned_smple", "--store", str(root)]) == 2
+    assert "did you mean tuned_sample?" in capsys.readouterr().err
+    named_presets.know(Store(root))  # as other tests find it
 
 
 def test_a_search_is_a_job_that_reports_every_trial(whole, tmp_path):
