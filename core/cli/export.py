@@ -53,7 +53,8 @@ def export(arguments: argparse.Namespace) -> Answer:
     told, store = {}, store_of(arguments)
     _check_flags(arguments, chosen, store)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    if chosen in {"qrels", "letor"} and (study := study_of(arguments.what, store)):
+    of_lists = chosen in {"qrels", "letor"} or (chosen == "run" and arguments.out.suffix != ".zip")
+    if of_lists and (study := study_of(arguments.what, store)):
         if study.recipe["kind"] == benchmark.KIND:
             raise UsageError(
                 "runs and qrels of a benchmark come together: give a file ending in .zip"

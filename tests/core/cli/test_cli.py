@@ -156,6 +156,18 @@ def studies(answered):
     return {row["key"] for row in rows if row["kind"] == "study"}
 
 
+def test_what_is_no_file_of_a_study_is_told_with_those_that_are(answered, refused, tmp_path):
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n")
+    (tmp_path / "r").write_text("1 Q0 a 1 2 mine\n1 Q0 b 2 1 mine\n")
+    of_runs = answered("runs", tmp_path / "r", "--qrels", tmp_path / "q")["result"]
+    asked = ("--data", "sample", "--initial", "file-order", "--rankers", "feature:1")
+    certified = answered("study", "invariance", *asked, "--queries", 2)["result"]
+    for study, remedy in ((of_runs, "give a file ending in .zip"), (certified, "ending in .csv")):
+        for name in ("x.run", "x.qrels"):
+            status, sentence = refused("export", study, tmp_path / name)
+            assert (status, remedy in sentence) == (2, True), sentence
+
+
 def test_study_certify_and_exports(answered, refused, folder, tmp_path):
     rankers = "feature:1,dlcm@small,setrank-imsab@small"
     study = answered(
