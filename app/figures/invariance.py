@@ -7,6 +7,9 @@ from shuffleproof.app.figures.style import REFERENCE, laid_out, stroke, xaxes, y
 from shuffleproof.app.figures.text import in_words, plain_text
 from shuffleproof.core.words import counted
 
+MOST = 1000
+"""Documents that are drawn, those whose scores changed most: browsers stand still over more."""
+
 
 @plain_text
 def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure:
@@ -22,6 +25,11 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
     low, high = (float(both.min()), float(both.max())) if len(both) else (0.0, 1.0)
     room = (high - low or 1.0) * 0.06
     ends = [low - room, high + room]
+    title = "score before"
+    if len(moves) > MOST:
+        title += f", of the {MOST:,} of {len(moves):,} documents that changed most"
+        change = (moves["score"].astype(float) - moves["score_before"].astype(float)).abs()
+        moves = moves.loc[change.nlargest(MOST).index]
     figure = go.Figure(
         go.Scatter(
             x=ends,
@@ -50,7 +58,7 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
             ),
         )
     )
-    xaxes(figure, title="score before", range=ends)
+    xaxes(figure, title=title, range=ends)
     yaxes(figure, title="score now", range=ends)
     return laid_out(figure, height=height, showlegend=False, hovermode="closest")
 

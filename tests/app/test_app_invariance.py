@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
+from shuffleproof.app.figures.invariance import scatter
 from shuffleproof.app.views.invariance.certificates import moved_share
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (
@@ -397,3 +398,19 @@ def test_a_certificate_of_some_queries_says_so_and_all_can_be_examined(trained_s
     assert whole.count("Of 784 test queries the first 150.") == 2
     assert "No certificate of all test queries yet: DLCM, SetRank IMSAB + init." in whole
     assert button(page, "Examine all test queries")
+
+
+def test_of_a_long_list_the_documents_that_changed_most_are_drawn_and_it_is_said():
+    change = np.arange(5000.0)
+    moves = pd.DataFrame(
+        {
+            "document": [f"d{at}" for at in range(5000)], "label": 0.0, "moved": True,
+            "score_before": 0.0, "score": change,
+        }
+    )  # fmt: skip
+    drawn = scatter(moves, "dlcm")
+    assert sorted(drawn.data[1].y) == list(range(4000, 5000))
+    assert "1,000 of 5,000 documents that changed most" in drawn.layout.xaxis.title.text
+    few = scatter(moves.head(1000), "dlcm")
+    assert len(few.data[1].y) == 1000
+    assert few.layout.xaxis.title.text == "score before"
