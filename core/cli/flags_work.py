@@ -7,8 +7,8 @@ from shuffleproof.core.numerals import number, whole
 
 BENCH_JOBS = (
     "lambdamart", "rankboost", "cluster", "dlcm-train", "figure3", "gpu-train", "gpu-score",
-    "gpu-table2", "istella", "retrieval", "mixed-lengths", "ndcg", "parse", "reopen", "preferences",
-    "ranksvm", "scaling", "setrank-score", "setrank-train", "shell", "softrank", "tuned",
+    "gpu-table2", "retrieval", "mixed-lengths", "ndcg", "parse", "reopen", "preferences",
+    "ranksvm", "scaling", "istella", "setrank-score", "setrank-train", "shell", "softrank", "tuned",
 )  # fmt: skip
 """Of `core.bench`, whose modules load too much for a help text."""
 
