@@ -15,6 +15,8 @@ STAYED = "rgba(127,127,127,0.75)"
 HEADS = ("shown", "answer", "answer\nbefore")
 ROW = 13
 SMALLEST, LARGEST = 260, 900
+MOST = 500
+"""Documents that are drawn, those that moved furthest: browsers stand still over many more."""
 
 
 @plain_text
@@ -29,7 +31,8 @@ def bump(
     """Lines from the order shown to the answer, and on to the answer before.
 
     A document that moved has a strong line in the ranker's colour, one that stayed a thin grey
-    one; the order before lies faint and dotted behind. Filled marks are relevant documents.
+    one; the order before lies faint and dotted behind. Filled marks are relevant documents. Of
+    longer lists the MOST that moved furthest are drawn, which is written below.
 
     Args:
         moves: document, label, shown, answered, shown_before, answered_before, moved.
@@ -38,8 +41,11 @@ def bump(
         height: pixels; by default as the number of documents asks for.
         heads: what stands over the three columns, lines parted by line breaks.
     """
-    color, count = stroke(ranker).color, _places(moves)
+    color, count, of_all = stroke(ranker).color, _places(moves), len(moves)
     size = 7 if count <= 60 else 4
+    if of_all > MOST:
+        distance = (moves["answered"] - moves["answered_before"]).abs().astype(float)
+        moves = moves.loc[distance.nlargest(MOST).index.union(moves.index.intersection([chosen]))]
     figure = go.Figure()
     figure.add_trace(_lines(moves, ("shown_before", "answered_before"), BEHIND, 1, dash="dot"))
     path = ("shown", "answered", "answered_before")
@@ -57,6 +63,12 @@ def bump(
     own = min(max(count * ROW + 80, SMALLEST), LARGEST)
     laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
     set_properties(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
+    if of_all > MOST:
+        text = f"The {MOST} of {of_all:,} documents that moved furthest"
+        figure.add_annotation(
+            text=text, x=0, y=0, xref="paper", yref="paper", yanchor="top", showarrow=False
+        )
+        set_properties(figure.layout, margin={"b": 28})
     return figure
 
 

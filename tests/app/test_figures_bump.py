@@ -55,6 +55,22 @@ def test_the_chosen_document_is_brought_out(moves):
     assert len(bump.bump(moves, "dlcm", chosen=7).data) == len(bump.bump(moves, "dlcm").data)
 
 
+def test_of_a_long_list_the_documents_that_moved_furthest_are_drawn():
+    count, chosen = 5000, 7
+    places, answered = np.arange(1, count + 1), np.arange(1, count + 1)
+    answered[[10, 4000]] = answered[[4000, 10]]
+    frame = pd.DataFrame(
+        {"document": places.astype(str), "label": 0.0, "shown": places, "answered": answered,
+         "shown_before": places, "answered_before": places, "moved": answered != places}
+    )  # fmt: skip
+    figure = bump.bump(frame, "dlcm", chosen=chosen)
+    rows = {row[0] for row in figure.data[-1].customdata}
+    assert rows >= {10, 4000, chosen}
+    assert len(rows) <= bump.MOST + 1
+    assert figure.layout.yaxis.range[0] > count
+    assert "The 500 of 5,000 documents that moved furthest" in figure.layout.annotations[-1].text
+
+
 def test_marks_tell_document_and_relevance(moves):
     marks = [trace for trace in bump.bump(moves, "dlcm").data if trace.mode == "markers"]
     assert [list(trace.y) for trace in marks] == [[3, 1, 2], [1, 3, 2], [1, 2, 3]]
