@@ -136,6 +136,8 @@ def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> No
     Raises:
         UsageError: a flag with a file or with a stored thing that has no use for it.
     """
+    if str(arguments.out) == "-":
+        raise UsageError("an export is a file: name one (commands print JSON with --json)")
     if arguments.width and chosen not in FIGURES:
         raise UsageError("--width is of pictures: give a file that ends in .pdf, .svg or .png")
     if arguments.figure and chosen not in FIGURES:

@@ -193,6 +193,7 @@ MISTAKES = """
 2 | export sample x.pdf | data set | name a study
 1 | export sample taken/x.csv | taken | Name another path
 2 | export sample x.txt --part all | x.txt | name one
+2 | export sample - --format csv | an export is a file | name one
 2 | export dlcm x.run --part all | --part | train, valid or test
 2 | export sample x.csv --size 10x10 | '10x10' | WIDTHxHEIGHT
 1 | library show nosuch | nosuch | list stored
