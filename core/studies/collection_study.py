@@ -23,6 +23,9 @@ from shuffleproof.core.words import counted
 DEPTH = 1000
 """Documents that a retriever is asked for."""
 
+TELL_UNJUDGED = ("Bpref", "Judged")
+"""Measures that tell documents that nobody judged from those judged not relevant."""
+
 AnyPlan = TypeVar("AnyPlan", bound="CollectionPlan")
 
 
@@ -38,6 +41,8 @@ class CollectionPlan(CellPlan):
         queries: only the first so many judged queries; None: all.
         measures: as text.
         stored: what is kept of every query.
+        unjudged: those of the measures that tell documents that nobody judged from those judged
+            not relevant. They did not when the first studies were stored, whose keys lack them.
     """
 
     kind: str = field(default="", init=False)
@@ -47,6 +52,7 @@ class CollectionPlan(CellPlan):
     queries: int | None
     measures: tuple[str, ...]
     stored: tuple[str, ...]
+    unjudged: tuple[str, ...] = ()
 
     @classmethod
     def of_question(  # noqa: PYI019 (checked at run time, where Self means nothing)
@@ -64,7 +70,8 @@ class CollectionPlan(CellPlan):
             beside: what is kept of every query beside its measures.
             own: fields that follow from neither.
         """
-        texts = tuple(str(Measure.parse(text)) for text in question.names_of("measures"))
+        measures = [Measure.parse(text) for text in question.names_of("measures")]
+        texts = tuple(map(str, measures))
         names = question.names_of("retrievers")
         values = vars(question) | {
             "collection": indexed.collection.digest,
@@ -72,6 +79,7 @@ class CollectionPlan(CellPlan):
             "networks": tuple(retriever_entry(name).network(indexed) for name in names),
             "measures": texts,
             "stored": (*texts, *beside),
+            "unjudged": tuple(str(one) for one in measures if one.name in TELL_UNJUDGED),
         }
         found = values | own
         return cls(**{one.name: found[one.name] for one in fields(cls) if one.init})
@@ -91,6 +99,8 @@ class CollectionPlan(CellPlan):
             "kind": self.kind, "collection": self.collection, "analysis": self.analysis,
             "queries": self.queries, "measures": list(self.stored),
         }  # fmt: skip
+        if self.unjudged:
+            shared["unjudged"] = list(self.unjudged)
         return key_of("trial", shared | facts).digest
 
 

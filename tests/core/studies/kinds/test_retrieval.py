@@ -27,6 +27,7 @@ from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.retriever_names import names
 from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.study import recipe_of
 
 COLLECTION = planted.planted_collection()
 ASKED = "study retrieval --retrievers bm25,ql,snrm@small --seeds 2 --queries 20"
@@ -99,6 +100,18 @@ def test_documents_that_nobody_judged_are_not_judged():
     values = measure_queries(COLLECTION, [0], found, measures)
     wanted = [0, 1 / 2, 1 / sum(grade > 0 for grade in grades.values())]
     assert values[:, 0] == pytest.approx(wanted)
+
+
+def test_a_study_that_counted_unjudged_documents_as_judged_is_another(store):
+    indexed = IndexedCollection(COLLECTION, store)
+    asked = [Retrieval(("ql",), measures=texts) for texts in (("AP",), ("AP", "Bpref@5"))]
+    plain, telling = (study.Plan.of_question(one, indexed, study.COSTS) for one in asked)
+    assert "unjudged" not in recipe_of(plain)
+    assert recipe_of(telling)["unjudged"] == ["Bpref@5"]
+    before = replace(telling, unjudged=())
+    assert {cell.digest for cell in telling.cells()}.isdisjoint(
+        cell.digest for cell in before.cells()
+    )
 
 
 def test_a_query_that_finds_nothing_counts_as_nothing_found():
