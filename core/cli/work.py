@@ -28,6 +28,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
 
 if TYPE_CHECKING:
     from shuffleproof.core.bench.page import Slower
@@ -129,7 +130,9 @@ def worker(arguments: argparse.Namespace) -> Answer:
         found = work(item | {"until_empty": arguments.until_empty})
         if found["failure"]:
             warn(f"shuffleproof: {found['failure']}")
-        return Answer({"ran": True, **found}, exit_code=1 if found["failure"] else 0)
+        units, finished = found["units"], found["assignments"]
+        text = f"{counted(units, 'unit')} of work done, {counted(finished, 'command')} finished"
+        return Answer({"ran": True, **found}, text, exit_code=1 if found["failure"] else 0)
     warn(f"Doing the jobs of {store.root} (Ctrl+C ends it; what runs goes on at the next start)")
     ran = supervise(store.root, WORKER, arguments.slots, arguments.idle, SHORT)
     jobs = jobs_of(store)

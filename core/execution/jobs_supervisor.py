@@ -254,6 +254,10 @@ def supervise(
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     stop = Event()
-    for order in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(order, lambda *_: stop.set())
-    return Supervisor(root, slots(number, short), command).run(stop, idle_seconds)
+    orders = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(order, lambda *_: stop.set()) for order in orders]
+    try:
+        return Supervisor(root, slots(number, short), command).run(stop, idle_seconds)
+    finally:
+        for order, handler in zip(orders, before, strict=True):
+            signal.signal(order, handler)

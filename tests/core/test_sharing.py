@@ -339,7 +339,9 @@ def test_a_worker_of_another_version_is_refused(question, tmp_path, capsys):
     text = path.read_text()
     path.write_text(text.replace(sharing.code(), "0" * 12))
     assert main(["worker", "--store", str(tmp_path), "--until-empty"]) == 1
-    assert "install the same version on every machine" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "install the same version on every machine" in told.err
+    assert told.out == "0 units of work done, 0 commands finished\n"
     path.write_text("{")
     found = sharing.work({"store": str(tmp_path), "until_empty": True})
     assert "Remove it and ask again" in found["failure"]
