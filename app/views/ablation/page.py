@@ -63,7 +63,8 @@ def words(artefact: Artefact) -> str:
     """A stored ablation in a line: how many variants, at which sizes, how disturbed."""
     recipe, facts = artefact.recipe, artefact.facts
     levels = ", ".join(f"{level:g}" for _, level in recipe["perturbations"])
-    sizes = f"sizes of {facts['sizes']}" if facts.get("sizes") else "each its own size"
+    preset = facts.get("sizes")
+    sizes = f"networks as large as {preset}" if preset else "each its own size"
     return (
         f"{counted(len(recipe['rankers']), 'variant')} · {sizes} · {levels} transpositions, "
         f"{counted(recipe['draws'], 'draw')} · on {', '.join(recipe['initial'])}"

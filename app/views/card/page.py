@@ -67,11 +67,12 @@ def _study(stored: Mapping[str, Artefact]) -> None:
             )
         )
         st.caption(
-            "Across: how good. Up: what is left of it at the last level, with its 95 % interval. "
-            "Large: slow. Strong marks are on the front: no other ranker is better in one of the "
-            "three and as good in the others. One keeps more than another only beyond chance: "
-            "where the 95 % interval of the paired difference leaves out 0. The initial ranking "
-            "stands for comparison and takes no part. Click a mark for its queries."
+            "Horizontal: effectiveness as the lists are. Vertical: the share of it that is kept at "
+            "the last level, with its 95 % interval. The larger a mark, the slower the ranker. "
+            "Full marks are on the Pareto front: no other ranker is better in one of the three and "
+            "as good in the others. A ranker keeps more than another where the 95 % interval of "
+            "their paired difference leaves out 0. The initial ranking is drawn for comparison "
+            "only. Click a mark for its queries."
         )
     if not rankers:
         top.picture.info("Choose at least one ranker.")

@@ -106,7 +106,7 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     shown = frame[table["key"].isin(asked)]
     if len(shown):
         best = shown.iloc[int(shown["value"].argmax())]
-        of = f"Of these {len(shown)}, " if 1 < len(shown) < len(frame) else ""
+        of = f"Of the {len(shown)} in the picture, " if 1 < len(shown) < len(frame) else ""
         value = f"{best['value']:.3f}"
         parts.finding(f"{of}{best['label']} is best on the validation part, with {value}.")
         st.plotly_chart(
