@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from shuffleproof.app import address, login, sidebar
+from shuffleproof.app import address, login, sidebar, state
 from shuffleproof.app.navigation import PAGES, SECTIONS
 
 st.set_page_config(page_title="Shuffleproof", page_icon="🔀", layout="wide")
 login.require_login()
+state.page_begun()
 with address.gather():
     path = sidebar.shown_path(SECTIONS)
     sidebar.draw(path)

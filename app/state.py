@@ -13,16 +13,29 @@ WANTED = "data wanted"
 USE = "use"
 """In links between pages: another data set than the one in use, which `data` cannot change."""
 
+DIALOG = "dialog"
+"""Under which the session remembers that one is open."""
+
 
 def draw_again() -> None:
     """Let the page run again, from a part of it that is drawn every second.
 
     Nothing happens while the whole page runs: it would end there, and what is drawn below would
-    never hear of the button that was pressed.
+    never hear of the button that was pressed. Nor while a dialog is open, which would close.
     """
     context = get_script_run_ctx()
-    if context is not None and context.fragment_ids_this_run:
+    if context is not None and context.fragment_ids_this_run and DIALOG not in st.session_state:
         st.rerun()
+
+
+def dialog_opened() -> None:
+    """Remember that a dialog is open; said where it is drawn, whose end makes the page run."""
+    st.session_state[DIALOG] = True
+
+
+def page_begun() -> None:
+    """Remember that no dialog is open: the whole page runs, which closes it."""
+    st.session_state.pop(DIALOG, None)
 
 
 def data_sets() -> list[str]:

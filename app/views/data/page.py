@@ -304,8 +304,9 @@ def _renamed(old: str, new: str, artefact: Artefact) -> None:
         state.use_data(new)
 
 
-@st.dialog("Delete this data set?")
+@st.dialog("Delete this data set?", on_dismiss="rerun")
 def _ask(name: str, artefact: Artefact) -> None:
+    state.dialog_opened()
     store = services.store()
     if store.find(artefact.key) is None:  # the dialog runs once more after "Delete it"
         st.rerun()

@@ -177,8 +177,9 @@ def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         _ask(removable, every)
 
 
-@st.dialog("Delete from the library?")
+@st.dialog("Delete from the library?", on_dismiss="rerun")
 def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+    state.dialog_opened()
     keys = {entry.key for entry in chosen}
     dependents = {entry.key: entry for key in keys for entry in shelf.dependents(every, key)}
     dependent = [
