@@ -64,7 +64,7 @@ def bump(
     laid_out(figure, height=height or own, showlegend=False, hovermode="closest", dragmode=False)
     set_properties(figure.layout, margin={"l": 28, "r": 24, "t": 44, "b": 8})
     if of_all > MOST:
-        text = f"The {MOST} of {of_all:,} documents that moved furthest"
+        text = f"The {MOST} of {counted(of_all, 'document')} that moved furthest"
         figure.add_annotation(
             text=text, x=0, y=0, xref="paper", yref="paper", yanchor="top", showarrow=False
         )

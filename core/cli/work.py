@@ -152,7 +152,7 @@ def _check_free(host: str, port: int) -> None:
         except OSError as error:
             raise UsageError(
                 f"cannot listen on {host}:{port} ({error.strerror}). Is the dashboard open there "
-                "already? `--port` takes another"
+                "already? Name another with `--port`"
             ) from error
 
 

@@ -48,9 +48,7 @@ def uploaded(visitor_of_all, tmp_path_factory):
         parts = {"train": fold.train, "vali": fold.valid, "test": fold.test}
         for name, part in parts.items():
             letor_write.write(part, folder / f"{name}.txt")
-            with page.expect_request(UPLOADS):  # a field set twice at once sends what it has last
-                page.locator("input[type=file]").first.set_input_files(folder / f"{name}.txt")
-        for name in parts:
+            page.locator("input[type=file]").first.set_input_files(folder / f"{name}.txt")
             page.get_by_text(f"{name}.txt (").wait_for()
         visitor.drawn()
         visitor.press("Import")

@@ -192,8 +192,8 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], count: int, name: str) ->
         raise DataError(
             name,
             "binary data (a zero byte)",
-            "Expected is text: LETOR for a data set (label qid:id 1:value …), otherwise a table or "
-            "JSON lines. A file named .gz or .zip must really be one.",
+            "A data set is LETOR text (label qid:id 1:value …); all else is a table or JSON lines. "
+            "A file named .gz or .zip must really be one.",
         )
     if head.startswith(UTF8_MARK):
         buffer[: count - 3] = buffer[3:count].copy()

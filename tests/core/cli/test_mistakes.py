@@ -49,7 +49,7 @@ MISTAKES = """
 2 | benchmark --rankers dlcm | 'benchmark' | did you mean study benchmark
 2 | bench nosuch | 'nosuch' | known: cluster
 2 | worker --slots -1 | '-1' | from 1 on
-1 | runs binary.bin --qrels a.qrels | binary.bin | else text
+1 | runs binary.bin --qrels a.qrels | binary.bin | A data set is LETOR text
 2 | study crad | 'crad' | did you mean card
 2 | study ini | 'ini' | did you mean initial-ranking
 2 | library shwo x | 'shwo' | did you mean show
@@ -69,7 +69,7 @@ MISTAKES = """
 2 | train dlcm --seed one | 'one' | whole number
 1 | train dlcm --data no-such-data | no-such-data | list stored
 1 | train dlcm --data empty.txt | empty.txt | LETOR text is expected
-1 | train dlcm --data binary.bin | binary.bin | LETOR text is expected
+1 | train dlcm --data binary.bin | binary.bin | A data set is LETOR text
 1 | train dlcm --data words.txt | words.txt:1 | A row reads
 1 | train dlcm --data folder | folder | train.txt, vali.txt and test.txt
 2 | train dlcm --depth 0 | '0' | from 1 on
@@ -117,7 +117,7 @@ MISTAKES = """
 1 | certify lightgbm:no.txt | no.txt | Check the path
 2 | ingest words.txt | --name | ingest --help
 1 | ingest empty.txt --name x | empty.txt | LETOR text is expected
-1 | ingest binary.bin --name x | binary.bin | LETOR text is expected
+1 | ingest binary.bin --name x | binary.bin | A data set is LETOR text
 1 | ingest nolabel.txt --name x | nolabel.txt:1 | A row reads
 1 | ingest noqid.txt --name x | noqid.txt:1 | A row reads
 1 | ingest broken.zip --name x | broken.zip | Fetch the file again
