@@ -22,8 +22,8 @@ def add(commands: flags.Commands) -> None:
     bench.add_argument(
         "jobs",
         nargs="*",
-        help="all by default but istella, which takes the better part of an hour and 30 GB of "
-        f"disk; gpu is all of gpu-…: {', '.join(BENCH_JOBS)}",
+        help="all by default but istella, which takes seven minutes or more and 30 GB of disk; gpu "
+        f"is all of gpu-…: {', '.join(BENCH_JOBS)}",
     )
     bench.add_argument("--quick", action="store_true", help="small sizes")
     bench.add_argument(
