@@ -60,7 +60,7 @@ html .stApp [class*=st-key-uploader] [data-testid=stSkeleton] { height: 128px; }
 .stApp [data-testid=stLayoutWrapper]:has(.st-key-top_row):not(:has(.st-key-top_row
   [data-testid=stColumn]:first-child :is(.main-svg, [data-testid=stAlert],
   .st-key-cards_place))) ~ * {
-  visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 3s forwards; }
+  visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 5s forwards; }
 @keyframes shown { to { visibility: visible; height: auto; overflow: visible; } }
 .stApp .st-key-cards_place { min-height: 500px; }
 .stApp .st-key-cards_verdict { min-height: 3.2rem; justify-content: center; }
@@ -103,7 +103,7 @@ html[data-page=present] .stApp:is(:has(.st-key-presented), :not(:has(h1)))
 @media (max-width: 640px) {
   .stApp .st-key-top_row [data-testid=stColumn]:first-child:not(:has(.main-svg,
     [data-testid=stAlert], .st-key-cards_place)) ~ * {
-    visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 3s forwards; }
+    visibility: hidden; height: 0; overflow: hidden; animation: shown 0s 5s forwards; }
   .stApp .js-plotly-plot .modebar-container { display: none; }
   /* The buttons of a table stand above it: below the heading, not on it. */
   .stApp [data-testid=stElementContainer]:has(> [data-testid=stFullScreenFrame]
