@@ -46,6 +46,11 @@ class Shape:
     documents: int
     features: int
 
+    @property
+    def all_documents(self) -> int:
+        """Documents of all parts."""
+        return round(1.4 * self.queries * self.documents)
+
     def times(self, factor: int | float) -> "Shape":
         """The same with so many times the queries."""
         return Shape(max(1, round(self.queries * factor)), self.documents, self.features)
@@ -150,7 +155,7 @@ def _line_of(features: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _bytes_of(shape: Shape) -> int:
     """Of the text of all parts."""
-    return round(1.4 * shape.queries * shape.documents * len(_line_of(shape.features)[0]))
+    return shape.all_documents * len(_line_of(shape.features)[0])
 
 
 def steps(data: Path, root: Path) -> dict[str, dict[str, float]]:
@@ -228,9 +233,8 @@ def _row(name: str, small: dict[str, Any], large: dict[str, Any]) -> BenchRow:
 
 def _memory_row(name: str, large: dict[str, Any]) -> BenchRow:
     step, shape = large["steps"][name], large["shape"]
-    documents = 1.4 * shape.queries * shape.documents
     note = (
-        f"{documents:,.0f} documents of {shape.features} features, {large['bytes'] / 1e9:.1f} GB "
+        f"{shape.all_documents:,} documents of {shape.features} features, {large['bytes'] / 1e9:.1f} GB "
         f"of text, {step['seconds']:,.0f} s; {step['resident'] / 2**30:.2f} GiB with pages of files"
     )
     ours = step["own"]

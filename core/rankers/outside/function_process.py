@@ -133,7 +133,7 @@ class FunctionProcess:
 
     def _may_go_on(self) -> None:
         if self._over:
-            raise DataError(self.target, "it was stopped", "MakeCall it again.")
+            raise DataError(self.target, "it was stopped", "Ask it again.")
 
     def _open(self) -> dict[str, Any]:
         """Start it once, as it is."""
