@@ -27,7 +27,8 @@ def scatter(moves: pd.DataFrame, ranker: str, *, height: int = 320) -> go.Figure
     ends = [low - room, high + room]
     title = "score before"
     if len(moves) > MOST:
-        title += f", of the {MOST:,} of {counted(len(moves), 'document')} that changed most"
+        which = f"the {MOST:,} of {counted(len(moves), 'document')} that changed most"
+        title += f'<br><span style="font-size:12px">{which}</span>'
         change = (moves["score"].astype(float) - moves["score_before"].astype(float)).abs()
         moves = moves.loc[change.nlargest(MOST).index]
     figure = go.Figure(

@@ -232,9 +232,9 @@ def _row(name: str, small: dict[str, Any], large: dict[str, Any]) -> BenchRow:
 
 
 def _memory_row(name: str, large: dict[str, Any]) -> BenchRow:
-    step, shape = large["steps"][name], large["shape"]
+    step, shape, size = large["steps"][name], large["shape"], large["bytes"] / 1e9
     note = (
-        f"{shape.all_documents:,} documents of {shape.features} features, {large['bytes'] / 1e9:.1f} GB "
+        f"{shape.all_documents:,} documents of {shape.features} features, {size:.1f} GB "
         f"of text, {step['seconds']:,.0f} s; {step['resident'] / 2**30:.2f} GiB with pages of files"
     )
     ours = step["own"]
