@@ -67,9 +67,11 @@ class DataError(ShuffleproofError):
 
 
 def no_file(path: Path | str) -> DataError:
-    """What is said of a path that is no file: that nothing is there, or a folder."""
+    """What is said of a path that is no file: nothing is there, a folder, or a pipe."""
     if Path(path).is_dir():
         return DataError(str(path), "a folder, not a file", "Name the files in it.")
+    if Path(path).exists():
+        return DataError(str(path), "a pipe or a device, not a file", "Save its text to a file.")
     return DataError(str(path), "no such file", "Check the path.")
 
 

@@ -178,11 +178,10 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
+    if not path.is_file():
+        raise no_file(path)
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _store_fold(

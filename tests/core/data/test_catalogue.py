@@ -1,6 +1,7 @@
 """Data sets by name: stored once, found by name, key and path, folds named, nothing half-stored."""
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resol
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.data.source import Parts
 from shuffleproof.core.data.synthetic import planted
-from shuffleproof.core.errors import ArtefactError, LetorError
+from shuffleproof.core.errors import ArtefactError, DataError, LetorError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
 
@@ -99,6 +100,13 @@ def test_a_bad_file_leaves_nothing(store, tmp_path):
         run_to_end(ingest(bad, "bad", store))
     assert list(store.artefacts()) == []
     assert store.names() == {}
+
+
+def test_a_device_that_never_ends_is_refused_unread(store):
+    endless = Path("/dev/zero")
+    for parts in (endless, Parts("endless", (endless,), (), (endless,))):
+        with pytest.raises(DataError, match="a pipe or a device, not a file"):
+            run_to_end(ingest(parts, "endless", store))
 
 
 def test_the_sample_and_the_unknown(store):
