@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -62,6 +62,10 @@ def summary(dataset: RankingDataset) -> dict[str, Any]:
     }
 
 
+Vectors: TypeAlias = tuple[RankingDataset, np.ndarray]
+"""A part and the code of each row's features: `doctor_counts.row_codes`."""
+
+
 def examine(dataset: RankingDataset, gathered: Sequence[str] = ()) -> list[Finding]:
     """Every finding about one data set, the gravest first.
 
@@ -94,7 +98,13 @@ def examine_fold(fold: Fold) -> list[Finding]:
     codes = {name: doctor_counts.row_codes(part.features) for name, part in parts.items()}
     for name in ("valid", "test"):
         shared = sorted(set(parts["train"].query_ids) & set(parts[name].query_ids))
-        if shared:
+        if shared and _only_numbered((parts["train"], codes["train"]), (parts[name], codes[name])):
+            message = (
+                f"The queries are numbered from 1, as a group file leaves them: {len(shared):,} "
+                "numbers occur in train too, but no such query shares a document with its namesake."
+            )
+            findings.append(Finding("numbered-queries", "info", message, name, name))
+        elif shared:
             subject = _subject(len(shared), "query", "is are")
             message = f"{subject} in the training and the {name} part."
             places = _places(parts[name], shared)
@@ -113,6 +123,24 @@ def examine_fold(fold: Fold) -> list[Finding]:
             findings.append(Finding("shared-vectors", severity, message, where, name, places))
     findings += [*_unlike_features(parts), *_benchmark(parts)]
     return _gravest_first(findings)
+
+
+def _only_numbered(train: Vectors, part: Vectors) -> bool:
+    """Whether ids count the queries of a part from 1, and none shares a document with train's."""
+    dataset, codes = part
+    if dataset.query_ids != tuple(str(number + 1) for number in range(dataset.queries)):
+        return False
+    numbers = {query_id: number for number, query_id in enumerate(train[0].query_ids)}
+    for query, query_id in enumerate(dataset.query_ids):
+        if (
+            query_id in numbers
+            and np.isin(
+                codes[slice(*dataset.offsets[query : query + 2])],
+                train[1][slice(*train[0].offsets[numbers[query_id] : numbers[query_id] + 2])],
+            ).any()
+        ):
+            return False
+    return True
 
 
 def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:

@@ -153,6 +153,23 @@ def test_parts_that_share_queries_and_documents(neutral):
     assert "(100.0 %)" in found(findings, "shared-vectors").message
 
 
+def test_numbers_of_group_files_are_no_shared_queries(neutral):
+    def numbered(part):
+        names = tuple(str(query + 1) for query in range(part.queries))
+        return dataclasses.replace(part, query_ids=names, fingerprint="")
+
+    train, test = (numbered(neutral.select(np.arange(*rows))) for rows in ((150,), (150, 300)))
+    findings = doctor.examine_fold(Fold(train, train, test))
+    assert "150 numbers occur in train" in found(findings, "numbered-queries").message
+    shared = found(findings, "shared-queries")
+    assert shared.part == "valid", "its documents are those of train"
+    copied = np.vstack([test.features[:-1], train.features[:1]])
+    other = dataclasses.replace(test, features=copied, fingerprint="")
+    assert found(doctor.examine_fold(Fold(train, other, other)), "numbered-queries"), "another's"
+    named = dataclasses.replace(test, query_ids=train.query_ids[::-1], fingerprint="")
+    assert found(doctor.examine_fold(Fold(train, named, named)), "shared-queries")
+
+
 def test_sets_without_documents_are_examined():
     assert doctor.examine(make(np.zeros((0, 2)), [], [0]))
     assert doctor.summary(make(np.zeros((0, 2)), [], []))["labels"] == {}
