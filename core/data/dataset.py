@@ -1,7 +1,7 @@
 """A judged ranking data set: one feature matrix, labels, and the bounds of its queries."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float32, Int64
@@ -10,6 +10,21 @@ from shuffleproof.core.data import ragged
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.words import counted
+
+
+class _ComputedWhenRead:
+    """A data set's fingerprint as a field: what was given, else computed once, when it is read."""
+
+    def __get__(self, dataset: "RankingDataset | None", owner: type) -> str:
+        if dataset is None:
+            return ""  # the default of the field
+        given: str = dataset.__dict__["_fingerprint"]
+        if not given:
+            given = dataset.__dict__["_fingerprint"] = _fingerprint(dataset)
+        return given
+
+    def __set__(self, dataset: "RankingDataset", given: str) -> None:
+        dataset.__dict__["_fingerprint"] = given
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +40,8 @@ class RankingDataset:
         doc_ids: one id a document, where the source names them.
         comments: what followed `#` on each line, where there was anything.
         texts: what every document says, where `ingest` was given that; only functions read it.
-        fingerprint: digest of all of the above but the texts; computed when not given.
+        fingerprint: digest of all of the above but the texts; computed when it is first read,
+            where none was given.
     """
 
     features: Float32[np.ndarray, "docs features"]
@@ -36,7 +52,7 @@ class RankingDataset:
     doc_ids: TextColumn | None = None
     comments: TextColumn | None = None
     texts: TextColumn | None = None
-    fingerprint: str = field(default="")
+    fingerprint: str = _ComputedWhenRead()  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Check that the arrays belong together and make them read-only."""
@@ -52,8 +68,6 @@ class RankingDataset:
             raise ShapeError("offsets", "bounds that do not rise from 0 to docs", f"0 … {docs}")
         for array in (self.features, self.labels, self.offsets):
             array.flags.writeable = False
-        if not self.fingerprint:
-            object.__setattr__(self, "fingerprint", _fingerprint(self))
 
     def __repr__(self) -> str:
         """Its sizes, in one line."""

@@ -10,7 +10,7 @@ from typing import no_type_check
 import numba
 import numpy as np
 
-from shuffleproof.core.data.letor.memory import byte_at, load, trailing_zeros
+from shuffleproof.core.data.letor.memory import byte_at, load, token_length, trailing_zeros
 
 # What became of one number token.
 FINE, MISSING, BAD, OVERFLOW, UNDECIDED, CLIPPED = range(6)
@@ -53,8 +53,9 @@ def digits_in(word: np.uint64) -> np.uint64:
 @no_type_check
 @numba.njit(cache=True, inline="always")
 def eight_digits(word: np.uint64, bits: np.uint64) -> np.uint64:
-    """The integer written by the first `bits` / 8 ≥ 1 characters of the word, all digits."""
-    word = (word ^ _ASCII_ZEROS) << (_FULL - bits)
+    """The integer written by the first `bits` / 8 characters of the word, all digits; 0 by none."""
+    half = (_FULL - bits) >> _U(1)  # no shift is by all 64
+    word = ((word ^ _ASCII_ZEROS) << half) << half
     word = ((word & _NIBBLES) * _TENS) >> _EIGHT
     word = ((word & _PAIRS) * _HUNDREDS) >> _SIXTEEN
     return ((word & _QUADS) * _MYRIADS) >> _THIRTY_TWO
@@ -63,43 +64,31 @@ def eight_digits(word: np.uint64, bits: np.uint64) -> np.uint64:
 @no_type_check
 @numba.njit(cache=True, inline="always")
 def short_number(address: int) -> tuple[np.float32, int, bool]:
-    """(value, address after, whether it was written as up to 7 digits, a dot and up to 7 more).
+    """(value, address after, whether it was written as 1 to 7 digits, perhaps a dot and up to 8).
 
     The common notation without a branch that depends on the digits; anything else, and any
-    number not followed by a space or newline, is left to `number`.
+    number not followed by a space or newline, is left to `number`. The address after is found
+    by the next blank, so that the processor begins the next number before this one is read.
     """
-    word = load(address)
-    negative = (word & _BYTE) == _U(MINUS)
-    if negative:
-        address += 1
-        word = load(address)
-    bits = digits_in(word)
-    if bits == _EIGHT:
-        whole = (word & _BYTE) - _U(ZERO)
-        address += 1
-    elif bits == _U(0) or bits == _FULL:
-        return np.float32(0), address, False
-    else:
-        whole = eight_digits(word, bits)
-        address += np.int64(bits >> _U(3))
-    character = byte_at(address)
-    value = np.float64(whole)
-    if character == DOT:
-        word = load(address + 1)
-        bits = digits_in(word)
-        if bits == _U(48):
-            value = np.float64(whole * _U(1000000) + eight_digits(word, _U(48))) / 1000000.0
-            address += 7
-        elif bits == _U(0) or bits == _FULL:
-            return np.float32(0), address, False
-        else:
-            digits = np.int64(bits >> _U(3))
-            value = np.float64(whole * _WHOLE[digits] + eight_digits(word, bits)) / _SCALE[digits]
-            address += 1 + digits
-        character = byte_at(address)
-    # Two comparisons: `in` costs a tenth of the whole parse.
-    plain = character == SPACE or character == NEWLINE  # noqa: PLR1714
-    return np.float32(-value if negative else value), address, plain
+    after = address + token_length(address)
+    negative = np.int64(byte_at(address) == MINUS)
+    start = address + negative
+    word = load(start)
+    whole_bits = digits_in(word)
+    whole = eight_digits(word, whole_bits)
+    end = start + np.int64(whole_bits >> _U(3))
+    dot = np.int64(byte_at(end) == DOT)
+    word = load(end + 1)
+    bits = digits_in(word) * _U(dot)
+    digits = np.int64(bits >> _U(3))
+    value = np.float64(whole * _WHOLE[digits] + eight_digits(word, bits)) / _SCALE[digits]
+    character = byte_at(after)
+    plain = (
+        end + dot + digits == after
+        and whole_bits - _EIGHT < _FULL - _EIGHT
+        and (character == SPACE or character == NEWLINE)  # noqa: PLR1714, SIM109 (a set is slower)
+    )
+    return np.float32(-value if negative else value), after, plain
 
 
 @no_type_check

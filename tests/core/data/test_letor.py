@@ -214,6 +214,32 @@ def test_numbers_at_the_edges(text):
     assert value_of(text).tobytes() == np.float32(float(text)).tobytes()
 
 
+def test_numbers_of_every_number_of_digits_before_and_behind_the_dot():
+    digits = "123456789" * 2
+    wholes, fractions = range(11), (None, *range(12))
+    texts = [
+        sign + digits[:whole] + ("" if fraction is None else "." + digits[-fraction or 18 :])
+        for sign in ("", "-", "+")
+        for whole in wholes
+        for fraction in fractions
+        if whole or fraction
+    ]
+    cells = " ".join(f"{place + 1}:{text}" for place, text in enumerate(texts))
+    row = parsed(f"0 qid:1 {cells}\n").dataset.features[0]
+    assert row.tobytes() == np.array([np.float32(float(text)) for text in texts]).tobytes()
+
+
+@pytest.mark.parametrize("text", ["1..2", "1.2.3", "1-2", "--1", "1.-", ".", "-", "1\x01", "1:2"])
+def test_what_is_nearly_a_number_is_none(text):
+    with pytest.raises(LetorError):
+        value_of(text)
+
+
+def test_numbers_next_to_tabs_and_comments():
+    rows = parsed("0 qid:1 1:0.5\t2:7 #c\n0 qid:1 1:1.25# d\r\n0 qid:1 1:3\r\n").dataset.features
+    assert rows.tolist() == [[0.5, 7.0], [1.25, 0.0], [3.0, 0.0]]
+
+
 @pytest.mark.parametrize("digits", range(1, 13))
 def test_whole_numbers_of_every_length_stand_beside_others(digits):
     """Behind the number, as far on as it is long, stands what may end another one."""
