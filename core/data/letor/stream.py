@@ -120,32 +120,33 @@ def blocks(
         LetorError: a line longer than the limits.
     """
     with _decoded(source, name, documents=documents, gaps=gaps) as decoded:
-        buffer = np.empty(limits.block_bytes + SLACK, dtype=np.uint8)
+        text = bytearray(limits.block_bytes + SLACK)
         held, total, line = 0, 0, 1
         while True:
-            if held + limits.block_bytes // 2 > len(buffer) - SLACK:
-                buffer = np.concatenate([buffer[:held], np.empty_like(buffer)])
-            count = _filled(decoded.stream, buffer, held, name)
+            if held + limits.block_bytes // 2 > len(text) - SLACK:
+                text = text[:held] + bytes(len(text))
+            count = _filled(decoded.stream, text, held, name)
             if total == 0:
-                held, count = _without_mark(buffer, count, name)
+                count = _without_mark(text, count, name)
             total += count
             _check_size(decoded, total, name, limits)
             end = held + count
             if count == 0 and held:
-                buffer[end] = NEWLINE
+                text[end] = NEWLINE
                 end += 1
-            whole = _last_newline(buffer, held, end)
+            whole = text.rfind(b"\n", held, end) + 1  # the bytes held have none
             if whole:
-                lines = newlines(buffer, whole)
+                buffer = np.frombuffer(text, dtype=np.uint8)
+                lines = int(np.count_nonzero(buffer[:whole] == NEWLINE))  # faster than bytes count
                 share = total / decoded.size if decoded.size else 0.0
                 yield Block(buffer, whole, lines, line, share, decoded.consumed())
                 line += lines
             if count == 0:
                 return
             held = end - whole
-            buffer[:held] = buffer[whole:end].copy()
+            text[:held] = text[whole:end]
             if held > limits.line_bytes:
-                raise long_line(name, line, buffer[:held].tobytes(), limits)
+                raise long_line(name, line, bytes(text[:held]), limits)
 
 
 def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
@@ -159,9 +160,9 @@ def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
     )
 
 
-def _filled(stream: BinaryFile, buffer: UInt8[np.ndarray, " bytes"], held: int, name: str) -> int:
-    """Fill the buffer behind the bytes held; how many it took, 0 at the end of the file."""
-    room = buffer.data[held : len(buffer) - SLACK]
+def _filled(stream: BinaryFile, text: bytearray, held: int, name: str) -> int:
+    """Fill the text behind the bytes held; how many it took, 0 at the end of the file."""
+    room = memoryview(text)[held : len(text) - SLACK]
     filled = 0
     try:
         while filled < len(room):
@@ -182,9 +183,9 @@ def _damaged(name: str, error: BaseException) -> DataError:
     )
 
 
-def _without_mark(buffer: UInt8[np.ndarray, " bytes"], count: int, name: str) -> tuple[int, int]:
-    """(bytes held, bytes got) of a first block, without a byte order mark."""
-    head = buffer[: min(count, 4096)].tobytes()
+def _without_mark(text: bytearray, count: int, name: str) -> int:
+    """How many bytes a first block has without a byte order mark, which is taken out."""
+    head = bytes(text[: min(count, 4096)])
     if head[:2] in BYTE_ORDER_MARKS:
         encoding = BYTE_ORDER_MARKS[head[:2]]
         raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
@@ -196,9 +197,9 @@ def _without_mark(buffer: UInt8[np.ndarray, " bytes"], count: int, name: str) ->
             "A file named .gz or .zip must really be one.",
         )
     if head.startswith(UTF8_MARK):
-        buffer[: count - 3] = buffer[3:count].copy()
-        return 0, count - 3
-    return 0, count
+        text[: count - 3] = text[3:count]
+        return count - 3
+    return count
 
 
 def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> None:
@@ -214,17 +215,6 @@ def _check_size(decoded: _Decoded, total: int, name: str, limits: Limits) -> Non
                 f"compressed data that grows {ratio:.0f}-fold, as a decompression bomb does",
                 "If it is genuine, unpack it first.",
             )
-
-
-def _last_newline(buffer: UInt8[np.ndarray, " bytes"], held: int, end: int) -> int:
-    """Where the last whole line ends; the `held` bytes in front hold no newline."""
-    step = 1 << 16
-    for high in range(end, held, -step):
-        low = max(held, high - step)
-        place = buffer[low:high].tobytes().rfind(b"\n")
-        if place >= 0:
-            return low + place + 1
-    return 0
 
 
 @contextmanager
@@ -302,8 +292,3 @@ def line_end(block: Block, start: int) -> int:
         if place >= 0:
             return low + place + 1
     return block.end
-
-
-def newlines(buffer: UInt8[np.ndarray, " bytes"], end: int) -> int:
-    """How many lines end before `end`."""
-    return int(np.count_nonzero(buffer[:end] == NEWLINE))
