@@ -54,7 +54,7 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
         DataError: fewer than three queries are judged.
     """
     store, collection = indexed.store, indexed.collection
-    entries = [retriever_entry(one) for one in by]
+    entries = [retriever_entry(retriever) for retriever in by]
     about = {
         "analysis": asdict(collection.analysis),
         "depth": depth,
@@ -74,23 +74,23 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
         if artefact is None:
             retrievers = [entry.build(indexed) for entry in entries]
             pools, tables = [], []
-            kept = [q for q in range(len(collection.queries)) if collection.relevant(q)]
-            for done, query in enumerate(kept):
-                yield Progress(done, len(kept), "queries")
+            judged = [q for q in range(len(collection.queries)) if collection.relevant(q)]
+            for done, query in enumerate(judged):
+                yield Progress(done, len(judged), "queries")
                 text = [collection.queries[query]]
                 pool = np.sort(retrievers[0].search(text, depth).documents)
                 columns = []
                 for retriever in retrievers:
-                    found = retriever.search(text, len(collection))
-                    scores = np.full(len(collection), found.scores.min(initial=0.0), np.float32)
-                    scores[found.documents] = found.scores
+                    ranked = retriever.search(text, len(collection))
+                    scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
+                    scores[ranked.documents] = ranked.scores
                     columns.append(scores[pool])
                 pools.append(pool)
                 columns += [_of_words(indexed, query, pool)] if words else []
                 tables.append(np.column_stack(columns))
-            fold = source.split(_data_set(indexed, kept, pools, tables), seed, FRACTIONS)
+            fold = source.split(_data_set(indexed, judged, pools, tables), seed, FRACTIONS)
             parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
-            columns_named = ", ".join(f"{n} {one}" for n, one in enumerate((*by, *more), 1))
+            columns_named = ", ".join(f"{n} {feature}" for n, feature in enumerate((*by, *more), 1))
             notes = [
                 f"Candidates: {by[0]}'s best {depth} of collection {collection.name}.",
                 "Documents without a judgment have label 0.",
@@ -99,10 +99,10 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
             facts = {
                 "name": collection.name,
                 "notes": notes,
-                "parts": {part: {"queries": one.queries, "documents": one.documents}
-                          for part, one in parts.items()},
-                "queries": sum(one.queries for one in parts.values()),
-                "documents": sum(one.documents for one in parts.values()),
+                "parts": {part: {"queries": dataset.queries, "documents": dataset.documents}
+                          for part, dataset in parts.items()},
+                "queries": sum(part.queries for part in parts.values()),
+                "documents": sum(part.documents for part in parts.values()),
                 "features": len(by) + len(more),
                 "fingerprint": fold.fingerprint,
             }  # fmt: skip
@@ -118,19 +118,19 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     """What pages call the documents and the queries of a data set."""
     fold = mapped_file.open_fold(data.path)
     parts = (fold.train, fold.valid, fold.test)
-    there = {one for part in parts for one in part.doc_ids or ()}
-    places = [place for place, one in enumerate(collection.doc_ids) if one in there]
-    asked = {one for part in parts for one in part.query_ids}
+    doc_ids = {doc_id for part in parts for doc_id in part.doc_ids or ()}
+    places = [place for place, doc_id in enumerate(collection.doc_ids) if doc_id in doc_ids]
+    query_ids = {query_id for part in parts for query_id in part.query_ids}
     documents = [
         (collection.doc_ids[place], collection.titles[place], "", collection.snippet(place), place)
         for place in places
     ]
     queries = [
-        (one, said, "", place)
-        for place, (one, said) in enumerate(
+        (query_id, text, "", place)
+        for place, (query_id, text) in enumerate(
             zip(collection.query_ids, collection.queries, strict=True)
         )
-        if one in asked
+        if query_id in query_ids
     ]
     return [
         SideFile(
@@ -173,15 +173,15 @@ def _data_set(
 def _of_words(indexed: IndexedCollection, query: int, pool: np.ndarray) -> np.ndarray:
     """Documents × OF_WORDS."""
     tokens = indexed.tokens
-    asked = np.unique(tokens.queries.of(query))
-    idf = np.log(len(tokens.documents) / tokens.document_frequency[asked])
+    query_terms = np.unique(tokens.queries.of(query))
+    idf = np.log(len(tokens.documents) / tokens.document_frequency[query_terms])
     titles = tokens.encode(indexed.collection.titles[place] for place in pool.tolist())
     rows = []
     for at, place in enumerate(pool.tolist()):
-        own = tokens.documents.of(place)
-        counts = (own[:, None] == asked).sum(axis=0)
+        terms = tokens.documents.of(place)
+        counts = (terms[:, None] == query_terms).sum(axis=0)
         matched = int((counts > 0).sum())
-        share = matched / max(1, len(asked))
-        in_title = np.isin(asked, titles.of(at)).sum()
-        rows.append([len(own), matched, share, counts.sum(), idf @ (counts > 0), in_title])
+        share = matched / max(1, len(query_terms))
+        in_title = np.isin(query_terms, titles.of(at)).sum()
+        rows.append([len(terms), matched, share, counts.sum(), idf @ (counts > 0), in_title])
     return np.array(rows, np.float32).reshape(-1, len(OF_WORDS))
