@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data import catalogue, display_texts, mapped_file, source
-from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.layout import FRACTIONS
 from shuffleproof.core.data.ragged import offsets_of
@@ -21,7 +21,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
+from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
@@ -68,50 +68,41 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
         "files": {"whole": [collection.name]}, "missing": "error", "fractions": list(FRACTIONS),
         "seed": seed, "candidates": about,
     }  # fmt: skip
-    more = OF_WORDS if words else ()
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
             retrievers = [entry.build(indexed) for entry in entries]
-            pools, tables = [], []
-            judged = [q for q in range(len(collection.queries)) if collection.relevant(q)]
-            for done, query in enumerate(judged):
-                yield Progress(done, len(judged), "queries")
-                text = [collection.queries[query]]
-                pool = np.sort(retrievers[0].search(text, depth).documents)
-                columns = []
-                for retriever in retrievers:
-                    ranked = retriever.search(text, len(collection))
-                    scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
-                    scores[ranked.documents] = ranked.scores
-                    columns.append(scores[pool])
-                pools.append(pool)
-                columns += [_of_words(indexed, query, pool)] if words else []
-                tables.append(np.column_stack(columns))
-            fold = source.split(_data_set(indexed, judged, pools, tables), seed, FRACTIONS)
-            parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
-            columns_named = ", ".join(f"{n} {feature}" for n, feature in enumerate((*by, *more), 1))
-            notes = [
-                f"Candidates: {by[0]}'s best {depth} of collection {collection.name}.",
-                "Documents without a judgment have label 0.",
-                f"Features: {columns_named}.",
-            ]
-            facts = {
-                "name": collection.name,
-                "notes": notes,
-                "parts": {part: {"queries": dataset.queries, "documents": dataset.documents}
-                          for part, dataset in parts.items()},
-                "queries": sum(part.queries for part in parts.values()),
-                "documents": sum(part.documents for part in parts.values()),
-                "features": len(by) + len(more),
-                "fingerprint": fold.fingerprint,
-            }  # fmt: skip
+            dataset = yield from _data_set(indexed, retrievers, depth, words=words)
+            fold = source.split(dataset, seed, FRACTIONS)
+            facts = _facts(collection, fold, depth, (*by, *(OF_WORDS if words else ())))
             artefact = store.add(key, recipe, lambda at: mapped_file.save_fold(fold, at), facts)
     if display_texts.find(str(artefact.facts["fingerprint"]), store) is None:
         display_texts.attach(artefact, store, _called(collection, artefact))
     if name is not None:
         store.set_name(name, artefact.key)
     return artefact
+
+
+def _facts(
+    collection: Collection, fold: Fold, depth: int, features: Sequence[str]
+) -> dict[str, object]:
+    """What is noted beside a data set: its parts, and how it was made."""
+    numbered = ", ".join(f"{number} {feature}" for number, feature in enumerate(features, 1))
+    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    return {
+        "name": collection.name,
+        "notes": [
+            f"Candidates: {features[0]}'s best {depth} of collection {collection.name}.",
+            "Documents without a judgment have label 0.",
+            f"Features: {numbered}.",
+        ],
+        "parts": {name: {"queries": part.queries, "documents": part.documents}
+                  for name, part in parts.items()},
+        "queries": sum(part.queries for part in parts.values()),
+        "documents": sum(part.documents for part in parts.values()),
+        "features": len(features),
+        "fingerprint": fold.fingerprint,
+    }  # fmt: skip
 
 
 def _called(collection: Collection, data: Artefact) -> list[SideFile]:
@@ -142,13 +133,35 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
 
 
 def _data_set(
-    indexed: IndexedCollection,
+    indexed: IndexedCollection, retrievers: Sequence[Retriever], depth: int, *, words: bool
+) -> Generator[Progress, None, RankingDataset]:
+    """The candidates of every judged query with their features; yields how many are done."""
+    collection = indexed.collection
+    queries = [q for q in range(len(collection.queries)) if collection.relevant(q)]
+    pools, tables = [], []
+    for done, query in enumerate(queries):
+        yield Progress(done, len(queries), "queries")
+        text = [collection.queries[query]]
+        pool = np.sort(retrievers[0].search(text, depth).documents)
+        columns = []
+        for retriever in retrievers:
+            ranked = retriever.search(text, len(collection))
+            scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
+            scores[ranked.documents] = ranked.scores
+            columns.append(scores[pool])
+        pools.append(pool)
+        columns += [_of_words(indexed, query, pool)] if words else []
+        tables.append(np.column_stack(columns))
+    return _judged(collection, queries, pools, tables)
+
+
+def _judged(
+    collection: Collection,
     queries: Sequence[int],
     pools: Sequence[np.ndarray],
     tables: Sequence[np.ndarray],
 ) -> RankingDataset:
     """The queries that found anything, with labels, ids and texts."""
-    collection = indexed.collection
     full = [at for at, pool in enumerate(pools) if len(pool)]
     if len(full) < 3:
         remedy = "A data set has at least three judged queries that find something."

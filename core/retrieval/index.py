@@ -54,8 +54,8 @@ class SparseIndex:
         postings: the same by dimension.
 
     >>> index = SparseIndex.of(SparseVectors.of(np.array([[1, 0], [2, 3]], np.float32)))
-    >>> found = index.search(SparseVectors.of(np.array([[1, 1], [0, 0]], np.float32)), 10)
-    >>> found.documents.tolist(), found.scores.tolist(), found.offsets.tolist()
+    >>> ranked = index.search(SparseVectors.of(np.array([[1, 1], [0, 0]], np.float32)), 10)
+    >>> ranked.documents.tolist(), ranked.scores.tolist(), ranked.offsets.tolist()
     ([1, 0], [5.0, 1.0], [0, 2, 2])
     """
 
