@@ -115,10 +115,10 @@ def check(recipe: Any) -> None:
     """
     for declared in parameters(recipe):
         value = getattr(recipe, declared.name)
-        for one in value if isinstance(value, tuple) else (value,):
-            if one is not None and not _fits(declared, one):
-                found = text_of(value) if isinstance(value, tuple) else value
-                raise ParameterError(declared.name, found, declared.allowed)
+        for item in value if isinstance(value, tuple) else (value,):
+            if item is not None and not _fits(declared, item):
+                shown = text_of(value) if isinstance(value, tuple) else value
+                raise ParameterError(declared.name, shown, declared.allowed)
 
 
 def _fits(declared: Parameter, value: Any) -> bool:
@@ -270,15 +270,15 @@ def fields_of(pairs: Iterable[str]) -> dict[str, str]:
     Raises:
         ParameterError: one that has no value, or two.
     """
-    found = {}
+    fields = {}
     for pair in pairs:
         field, equals, value = pair.partition("=")
         if not equals:
             raise ParameterError("--set", pair, "FIELD=VALUE")
-        if field.strip() in found:
+        if field.strip() in fields:
             raise ParameterError("--set", pair, f"said once: {field.strip()} is given twice")
-        found[field.strip()] = value.strip()
-    return found
+        fields[field.strip()] = value.strip()
+    return fields
 
 
 def text_of(value: Any) -> str:
@@ -322,10 +322,10 @@ def plain_of(declared: Parameter, value: Any) -> Any:
     >>> plain_of(pairs, [["cut", 1]])
     (('cut', 1.0),)
     """
-    found = _typed(declared.type, value)
-    if found is MISSING:
+    typed = _typed(declared.type, value)
+    if typed is MISSING:
         raise ParameterError(declared.name, value, type_in_words(declared.type))
-    return found
+    return typed
 
 
 def _typed(kind: Any, value: Any) -> Any:
@@ -334,8 +334,8 @@ def _typed(kind: Any, value: Any) -> Any:
     if get_origin(kind) is tuple:
         return _tuple(inside, value)
     if get_origin(kind) in {Union, UnionType}:
-        found = (_typed(one, value) for one in inside)
-        return next((one for one in found if one is not MISSING), MISSING)
+        candidates = (_typed(inner, value) for inner in inside)
+        return next((candidate for candidate in candidates if candidate is not MISSING), MISSING)
     if get_origin(kind) is Mapping:
         return value if isinstance(value, Mapping) else MISSING
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
@@ -350,8 +350,8 @@ def _tuple(inside: tuple[Any, ...], value: Any) -> Any:
     kinds = [inside[0]] * len(value) if inside[-1] is Ellipsis else list(inside)
     if len(kinds) != len(value):
         return MISSING
-    found = tuple(map(_typed, kinds, value))
-    return MISSING if any(one is MISSING for one in found) else found
+    values = tuple(map(_typed, kinds, value))
+    return MISSING if any(item is MISSING for item in values) else values
 
 
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}

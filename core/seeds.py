@@ -8,6 +8,7 @@ import hashlib
 import json
 
 import numpy as np
+from jaxtyping import UInt64
 
 
 def derived_seed(seed: int, *names: str | int | float) -> int:
@@ -29,3 +30,17 @@ def generator(seed: int, *names: str | int | float) -> np.random.Generator:
     True
     """
     return np.random.Generator(np.random.PCG64(derived_seed(seed, *names)))
+
+
+def mix_bits(values: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
+    """64 well-mixed bits of each value: SplitMix64's output function.
+
+    Source: Steele, Lea & Flood, OOPSLA 2014.
+
+    >>> hex(mix_bits(np.array([1], np.uint64))[0])
+    '0xe220a8397b1dcdaf'
+    """
+    values = values * np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

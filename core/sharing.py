@@ -111,15 +111,15 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     place = executor(where, count, store.root / FOLDER / "slurm")
     item = {"store": address_of(store), "mark": board.mark()}
     item["assignment"] = name = _hand_out(board, kind, parameters, modules)
-    found: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
     stop = threading.Event()
 
     def watch() -> None:
         try:
             for _, outcome in place.map("shuffleproof.core.sharing:work", [item] * count, stop):
-                found.put(outcome)
+                outcomes.put(outcome)
         except BaseException as error:  # noqa: BLE001 (raised again where the reports are read)
-            found.put(error)
+            outcomes.put(error)
 
     watcher, failures = threading.Thread(target=watch, daemon=True), list[str]()
     ear, ended, over = _Ear(board, name, where), 0, float("inf")
@@ -127,12 +127,12 @@ def share_work(  # noqa: PLR0913 (what, where, and by whom)
     try:
         while ended < count and time.monotonic() < over:
             with suppress(queue.Empty):
-                outcome = found.get(timeout=POLL)
+                outcome = outcomes.get(timeout=POLL)
                 if isinstance(outcome, BaseException):
                     raise outcome
                 ended += 1
-                told = outcome.message if isinstance(outcome, Failure) else outcome["failure"]
-                failures += [told] if told else []
+                reason = outcome.message if isinstance(outcome, Failure) else outcome["failure"]
+                failures += [reason] if reason else []
             yield from ear.reports()
             if over == float("inf") and board.read(name) is None:  # all of it is there
                 over = time.monotonic() + GRACE
@@ -160,11 +160,11 @@ class _Ear:
         """Those that lead further in what they count; at least the last one again."""
         for line in self.board.hear(self.name, self.heard):
             try:
-                told = json.loads(line)
-                if "log" in told:
-                    LOG.info("%s", told["log"])
+                message = json.loads(line)
+                if "log" in message:
+                    LOG.info("%s", message["log"])
                     continue
-                report = Progress(**told)
+                report = Progress(**message)
             except (ValueError, TypeError):  # cut short by a full disk
                 continue
             done = report.done + report.part
@@ -295,7 +295,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
     sys.path[:0] = [asked.folder] if asked.folder not in sys.path else []
     for module in asked.modules:
         import_module_of_user(module)
-    held.told, held.since = lambda: board.count(name), time.monotonic()
+    held.after_unit, held.since = lambda: board.count(name), time.monotonic()
     token, voice = claims.SHARING.set(held), _Voice(board, name)
     logging.getLogger().addHandler(voice)
     try:
@@ -335,8 +335,8 @@ def _hand_out(
     board: Board, kind: str, parameters: Mapping[str, Any], modules: Sequence[str]
 ) -> str:
     """Put an assignment up and return its name."""
-    asked = Assignment(kind, dict(parameters), code(), tuple(modules), str(Path.cwd()))
-    return board.post(json.dumps(asdict(asked)), THIS_JOB.get())
+    assignment = Assignment(kind, dict(parameters), code(), tuple(modules), str(Path.cwd()))
+    return board.post(json.dumps(asdict(assignment)), THIS_JOB.get())
 
 
 def workers_of(where: str, workers: int | None = None) -> int:

@@ -105,7 +105,7 @@ def register(kind: str, name: str, full: str, thing: Any, ours: Mapping[str, Any
             f"{quoted(name)} cannot be the name of a {kind}: choose letters, digits, _ and -, a "
             "letter first"
         )
-    if name.casefold() in {one.casefold() for one in ours}:
+    if name.casefold() in {our_name.casefold() for our_name in ours}:
         raise UsageError(f"{name} is a {kind} of Shuffleproof's own: choose another name")
     code = _REGISTERED[kind, name] = UserCode(kind, name, full, thing)
     return code
@@ -117,8 +117,8 @@ def registered_code(kind: str, name: str) -> UserCode | None:
     >>> registered_code("measure", "hits#00000000") is None
     True
     """
-    found = _REGISTERED.get((kind, name.partition(MARK)[0]))
-    return found if found and name in {found.name, found.full} else None
+    code = _REGISTERED.get((kind, name.partition(MARK)[0]))
+    return code if code and name in {code.name, code.full} else None
 
 
 def names(kind: str) -> list[str]:
@@ -149,10 +149,10 @@ def missing_code(kind: str, name: str) -> UsageError:
     """That something of user code is to be asked which is not registered in this process."""
     bare = name.partition(MARK)[0]
     other = _REGISTERED.get((kind, bare))
-    found = f"is not the {bare} that is registered here, {other.full}" if other else ""
-    found = found or "is user code that is not registered in this process"
+    finding = f"is not the {bare} that is registered here, {other.full}" if other else ""
+    finding = finding or "is user code that is not registered in this process"
     return UsageError(
-        f"{kind} {quoted(name)} {found}: what is stored of it can be read, and nothing can be "
+        f"{kind} {quoted(name)} {finding}: what is stored of it can be read, and nothing can be "
         f"asked anew; run what registers it (`shuffleproof.{kind}`; in a shell `--with MODULE`)"
     )
 
@@ -177,8 +177,8 @@ def import_module_of_user(module: str) -> None:
 def digest_of(*things: Any) -> str:
     """What things are known by; empty where something in them cannot be told.
 
-    >>> first, second = digest_of(lambda x: x + 1), digest_of(lambda x: x + 2)
-    >>> first != second, first == digest_of(lambda x: x + 1)
+    >>> digest, other = digest_of(lambda x: x + 1), digest_of(lambda x: x + 2)
+    >>> digest != other, digest == digest_of(lambda x: x + 1)
     (True, True)
     >>> with open(__file__) as file:
     ...     digest_of(file)
@@ -221,8 +221,8 @@ class _Teller:
             return self._known[id(thing)][1]
         outer, self.digest = self.digest, hashlib.sha256()
         self._within.append(id(thing))
-        told = next((told for kinds, told in _TOLD if isinstance(thing, kinds)), _Teller._object)
-        told(self, thing)
+        write = next((write for kinds, write in _TOLD if isinstance(thing, kinds)), _Teller._object)
+        write(self, thing)
         self._within.pop()
         inner, self.digest = self.digest.digest(), outer
         self._known[id(thing)] = (thing, inner)
@@ -230,11 +230,11 @@ class _Teller:
 
     def _several(self, things: Any) -> None:
         self.write(type(things).__name__, str(len(things)).encode())
-        for one in things:
-            self.tell(one)
+        for thing in things:
+            self.tell(thing)
 
     def _set(self, things: Any) -> None:
-        digests = [digest_of(one) for one in things]
+        digests = [digest_of(thing) for thing in things]
         if "" in digests:
             raise _UntellableError
         self.write("set", "".join(sorted(digests)).encode())
@@ -248,9 +248,13 @@ class _Teller:
     def _code(self, code: CodeType) -> None:
         """Its instructions with what they load: a docstring, which none loads, is no part."""
         self._several((code.co_varnames[: code.co_argcount], code.co_flags, code.co_exceptiontable))
-        for one in dis.get_instructions(code):
-            self.write(one.opname)
-            self.tell(one.argval if one.opcode in dis.hasconst else repr(one.argval))
+        for instruction in dis.get_instructions(code):
+            self.write(instruction.opname)
+            self.tell(
+                instruction.argval
+                if instruction.opcode in dis.hasconst
+                else repr(instruction.argval)
+            )
 
     def _function(self, function: FunctionType) -> None:
         if function.__code__.co_filename.startswith((*_libraries(), _OURS, "<frozen")):
@@ -303,20 +307,20 @@ class _Teller:
     def _object(self, thing: Any) -> None:
         kind = type(thing)
         self.tell(kind)
-        for module, told in _FOREIGN.items():
-            if kind.__module__.partition(".")[0] == module and told(self, thing):
+        for module, write in _FOREIGN.items():
+            if kind.__module__.partition(".")[0] == module and write(self, thing):
                 return
         if callable(inner := getattr(thing, "py_func", getattr(thing, "__wrapped__", None))):
             self.tell(inner)  # compiled, or remembering its answers
             return
         try:
-            made = thing.__reduce_ex__(4)
+            reduced = thing.__reduce_ex__(4)
         except Exception as error:  # a file, a lock, a generator, or somebody's own code
             raise _UntellableError from error
-        if isinstance(made, str):
-            self.write("name", made.encode())
+        if isinstance(reduced, str):
+            self.write("name", reduced.encode())
             return
-        maker, given, *content = made
+        maker, given, *content = reduced
         self._several((maker, given, *content[:1]))
         for more in content[1:3]:  # what lists and mappings hold
             self._several(list(more or ()))
@@ -362,18 +366,21 @@ class _Teller:
 
 
 _TOLD: Sequence[tuple[Any, Callable[[_Teller, Any], None]]] = (
-    (Enum, lambda teller, one: teller._several((type(one).__qualname__, one.name))),  # noqa: SLF001 (the table of its methods)
+    (Enum, lambda teller, member: teller._several((type(member).__qualname__, member.name))),  # noqa: SLF001 (the table of its methods)
     ((tuple, list), _Teller._several),  # noqa: SLF001
     ((set, frozenset), _Teller._set),  # noqa: SLF001
     (Mapping, _Teller._mapping),  # noqa: SLF001
     (CodeType, _Teller._code),  # noqa: SLF001
     (FunctionType, _Teller._function),  # noqa: SLF001
-    (MethodType, lambda teller, one: teller._several((one.__func__, one.__self__))),  # noqa: SLF001
-    (functools.partial, lambda teller, one: teller._several((one.func, one.args, one.keywords))),  # noqa: SLF001
-    ((staticmethod, classmethod), lambda teller, one: teller.tell(one.__func__)),
-    (property, lambda teller, one: teller._several((one.fget, one.fset, one.fdel))),  # noqa: SLF001
+    (MethodType, lambda teller, method: teller._several((method.__func__, method.__self__))),  # noqa: SLF001
+    (
+        functools.partial,
+        lambda teller, call: teller._several((call.func, call.args, call.keywords)),  # noqa: SLF001
+    ),
+    ((staticmethod, classmethod), lambda teller, method: teller.tell(method.__func__)),
+    (property, lambda teller, access: teller._several((access.fget, access.fset, access.fdel))),  # noqa: SLF001
     (ModuleType, _Teller._module),  # noqa: SLF001
-    (UnionType, lambda teller, one: teller._several(one.__args__)),  # noqa: SLF001
+    (UnionType, lambda teller, union: teller._several(union.__args__)),  # noqa: SLF001
     (type, _Teller._class),  # noqa: SLF001
     (BuiltinFunctionType, _Teller._built_in),  # noqa: SLF001
 )
@@ -387,13 +394,13 @@ _FOREIGN: Mapping[str, Callable[[_Teller, Any], bool]] = {
 
 def _globals_read(code: CodeType) -> set[str]:
     """The names that a function, or one inside it, looks up among its module's."""
-    found = {
-        str(one.argval)
-        for one in dis.get_instructions(code)
-        if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
+    names = {
+        str(instruction.argval)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
     }
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return found.union(*map(_globals_read, inner))
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return names.union(*map(_globals_read, inner))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -429,11 +436,11 @@ def failure(error: BaseException) -> str:
     >>> failure(ValueError("too \x1b[31mfew"))
     'ValueError: too [31mfew'
     """
-    said = traceback.format_exception_only(error)[-1]
-    shown = "".join(one if one.isprintable() else " " for one in said)
+    last_line = traceback.format_exception_only(error)[-1]
+    shown = "".join(letter if letter.isprintable() else " " for letter in last_line)
     words = " ".join(shown.split())[:LONGEST]
-    found = user_line(error)
-    return f"{words} ({found})" if found else words
+    line = user_line(error)
+    return f"{words} ({line})" if line else words
 
 
 def user_line(error: BaseException) -> str:
@@ -441,7 +448,7 @@ def user_line(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return place([(error.filename, error.lineno or 0, "")])
     trace = traceback.extract_tb(error.__traceback__)
-    return place([(one.filename, one.lineno or 0, one.name) for one in trace])
+    return place([(frame.filename, frame.lineno or 0, frame.name) for frame in trace])
 
 
 def place(frames: Sequence[Frame]) -> str:
@@ -455,11 +462,11 @@ def place(frames: Sequence[Frame]) -> str:
     >>> place([])
     ''
     """
-    known = [one for one in frames if not one[0].startswith((_OURS, "<frozen", _IMPORTER))]
-    own = [one for one in known if not one[0].startswith(_libraries())] or known
-    if not own:
+    known = [frame for frame in frames if not frame[0].startswith((_OURS, "<frozen", _IMPORTER))]
+    user_frames = [frame for frame in known if not frame[0].startswith(_libraries())] or known
+    if not user_frames:
         return ""
-    file, line, function = own[-1]
+    file, line, function = user_frames[-1]
     with suppress(ValueError):  # elsewhere
         file = str(Path(file).relative_to(Path.cwd()))
     return f"{file}:{line}" + (f" in {function}" if function not in {"", "<module>"} else "")
@@ -476,5 +483,9 @@ def parameters_of(function: Callable[..., Any]) -> tuple[int, frozenset[str]]:
     except (TypeError, ValueError):  # something compiled
         return 1, frozenset()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [one for one in declared if one.kind in kinds and one.default is one.empty]
-    return len(needed), frozenset(one.name for one in declared)
+    needed = [
+        parameter
+        for parameter in declared
+        if parameter.kind in kinds and parameter.default is parameter.empty
+    ]
+    return len(needed), frozenset(parameter.name for parameter in declared)

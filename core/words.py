@@ -83,18 +83,18 @@ def cut(text: str, letters: int) -> str:
     return text if len(text) <= letters else f"{text[:letters]}…"
 
 
-def counted(number: int, one: str, several: str = "") -> str:
+def counted(number: int, singular: str, plural: str = "") -> str:
     """So many of something, thousands with commas.
 
     Args:
         number: how many.
-        one: what one of them is called.
-        several: what others are called; by default the regular plural.
+        singular: what one of them is called.
+        plural: what others are called; by default the regular plural.
 
     >>> counted(1, "query"), counted(2000, "query"), counted(14, "pass"), counted(2, "key")
     ('1 query', '2,000 queries', '14 passes', '2 keys')
     """
-    return f"{number:,} {one if number == 1 else several or _plural(one)}"
+    return f"{number:,} {singular if number == 1 else plural or _plural(singular)}"
 
 
 def _plural(noun: str) -> str:

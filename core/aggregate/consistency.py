@@ -69,12 +69,12 @@ def _words(rows: np.ndarray) -> np.ndarray:
 def _common_bits(edges: np.ndarray, before: np.ndarray, behind: np.ndarray) -> int:
     """Σ over edges (i, j) of the bits that `before` of i and `behind` of j share."""
     total = 0
-    for first in range(len(edges)):
-        for second in range(len(edges)):
-            if not edges[first, second]:
+    for i in range(len(edges)):
+        for j in range(len(edges)):
+            if not edges[i, j]:
                 continue
             for word in range(before.shape[1]):
-                bits = before[first, word] & behind[second, word]
+                bits = before[i, word] & behind[j, word]
                 while bits:  # what LLVM makes one instruction of
                     bits &= bits - np.uint64(1)
                     total += 1
@@ -87,19 +87,19 @@ def _transitivity(values: np.ndarray) -> tuple[int, int, int]:
     """Chains f(i, j), f(j, k) ≥ ½ with a known f(i, k); those below the less, the more."""
     items = len(values)
     chains, moderate, strong = 0, 0, 0
-    for first in range(items):
-        for second in range(items):
-            if not values[first, second] >= 0.5:
+    for i in range(items):
+        for j in range(items):
+            if not values[i, j] >= 0.5:
                 continue
-            for third in range(items):
-                if third == first or not values[second, third] >= 0.5:
+            for k in range(items):
+                if k == i or not values[j, k] >= 0.5:
                     continue
-                whole = values[first, third]
+                whole = values[i, k]
                 if np.isnan(whole):
                     continue
                 chains += 1
-                smaller = min(values[first, second], values[second, third])
-                larger = max(values[first, second], values[second, third])
+                smaller = min(values[i, j], values[j, k])
+                larger = max(values[i, j], values[j, k])
                 moderate += whole < smaller - 1e-9
                 strong += whole < larger - 1e-9
     return chains, moderate, strong
@@ -110,19 +110,19 @@ def _transitivity(values: np.ndarray) -> tuple[int, int, int]:
 def _worst_triads(gaps: np.ndarray, limit: int) -> np.ndarray:
     """The cycles of the largest least margin: three items and that margin."""
     worst = np.zeros((limit, 4))
-    for first in range(len(gaps)):
-        for second in range(first + 1, len(gaps)):
-            if gaps[first, second] == 0.0:
+    for i in range(len(gaps)):
+        for j in range(i + 1, len(gaps)):
+            if gaps[i, j] == 0.0:
                 continue
-            for third in range(first + 1, len(gaps)):
-                least = min(gaps[first, second], gaps[second, third], gaps[third, first])
+            for k in range(i + 1, len(gaps)):
+                least = min(gaps[i, j], gaps[j, k], gaps[k, i])
                 if least > worst[-1, 3]:
                     place = limit - 1
                     while place > 0 and worst[place - 1, 3] < least:
                         worst[place] = worst[place - 1]
                         place -= 1
-                    worst[place, 0], worst[place, 1] = first, second
-                    worst[place, 2], worst[place, 3] = third, least
+                    worst[place, 0], worst[place, 1] = i, j
+                    worst[place, 2], worst[place, 3] = k, least
     return worst
 
 
@@ -148,7 +148,7 @@ class Answers:
 
 
 def answers_of(preferences: Preferences, query: int) -> Answers:
-    """What the judgments of a query say of one another."""
+    """How far the judgments of one query agree where a pair was judged more than once."""
     rows = preferences.rows(query)
     columns = (
         getattr(preferences, name)[rows].tolist() for name in ("a", "b", "value", "judge", "first")
@@ -182,7 +182,7 @@ def _sign(value: Any) -> int:
 
 
 def of_pairs(pairs: Pairs) -> dict[str, Any]:
-    """What the matrix of a query says of itself; `consistency` adds it up."""
+    """Counts of contradictions in one query's matrix, which `consistency` adds up."""
     gaps = kernels.margins(pairs.weights)
     beaten = gaps > 0
     count, cyclic = triads(beaten)
@@ -231,8 +231,8 @@ def cycles_of(pairs: Pairs, items: Sequence[str], query: str, most: int = SHOWN)
     """The worst cyclic triads of a query, the largest margin first."""
     rows = _worst_triads(kernels.margins(pairs.weights), most).tolist()
     return [
-        Cycle(query, (items[int(first)], items[int(second)], items[int(third)]), round(margin, 9))
-        for first, second, third, margin in rows
+        Cycle(query, (items[int(i)], items[int(j)], items[int(k)]), round(margin, 9))
+        for i, j, k, margin in rows
         if margin > 0
     ]
 

@@ -229,18 +229,18 @@ class Ledger:
         known_by: what the judge is.
         records: answers by the digest of their questions; None: none is kept.
         given: answers that a set has already.
-        found: answers so far; None: a malformed one.
+        answers: so far; None: a malformed one.
         malformed: what came instead of an answer, by question.
-        asked: questions that were answered in this run.
+        newly_answered: questions that were answered in this run.
     """
 
     material: Material
     known_by: str
     records: Records | None
     given: Mapping[Question, float]
-    found: dict[Question, float | None] = field(default_factory=dict)
+    answers: dict[Question, float | None] = field(default_factory=dict)
     malformed: dict[Question, str] = field(default_factory=dict)
-    asked: set[Question] = field(default_factory=set)
+    newly_answered: set[Question] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -250,11 +250,11 @@ class Ledger:
         return cls(material, judge.known_by, Records(store.root / FOLDER, store.remote), given)
 
     def knows(self, question: Question) -> bool:
-        """Whether it was answered; its answer is among those found then."""
-        if question in self.found:
+        """Whether it was answered; its answer is among `answers` then."""
+        if question in self.answers:
             return True
         if question in self.given:
-            self.found[question] = self.given[question]
+            self.answers[question] = self.given[question]
             return True
         record = self.records and self.records.get(self._digest(question))
         if not record:
@@ -269,12 +269,12 @@ class Ledger:
         if self.records is not None:
             self.records.put(self._digest(question), {"answer": entry}, {})
         self._file_answer(question, entry)
-        self.asked.add(question)
+        self.newly_answered.add(question)
 
     def _file_answer(self, question: Question, entry: Mapping[str, Any]) -> None:
         if "malformed" in entry:
             self.malformed[question] = entry["malformed"]
-        self.found[question] = entry.get("preference")
+        self.answers[question] = entry.get("preference")
 
     def _digest(self, question: Question) -> str:
         text = canonical_json({"judge": self.known_by, **self.material.for_judge(question)})
@@ -313,7 +313,7 @@ def ask_judge(
                 future.result()
             running |= {pool.submit(ask, pending) for pending in islice(remaining, len(ended))}
             yield Progress(
-                len(ledger.found), total, "answers", {"malformed": float(len(ledger.malformed))}
+                len(ledger.answers), total, "answers", {"malformed": float(len(ledger.malformed))}
             )
 
 
@@ -331,7 +331,7 @@ def ask_plan(
     if plan.pairs in {ALL, SAMPLED}:
         questions = list(plan.fixed(material))
         yield from ask(questions)
-        return all(question in ledger.found for question in questions)
+        return all(question in ledger.answers for question in questions)
     share = _share(plan, material)
     works = {
         query: registry.order_by_asking(plan.pairs, PaidPairs.nothing(len(documents)), terms)
@@ -387,8 +387,8 @@ def _weights(
     whole = True
     for at, (i, j) in enumerate(couples.tolist()):
         for question in plan.questions(ledger.material, query, (i, j)):
-            whole &= question in ledger.found
-            value = ledger.found.get(question)
+            whole &= question in ledger.answers
+            value = ledger.answers.get(question)
             if value is not None:
                 table[at, 0 if question[1] == i else 1] = value
         for side, opposite in ((0, 1), (1, 0)):

@@ -31,7 +31,7 @@ Row = tuple[str, str, str, float, str]
 
 @dataclass(frozen=True)
 class Target:
-    """Where answers go.
+    """The set that answers are put into.
 
     Attributes:
         name: of the set, which is made or extended.
@@ -61,31 +61,38 @@ class Target:
             )
         return existing
 
-    def keep(self, found: Preferences) -> Artefact:
+    def keep(self, judged_set: Preferences) -> Artefact:
         """Store a set under its content and let the name mean it."""
-        rows = [getattr(found, column).tobytes().hex() for column in ("bounds", *preferences.ROWS)]
-        content = {"items": found.items, "queries": found.query_ids, "notes": found.notes}
-        recipe = {"judges": list(found.judges), "data": self.data}
+        rows = [
+            getattr(judged_set, column).tobytes().hex() for column in ("bounds", *preferences.ROWS)
+        ]
+        content = {
+            "items": judged_set.items,
+            "queries": judged_set.query_ids,
+            "notes": judged_set.notes,
+        }
+        recipe = {"judges": list(judged_set.judges), "data": self.data}
         key = key_of(
             preference_store.KIND, recipe, [key_of("judgments", content | {"rows": rows}).digest]
         )
         facts = {
-            "queries": found.queries, "items": found.documents, "judgments": len(found.value),
-            "rankers": 0, "labelled": bool(found.labels), "notes": list(found.notes),
+            "queries": judged_set.queries, "items": judged_set.documents,
+            "judgments": len(judged_set.value), "rankers": 0,
+            "labelled": bool(judged_set.labels), "notes": list(judged_set.notes),
         }  # fmt: skip
-        write = lambda target: preferences.save(found, target)  # noqa: E731 (a name for one line)
+        write = lambda target: preferences.save(judged_set, target)  # noqa: E731 (a name for one line)
         artefact = self.store.add(key, recipe, write, facts)
         self.store.set_name(self.name, artefact.key)
         return artefact
 
     def lock(self) -> AbstractContextManager[bool]:
-        """Held by who extends the set; others wait."""
+        """The lock to hold while the set is extended; others wait."""
         return self.store.lock(key_of("judging", {"name": self.name}))
 
 
 @dataclass(frozen=True)
 class AskingOutcome:
-    """What became of asking.
+    """The outcome of putting questions to a judge.
 
     Attributes:
         preferences: all that the set holds now.
@@ -105,15 +112,15 @@ class AskingOutcome:
 
 
 def answers_of(
-    found: Preferences | None, material: Material, judge: str | None = None
+    stored: Preferences | None, material: Material, judge: str | None = None
 ) -> dict[Question, float]:
     """The answers of a judge (None: of all) that a set has, by question."""
     by_question: dict[Question, float] = {}
-    if found is None:
+    if stored is None:
         return by_question
     places = [{name: at for at, name in enumerate(documents)} for documents in material.documents]
     queries = {name: at for at, name in enumerate(material.queries)}
-    for query, a, b, value, by in _rows(found):
+    for query, a, b, value, by in _rows(stored):
         at = queries.get(query)
         if at is not None and judge in {None, by} and {a, b} <= set(places[at]):
             by_question[at, places[at][a], places[at][b]] = value
@@ -242,12 +249,12 @@ def ask(
             raise DataError(
                 target.data, f"no answer of {_answered_in_words(ledger)} is of use", remedy
             )
-    count = len(ledger.asked)
+    count = len(ledger.newly_answered)
     return AskingOutcome(
         result,
         artefact,
         count,
-        len(ledger.found) - count,
+        len(ledger.answers) - count,
         judge_questions.malformed_answers(ledger),
         complete,
     )
@@ -255,7 +262,7 @@ def ask(
 
 def _answered_in_words(ledger: Ledger) -> str:
     """How many questions were answered, with a malformed answer where there is one."""
-    count = counted(len(ledger.found), "question")
+    count = counted(len(ledger.answers), "question")
     example = next(iter(ledger.malformed.values()), "")
     return f"{count} (malformed: {quoted(example)})" if example else count
 
@@ -276,7 +283,7 @@ def _with_answers(
     material = ledger.material
     rows = [
         (material.queries[query], documents[a], documents[b], value, judge)
-        for (query, a, b), value in ledger.found.items()
+        for (query, a, b), value in ledger.answers.items()
         for documents in [material.documents[query]]
         if value is not None and (query, a, b) not in before
     ]

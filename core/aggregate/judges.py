@@ -71,7 +71,8 @@ class LiveJudge:
 def preference_of(answer: Any) -> float | None:
     """How strongly `a` is preferred; None: the answer is malformed.
 
-    >>> [preference_of(one) for one in ({"preference": "b"}, 0.75, "tie", 7, "A is better", True)]
+    >>> answers = ({"preference": "b"}, 0.75, "tie", 7, "A is better", True)
+    >>> [preference_of(answer) for answer in answers]
     [0.0, 0.75, 0.5, None, None, None]
     """
     stated: Any = answer.get("preference") if isinstance(answer, Mapping) else answer

@@ -164,16 +164,14 @@ def _cycle_packing(wins: np.ndarray) -> float:
     """What 3-cycles cost that share no part of a margin: each pays its least margin."""
     remaining, total = wins.copy(), 0.0
     items = len(remaining)
-    for first in range(items):
-        for second in range(items):
-            for third in range(items):
-                least = min(
-                    remaining[first, second], remaining[second, third], remaining[third, first]
-                )
+    for i in range(items):
+        for j in range(items):
+            for k in range(items):
+                least = min(remaining[i, j], remaining[j, k], remaining[k, i])
                 if least > 0.0:
-                    remaining[first, second] -= least
-                    remaining[second, third] -= least
-                    remaining[third, first] -= least
+                    remaining[i, j] -= least
+                    remaining[j, k] -= least
+                    remaining[k, i] -= least
                     total += least
     return total
 
@@ -189,18 +187,18 @@ def _violated_triples(
     used = np.zeros((items, items), np.int64)
     count = 0
     for excess in (0.5, 0.1, least):
-        for first in shuffled:
-            for second in shuffled:
-                if second == first:
+        for i in shuffled:
+            for j in shuffled:
+                if j == i:
                     continue
-                for last in shuffled:
-                    # each triple once: by its cycle's first in the order drawn
-                    if last in (first, second):
+                for k in shuffled:
+                    # each triple once: by the item of its cycle that was drawn first
+                    if k in (i, j):
                         continue
-                    if above[first, second] + above[second, last] + above[last, first] < 2 + excess:
+                    if above[i, j] + above[j, k] + above[k, i] < 2 + excess:
                         continue
-                    low, high = min(first, second, last), max(first, second, last)
-                    middle = first + second + last - low - high
+                    low, high = min(i, j, k), max(i, j, k)
+                    middle = i + j + k - low - high
                     if max(used[low, middle], used[middle, high], used[low, high]) >= limit:
                         continue
                     used[low, middle] += 1
@@ -264,11 +262,9 @@ class _Programme:
         cycles = np.unique(_violated_triples(above, NEAR, drawn, THROUGH), axis=0)
         if not len(cycles):
             return False
-        first, second, third = cycles.T
+        low, middle, high = cycles.T
         numbers = self.number
-        places = np.stack(
-            [numbers[first, second], numbers[second, third], numbers[first, third]], 1
-        )
+        places = np.stack([numbers[low, middle], numbers[middle, high], numbers[low, high]], 1)
         count = len(cycles)
         self.solver.addRows(
             count, np.zeros(count), np.ones(count), 3 * count,

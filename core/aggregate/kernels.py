@@ -28,13 +28,13 @@ def margins(weights: np.ndarray) -> np.ndarray:
     gaps = np.empty((items, items))
     for top in range(0, items, _TILE):
         for left in range(top, items, _TILE):
-            for first in range(top, min(top + _TILE, items)):
-                for second in range(max(left, first), min(left + _TILE, items)):
-                    gap = np.rint((weights[first, second] - weights[second, first]) * GRID) / GRID
+            for i in range(top, min(top + _TILE, items)):
+                for j in range(max(left, i), min(left + _TILE, items)):
+                    gap = np.rint((weights[i, j] - weights[j, i]) * GRID) / GRID
                     if np.isnan(gap):
                         gap = 0.0
-                    gaps[first, second] = gap
-                    gaps[second, first] = -gap
+                    gaps[i, j] = gap
+                    gaps[j, i] = -gap
     return gaps
 
 
@@ -46,15 +46,15 @@ def potentials(weights: np.ndarray) -> np.ndarray:
     sums = np.zeros(items)
     for top in range(0, items, _TILE):
         for left in range(top, items, _TILE):
-            for first in range(top, min(top + _TILE, items)):
+            for i in range(top, min(top + _TILE, items)):
                 row_sum = 0.0
-                for second in range(max(left, first + 1), min(left + _TILE, items)):
-                    gap = weights[first, second] - weights[second, first]
+                for j in range(max(left, i + 1), min(left + _TILE, items)):
+                    gap = weights[i, j] - weights[j, i]
                     if not np.isnan(gap):
                         steps = np.rint(gap * GRID)
                         row_sum += steps
-                        sums[second] -= steps
-                sums[first] += row_sum
+                        sums[j] -= steps
+                sums[i] += row_sum
     return sums / GRID
 
 
@@ -66,18 +66,18 @@ def won(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     total, compared = np.zeros(items), np.zeros(items)
     for top in range(0, items, _TILE):
         for left in range(top, items, _TILE):
-            for first in range(top, min(top + _TILE, items)):
-                for second in range(max(left, first + 1), min(left + _TILE, items)):
-                    weight_of_pair = weights[first, second] + weights[second, first]
+            for i in range(top, min(top + _TILE, items)):
+                for j in range(max(left, i + 1), min(left + _TILE, items)):
+                    weight_of_pair = weights[i, j] + weights[j, i]
                     if np.isnan(weight_of_pair):
                         continue
                     share = 0.5
                     if weight_of_pair > 0.0:
-                        share = np.rint(weights[first, second] / weight_of_pair * GRID) / GRID
-                    total[first] += share
-                    total[second] += 1.0 - share
-                    compared[first] += 1.0
-                    compared[second] += 1.0
+                        share = np.rint(weights[i, j] / weight_of_pair * GRID) / GRID
+                    total[i] += share
+                    total[j] += 1.0 - share
+                    compared[i] += 1.0
+                    compared[j] += 1.0
     return total, compared
 
 
@@ -106,9 +106,9 @@ def goa(gaps: np.ndarray) -> np.ndarray:
 
 @compiled()
 @no_type_check
-def note(read: np.ndarray, pairs: np.ndarray, one: int, other: int) -> None:
+def note(read: np.ndarray, pairs: np.ndarray, item: int, other: int) -> None:
     """Mark a pair as read, and count it where it was not."""
-    low, high = min(one, other), max(one, other)
+    low, high = min(item, other), max(item, other)
     if not read[low, high]:
         read[low, high] = True
         pairs[0] += 1
@@ -116,20 +116,20 @@ def note(read: np.ndarray, pairs: np.ndarray, one: int, other: int) -> None:
 
 @compiled()
 @no_type_check
-def goes_before(weights: np.ndarray, one: int, other: int) -> bool:
-    """Whether one goes before the other; a tie is settled by the row."""
-    weight, reverse = weights[one, other], weights[other, one]
+def goes_before(weights: np.ndarray, item: int, other: int) -> bool:
+    """Whether an item goes before another; a tie is settled by the row."""
+    weight, reverse = weights[item, other], weights[other, item]
     if weight > reverse:
         return True
     if weight < reverse:
         return False
-    return one < other
+    return item < other
 
 
 @compiled()
 @no_type_check
 def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, top: int,
 ) -> np.ndarray:  # fmt: skip
     """Quicksort whose pivot is the first of its segment in the order given, down to rank `top`.
@@ -145,11 +145,11 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
         first, last = stack[depth, 0], stack[depth, 1]
         if last - first < 2 or first >= top:
             continue
-        pivot, all_asked = order[first], True
+        pivot, all_paid = order[first], True
         for at in range(first + 1, last):
             note(read, pairs, order[at], pivot)
-            all_asked &= asked[pivot, order[at]]
-        if not all_asked:
+            all_paid &= paid[pivot, order[at]]
+        if not all_paid:
             continue
         before, after = first, 0
         for at in range(first + 1, last):
@@ -172,21 +172,21 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 @compiled()
 @no_type_check
 def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, of arrays)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, window: int,
 ) -> np.ndarray:  # fmt: skip
     """Merge sort whose next item wins the potential among the `window` heads of both runs."""
     items = len(start)
     order = start.copy()
-    size, all_asked = 1, True
+    size, all_paid = 1, True
     heads = np.empty(2 * window, np.int64)
-    while size < items and all_asked:
+    while size < items and all_paid:
         merged = order.copy()
         for first in range(0, items - size, 2 * size):
             middle, last = first + size, min(first + 2 * size, items)
             left, right = order[first:middle].copy(), order[middle:last].copy()
             lefts, rights, place = len(left), len(right), first
-            while lefts + rights > 0 and all_asked:
+            while lefts + rights > 0 and all_paid:
                 left_heads, right_heads = min(window, lefts), min(window, rights)
                 heads[:left_heads] = left[:left_heads]
                 heads[left_heads : left_heads + right_heads] = right[:right_heads]
@@ -194,8 +194,8 @@ def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, 
                 for head in range(count):
                     for opponent in range(head):
                         note(read, pairs, heads[head], heads[opponent])
-                        all_asked &= asked[heads[head], heads[opponent]]
-                if not all_asked:
+                        all_paid &= paid[heads[head], heads[opponent]]
+                if not all_paid:
                     break
                 best, highest = 0, -np.inf
                 for head in range(count):
@@ -229,7 +229,7 @@ def fuzzy_merge(  # noqa: C901, PLR0913, PLR0917 (one loop that Numba compiles, 
 @compiled()
 @no_type_check
 def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, heap: np.ndarray, at: int, size: int,
 ) -> bool:  # fmt: skip
     """Let the item at a place of the heap sink; False where a pair was not asked yet."""
@@ -237,12 +237,12 @@ def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
         child = 2 * at + 1
         if child + 1 < size:
             note(read, pairs, heap[child], heap[child + 1])
-            if not asked[heap[child], heap[child + 1]]:
+            if not paid[heap[child], heap[child + 1]]:
                 return False
             if goes_before(weights, heap[child + 1], heap[child]):
                 child += 1
         note(read, pairs, heap[child], heap[at])
-        if not asked[heap[child], heap[at]]:
+        if not paid[heap[child], heap[at]]:
             return False
         if not goes_before(weights, heap[child], heap[at]):
             return True
@@ -254,7 +254,7 @@ def _sift(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 @compiled()
 @no_type_check
 def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, top: int,
 ) -> np.ndarray:  # fmt: skip
     """The first `top` items by a heap; those left keep the order given."""
@@ -262,14 +262,14 @@ def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     heap, size = start.copy(), items
     order, count = np.empty(items, np.int64), 0
     for at in range(items // 2 - 1, -1, -1):
-        if not _sift(weights, asked, read, pairs, heap, at, size):
+        if not _sift(weights, paid, read, pairs, heap, at, size):
             return start.copy()
     while count < min(top, items):
         order[count] = heap[0]
         count += 1
         size -= 1
         heap[0] = heap[size]
-        if count < top and not _sift(weights, asked, read, pairs, heap, 0, size):
+        if count < top and not _sift(weights, paid, read, pairs, heap, 0, size):
             break
     in_top = np.zeros(items, np.bool_)
     for at in range(count):
@@ -284,24 +284,24 @@ def heap_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
 @compiled()
 @no_type_check
 def _match(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
-    pairs: np.ndarray, first: int, second: int,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
+    pairs: np.ndarray, item: int, opponent: int,
 ) -> int:  # fmt: skip
     """Who wins: −1 stands for nobody, −2 for one who is not known yet."""
-    if first == -2 or second == -2:
+    if item == -2 or opponent == -2:
         return -2
-    if first == -1 or second == -1:
-        return max(first, second)
-    note(read, pairs, first, second)
-    if not asked[first, second]:
+    if item == -1 or opponent == -1:
+        return max(item, opponent)
+    note(read, pairs, item, opponent)
+    if not paid[item, opponent]:
         return -2
-    return first if goes_before(weights, first, second) else second
+    return item if goes_before(weights, item, opponent) else opponent
 
 
 @compiled()
 @no_type_check
 def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, top: int,
 ) -> np.ndarray:  # fmt: skip
     """The first `top` items by a knock-out; after each its winner's matches are played again.
@@ -316,7 +316,7 @@ def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by on
         tree[leaves + at] = start[at]
         leaf[start[at]] = leaves + at
     for node in range(leaves - 1, 0, -1):
-        tree[node] = _match(weights, asked, read, pairs, tree[2 * node], tree[2 * node + 1])
+        tree[node] = _match(weights, paid, read, pairs, tree[2 * node], tree[2 * node + 1])
     order, count, in_top = np.empty(items, np.int64), 0, np.zeros(items, np.bool_)
     while count < min(top, items) and tree[1] >= 0:
         winner = tree[1]
@@ -327,7 +327,7 @@ def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by on
         tree[node] = -1
         while node > 1 and count < top:
             node //= 2
-            tree[node] = _match(weights, asked, read, pairs, tree[2 * node], tree[2 * node + 1])
+            tree[node] = _match(weights, paid, read, pairs, tree[2 * node], tree[2 * node + 1])
     for at in range(items):
         if not in_top[start[at]]:
             order[count] = start[at]
@@ -338,7 +338,7 @@ def tournament_top(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by on
 @compiled()
 @no_type_check
 def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
-    weights: np.ndarray, asked: np.ndarray, read: np.ndarray,
+    weights: np.ndarray, paid: np.ndarray, read: np.ndarray,
     pairs: np.ndarray, start: np.ndarray, top: int,
 ) -> np.ndarray:  # fmt: skip
     """Passes from the bottom up that exchange neighbours; pass p settles rank p."""
@@ -349,7 +349,7 @@ def sliding_windows(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by o
         for at in range(items - 2, settled - 1, -1):
             upper, lower = order[at], order[at + 1]
             note(read, pairs, upper, lower)
-            if not asked[upper, lower]:
+            if not paid[upper, lower]:
                 return order
             if weights[lower, upper] > weights[upper, lower]:
                 order[at], order[at + 1] = lower, upper

@@ -22,23 +22,23 @@ Judge: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class PaidPairs:
-    """What was paid for.
+    """The pairs of one query whose answers were paid for.
 
     Attributes:
         weights: of the row's item above the column's; NaN where nothing is known.
-        asked: pairs that were paid for, both ways; one without an answer stays NaN.
+        paid: pairs that were paid for, both ways; one without an answer stays NaN.
         read: pairs that the aggregator read or wanted, the lower row first.
         pairs: how many those are.
     """
 
     weights: Float64[np.ndarray, "items items"]
-    asked: Bool[np.ndarray, "items items"]
+    paid: Bool[np.ndarray, "items items"]
     read: Bool[np.ndarray, "items items"]
     pairs: Int64[np.ndarray, " one"] = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @classmethod
     def nothing(cls, items: int) -> "PaidPairs":
-        """No pair of so many items."""
+        """So many items, of which no pair is paid for yet."""
         return cls(
             np.full((items, items), np.nan),
             np.eye(items, dtype=bool),
@@ -47,36 +47,36 @@ class PaidPairs:
 
     @classmethod
     def all_of(cls, weights: Float64[np.ndarray, "items items"]) -> "PaidPairs":
-        """Every pair there is; what is read is noted in `read`."""
+        """All pairs paid for; `read` notes those that an aggregator reads."""
         return cls(weights, _all_pairs(len(weights)), np.zeros(weights.shape, bool))
 
     @property
     def items(self) -> int:
-        """How many there are."""
+        """The number of items."""
         return len(self.weights)
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the kernels take."""
-        return self.weights, self.asked, self.read, self.pairs
+        """What the compiled kernels take, in their order."""
+        return self.weights, self.paid, self.read, self.pairs
 
     def unpaid(self) -> Couples:
-        """Pairs read and not paid for, by row; reading begins anew."""
-        pairs = np.argwhere(self.read & ~self.asked)
+        """The pairs that were read and are not paid for, by row; forgets what was read."""
+        pairs = np.argwhere(self.read & ~self.paid)
         self.read[:] = False
         self.pairs[:] = 0
         return pairs
 
     def put(self, pairs: Couples, answers: Float64[np.ndarray, "pairs 2"]) -> None:
-        """Keep answers that were paid for."""
+        """Note pairs as paid for, with their answers."""
         rows, columns = pairs.T
         self.weights[rows, columns], self.weights[columns, rows] = answers.T
-        self.asked[rows, columns] = self.asked[columns, rows] = True
+        self.paid[rows, columns] = self.paid[columns, rows] = True
 
 
 @lru_cache(maxsize=4)
 def _all_pairs(items: int) -> Bool[np.ndarray, "items items"]:
-    """All pairs of so many items; shared, since what was asked is never unasked."""
+    """All pairs of so many items; shared, since a pair that is paid for stays so."""
     return np.ones((items, items), bool)
 
 

@@ -32,8 +32,8 @@ CIRCLE = 0.9
 def planted_preferences() -> Preferences:
     """Twelve queries, all pairs in both orders by three judges.
 
-    >>> found = planted_preferences()
-    >>> found.queries, found.documents, len(found.value)
+    >>> preferences = planted_preferences()
+    >>> preferences.queries, preferences.documents, len(preferences.value)
     (12, 138, 4662)
     """
     rows: list[tuple[int, int, int, float, float, int, int]] = []
@@ -47,15 +47,15 @@ def planted_preferences() -> Preferences:
         wins = _win_chances(useful)
         if query % 2:
             middle = np.argsort(np.abs(useful - 0.5), kind="stable")[:3].tolist()
-            for first, second in zip(middle, [*middle[1:], middle[0]], strict=True):
-                wins[first, second], wins[second, first] = CIRCLE, 1.0 - CIRCLE
+            for item, opponent in zip(middle, [*middle[1:], middle[0]], strict=True):
+                wins[item, opponent], wins[opponent, item] = CIRCLE, 1.0 - CIRCLE
         for judge in range(len(JUDGES)):
             answers = draws.random((count, count)) < _shown_first(wins)
             rows += [
-                (query, first, second, float(answers[first, second]), 1.0, judge, 0)
-                for first in range(count)
-                for second in range(count)
-                if first != second
+                (query, item, opponent, float(answers[item, opponent]), 1.0, judge, 0)
+                for item in range(count)
+                for opponent in range(count)
+                if item != opponent
             ]
     names = [f"q{query + 1}" for query in range(QUERIES)]
     return built(names, items, rows, JUDGES, labels=tuple(labels))

@@ -214,7 +214,7 @@ def order_by_asking(
             aggregator.order(task)
             couples = known.unpaid()
         else:
-            couples = np.argwhere(np.triu(~known.asked, 1))
+            couples = np.argwhere(np.triu(~known.paid, 1))
             couples = generator(terms.seed, "aggregate", "pairs").permutation(couples)
         complete = not len(couples)
         couples = couples[: budget - count]
@@ -224,14 +224,14 @@ def order_by_asking(
         known.put(couples, answers)
         unanswered += int(np.isnan(answers).any(axis=1).sum())
         count += len(couples)
-    known.asked[:] = True
+    known.paid[:] = True
     return Aggregation(aggregator.order(task), count, unanswered, complete)
 
 
 def order_by_judge(
     steps: Generator[np.ndarray, np.ndarray, Aggregation], judge: Judge
 ) -> Aggregation:
-    """Ask a judge whatever an aggregator wants, to its order."""
+    """The order of an aggregator; every pair that it wants is put to a judge."""
     try:
         couples = next(steps)
         while True:
@@ -242,7 +242,7 @@ def order_by_judge(
 
 @dataclass(frozen=True)
 class SpentBudget:
-    """What became of a budget of calls.
+    """What was asked, and ordered, with a budget of calls.
 
     Attributes:
         made: the order, and how many pairs were asked for it.
@@ -259,20 +259,20 @@ def spend_budget(name: str, pairs: Pairs, terms: Terms) -> SpentBudget:
     """Spend the calls of the terms on stored preferences.
 
     >>> f = np.array([[np.nan, 0.9, 0.8], [0.1, np.nan, 0.3], [0.2, 0.7, np.nan]])
-    >>> found = spend_budget("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
-    >>> len(found.asked), len(found.following)
+    >>> spent = spend_budget("goa", Pairs(f, np.ones((3, 3))), Terms(calls=2))
+    >>> len(spent.asked), len(spent.following)
     (2, 1)
     """
-    oracle, asked_couples = Oracle(pairs), [np.zeros((0, 2), np.int64)]
+    oracle, batches = Oracle(pairs), [np.zeros((0, 2), np.int64)]
 
     def judge(couples: np.ndarray) -> np.ndarray:
-        asked_couples.append(couples)
+        batches.append(couples)
         return oracle(couples)
 
     aggregation = order_by_judge(
         order_by_asking(name, PaidPairs.nothing(pairs.items), terms), judge
     )
-    couples, known = np.concatenate(asked_couples), PaidPairs.nothing(pairs.items)
+    couples, known = np.concatenate(batches), PaidPairs.nothing(pairs.items)
     known.put(couples, Oracle(pairs)(couples))
     following = next(order_by_asking(name, known, replace(terms, calls=None)), couples[:0])
     return SpentBudget(aggregation, couples, following)

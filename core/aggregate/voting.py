@@ -84,17 +84,17 @@ def _margins(votes: np.ndarray) -> np.ndarray:
     docs = votes.shape[1]
     gaps = np.zeros((docs, docs))
     for voter in range(len(votes)):
-        for first in range(docs):
-            for second in range(docs):
-                if votes[voter, first] > votes[voter, second]:
-                    gaps[first, second] += 1.0
-                    gaps[second, first] -= 1.0
+        for document in range(docs):
+            for other in range(docs):
+                if votes[voter, document] > votes[voter, other]:
+                    gaps[document, other] += 1.0
+                    gaps[other, document] -= 1.0
     return gaps
 
 
 @compiled()
 @no_type_check
-def local_search(found: np.ndarray, start: np.ndarray) -> np.ndarray:
+def local_search(gaps: np.ndarray, start: np.ndarray) -> np.ndarray:
     """An order that no move of one document to another place brings closer to the margins."""
     order = start.copy()
     for _ in range(SWEEPS):
@@ -103,12 +103,12 @@ def local_search(found: np.ndarray, start: np.ndarray) -> np.ndarray:
             place = np.flatnonzero(order == document)[0]
             best, target, gain = 0.0, place, 0.0
             for above in range(place - 1, -1, -1):
-                gain += found[document, order[above]]
+                gain += gaps[document, order[above]]
                 if gain > best:
                     best, target = gain, above
             gain = 0.0
             for below in range(place + 1, len(order)):
-                gain += found[order[below], document]
+                gain += gaps[order[below], document]
                 if gain > best:
                     best, target = gain, below
             if target < place:

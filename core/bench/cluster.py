@@ -62,31 +62,32 @@ class Overheads:
 
 def cluster(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (as every job)
     """A row for each number of workers, measured or simulated."""
-    cells, second = QUICK_CELLS if quick else CELLS, cluster_cells.SECONDS
+    cells, training_seconds = QUICK_CELLS if quick else CELLS, cluster_cells.SECONDS
     where = "ray" if find_spec("ray") else "processes"
-    first, _ = _measured(where, 1, 1)
-    found = [_measured(where, workers, cells) for workers in WORKERS]
-    overheads = found[0][1]
-    told = (
+    alone, _ = _measured(where, 1, 1)
+    measurements = [_measured(where, workers, cells) for workers in WORKERS]
+    overheads = measurements[0][1]
+    note = (
         f"from overheads measured by one: start {overheads.start:.1f} s, a training "
         f"{overheads.unit * 1e3:.0f} ms, passing over one {overheads.skip * 1e3:.2f} ms, "
         f"looking again {overheads.again:.2f} s, end {overheads.end:.1f} s"
     )
     rows = [
         BenchRow(
-            f"{cells} trainings of {second:g} s, {workers} by {where}", seconds,
-            cells * second / workers, PEER, cells * second / workers / seconds, FLOOR,
+            f"{cells} trainings of {training_seconds:g} s, {workers} by {where}", seconds,
+            cells * training_seconds / workers, PEER,
+            cells * training_seconds / workers / seconds, FLOOR,
             note=f"the machinery alone: trainings wait; start {each.start:.1f} s, a training "
             f"{each.unit * 1e3:.0f} ms, end {each.end:.1f} s; one alone before, which compiles "
-            f"what was not yet: {first:.0f} s",
+            f"what was not yet: {alone:.0f} s",
         )
-        for workers, (seconds, each) in zip(WORKERS, found, strict=True)
+        for workers, (seconds, each) in zip(WORKERS, measurements, strict=True)
     ]  # fmt: skip
     for workers in SIMULATED:
-        for length in (second, LONG):
+        for length in (training_seconds, LONG):
             seconds, ideal = simulation(workers, cells, length, overheads), cells * length / workers
             job = f"{cells} trainings of {length:g} s, {workers} workers, simulated"
-            rows.append(BenchRow(job, seconds, ideal, PEER, ideal / seconds, None, note=told))
+            rows.append(BenchRow(job, seconds, ideal, PEER, ideal / seconds, None, note=note))
     return rows
 
 
@@ -95,24 +96,24 @@ def _measured(where: str, workers: int, cells: int) -> tuple[float, Overheads]:
     with tempfile.TemporaryDirectory() as folder:
         data, store = Path(folder) / "data", Store(Path(folder) / "store")
         generate_parts(data, TINY)
-        asked = {"rankers": [NAME], "seeds": cells, "measures": ["NDCG@10"]}
+        fields = {"rankers": [NAME], "seeds": cells, "measures": ["NDCG@10"]}
         scope = {"data": str(data), "lists": LISTS, "preset": "small"}
         begun, start = time.time(), time.perf_counter()
         failed = run_to_end(
             sharing.share_work(
-                store, "benchmark", {**asked, **scope}, where, workers=workers,
+                store, "benchmark", {**fields, **scope}, where, workers=workers,
                 modules=[cluster_cells.__name__],
             )
         )  # fmt: skip
         if failed:
             raise UsageError(f"{'; '.join(failed)}: mend that, then run the bench again.")
-        question = Benchmark.from_plain(asked)
+        question = Benchmark.from_plain(fields)
         run_to_end(question.answer(Scope(store, str(data), LISTS, "small")))
         seconds = time.perf_counter() - start
         ends = sorted(
-            one.path.stat().st_mtime - begun
-            for one in store.artefacts("ranker")
-            if one.recipe["ranker"].get("known_by")  # not the references
+            artefact.path.stat().st_mtime - begun
+            for artefact in store.artefacts("ranker")
+            if artefact.recipe["ranker"].get("known_by")  # not the references
         )
         unit = (ends[-1] - ends[0]) / max(1, len(ends) - 1) - cluster_cells.SECONDS / workers
         again = time.perf_counter()

@@ -32,6 +32,6 @@ class Waiting:
     @staticmethod
     def load(directory: Path) -> "Waiting":
         """Read it."""
-        found = Waiting()
-        found.seed = json.loads((Path(directory) / "seed.json").read_text(encoding="ascii"))
-        return found
+        waiting = Waiting()
+        waiting.seed = json.loads((Path(directory) / "seed.json").read_text(encoding="ascii"))
+        return waiting

@@ -29,10 +29,10 @@ def memory(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (every job'
     with TemporaryDirectory() as folder:
         _write(Path(folder), size)
         program = f"from {__name__} import search_folder; search_folder({folder!r})"
-        told = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", program], check=True, capture_output=True, text=True
         )
-    ours = json.loads(told.stdout)
+    ours = json.loads(process.stdout)
     note = f"{size:,} documents of {LENGTH} words out of {TERMS:,}; BM25 finds {ours['found']:,}"
     floor = None if quick else 1.0
     return BenchRow(
@@ -46,10 +46,10 @@ def search_folder(folder: str) -> None:
     store = Store(Path(folder) / "store")
     run_to_end(ingest(Path(folder) / "files", NAME, store))
     indexed = IndexedCollection(find(NAME, store), store)
-    found = RETRIEVERS["bm25"].build(indexed).search([indexed.collection.queries[0]], 1000)
+    ranked = RETRIEVERS["bm25"].build(indexed).search([indexed.collection.queries[0]], 1000)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; of macOS bytes
     unit = 1 if sys.platform == "darwin" else 1024
-    print(json.dumps({"gib": peak * unit / GIB, "found": len(found.documents)}))
+    print(json.dumps({"gib": peak * unit / GIB, "found": len(ranked.documents)}))
 
 
 def _write(folder: Path, size: int) -> None:
@@ -64,8 +64,8 @@ def _write(folder: Path, size: int) -> None:
             count = min(AT_ONCE, size - first)
             drawn = words[draw.choice(TERMS, size=(count, LENGTH), p=share / share.sum())]
             out.writelines(
-                f'{{"_id": "d{first + at}", "title": "", "text": "{" ".join(own)}"}}\n'
-                for at, own in enumerate(drawn.tolist())
+                f'{{"_id": "d{first + at}", "title": "", "text": "{" ".join(tokens)}"}}\n'
+                for at, tokens in enumerate(drawn.tolist())
             )
     (files / "queries.jsonl").write_text('{"_id": "q1", "text": "w10 w100 w1000"}\n')
     (files / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td0\t1\n")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from shuffleproof.core.bench.peak import MatrixProduct, told_by_profile
+from shuffleproof.core.bench.peak import MatrixProduct, profile_in_words
 from shuffleproof.core.bench.result import BenchRow, interleave
 from shuffleproof.core.models.config import DLCM_PRESETS
 from shuffleproof.core.models.recurrence import GatedRecurrence
@@ -82,7 +82,7 @@ def _rows(size: Size) -> Iterator[BenchRow]:
             share_of_limit=operations / rate / seconds,
             note=f"{size.lists} lists, {width} → {hidden}; a large matrix product's "
             f"{rate / 1e9:.0f} Gflop/s allow {peer * rate / operations:.1f} × at most; "
-            f"{told_by_profile(run, operations / rate)}",
+            f"{profile_in_words(run, operations / rate)}",
         )
 
 

@@ -40,10 +40,10 @@ def timed(
     seconds = [float("inf")] * len(runs)
     for turn in range(repeats + 1):
         for index, run in enumerate(runs):
-            report = next(one for one in run if isinstance(one, EpochReport))
+            report = next(progress for progress in run if isinstance(progress, EpochReport))
             if turn:
-                taken = len(data.train.lengths) / report.lists_per_second
-                seconds[index] = min(seconds[index], taken)
+                epoch_seconds = len(data.train.lengths) / report.lists_per_second
+                seconds[index] = min(seconds[index], epoch_seconds)
         between()
     return seconds
 
@@ -52,8 +52,8 @@ def data_of(lists: int, docs: int, features: int, device: str) -> TrainingData:
     """Lists to learn from, and one to select on."""
     learnt, selected = graded_lists(lists, docs, features), graded_lists(1, docs, features)
     train_lists, valid = (
-        on_device(one.lists, one.dataset.features, one.dataset.labels, device)
-        for one in (learnt, selected)
+        on_device(part.lists, part.dataset.features, part.dataset.labels, device)
+        for part in (learnt, selected)
     )
     return TrainingData("bench", train_lists, valid, selected)
 

@@ -97,8 +97,8 @@ class Place:
         """The row of a GPU; of a rehearsal one without figures, which stand in its note."""
         if self.device == "cuda" or row.ratio is None:
             return row
-        found = f"{row.ours:.3g} s, {row.ratio:.3g} × {row.peer_name} where a GPU's goal is"
-        note = f"{row.note}; {found} {row.floor:g}"
+        figures = f"{row.ours:.3g} s, {row.ratio:.3g} × {row.peer_name} where a GPU's goal is"
+        note = f"{row.note}; {figures} {row.floor:g}"
         return BenchRow(row.job, None, None, row.peer_name, None, None, note=note)
 
     @property
@@ -125,16 +125,16 @@ def training(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it
     """Epochs of MSAB and IMSAB in bf16: seconds, share of the matrix peak, one beside the other."""
     place = Place.of_this_machine(quick=quick)
     wrong = _wrong("gpu-train", place)
-    found = wrong or [row for size in place.sizes for row in _training_rows(size, place)]
-    return [place.row(row) for row in found]
+    rows = wrong or [row for size in place.sizes for row in _training_rows(size, place)]
+    return [place.row(row) for row in rows]
 
 
 def scoring(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
     """Scores of the whole set in bf16."""
     place = Place.of_this_machine(quick=quick)
     by_length = {size.docs: size for size in place.sizes}.values()
-    found = _wrong("gpu-score", place) or [_scoring_row(size, place) for size in by_length]
-    return [place.row(row) for row in found]
+    rows = _wrong("gpu-score", place) or [_scoring_row(size, place) for size in by_length]
+    return [place.row(row) for row in rows]
 
 
 def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
@@ -152,8 +152,8 @@ def table(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it)
         values.append(mean_of(measure, evaluate([measure], test.dataset, test.lists, scores)[0]))
         seconds.append(time.perf_counter() - start)
     each = [
-        f"{name} {taken:.1f} s (NDCG@10 {value:.3f})"
-        for name, taken, value in zip(names, seconds, values, strict=True)
+        f"{name} {elapsed:.1f} s (NDCG@10 {value:.3f})"
+        for name, elapsed, value in zip(names, seconds, values, strict=True)
     ]
     note = f"{place.name}; {parts[0]} training queries, seeds {seeds}: {', '.join(each)}"
     return [place.row(_within("gpu-table2, neural rows", sum(seconds), TABLE_SECONDS, note))]
@@ -173,10 +173,10 @@ def difference_from_cpu(device: str, docs: int) -> float:
         features = torch.randn(8, docs, FEATURES, generator=drawn)
         labels = torch.randint(0, 3, (8, docs), generator=drawn).float()
         due = _facts(model, features, labels)
-        found = _facts(model.to(device), features.to(device), labels.to(device))
+        computed = _facts(model.to(device), features.to(device), labels.to(device))
     finally:
         torch.set_float32_matmul_precision(before)
-    pairs = zip(due, found, strict=True)
+    pairs = zip(due, computed, strict=True)
     return max(float((b.cpu() - a).detach().abs().max() / a.detach().abs().max()) for a, b in pairs)
 
 
@@ -210,17 +210,17 @@ def _training_rows(size: Size, place: Place) -> Iterator[BenchRow]:
         3 * scoring_operations(place.config(block), size.lists, size.docs) / product.rate
         for block in BLOCKS
     )
-    said = f"N={size.docs}, batches of {size.batch}"
+    shape = f"N={size.docs}, batches of {size.batch}"
     note = f"{place.name}; {size.lists} lists"
-    yield _share(f"gpu-train msab {said}", msab, due, size.share, note)
+    yield _share(f"gpu-train msab {shape}", msab, due, size.share, note)
     if size.seconds is not None:
-        yield _within(f"gpu-train msab epoch {said}", msab, size.seconds, note)
+        yield _within(f"gpu-train msab epoch {shape}", msab, size.seconds, note)
     flops = due_imsab / due
     allowed = IMSAB_TIMES * flops * msab
     note = f"{note}; {flops:.2f} × MSAB's operations, {imsab / msab:.2f} × its time"
     peer = f"{IMSAB_TIMES} × its operations at MSAB's rate"
     yield BenchRow(
-        f"gpu-train imsab {said}",
+        f"gpu-train imsab {shape}",
         imsab,
         allowed,
         peer,

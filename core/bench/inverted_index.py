@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,7 +45,7 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
         message = "the index differs from the product"
         raise AssertionError(message)
     single = [queries.select(np.array([place])) for place in range(QUERIES)]
-    seconds = np.array([_seconds(lambda own=own: index.search(own, BEST)) for own in single])  # type: ignore[misc]
+    seconds = np.array([_seconds(partial(index.search, query, BEST)) for query in single])
     shape = f"{size} × {DIMENSIONS}, {NONZEROS} non-zeros, queries one by one, the best {BEST}"
     floor = None if quick else 1.0
     rows = [
@@ -59,12 +60,12 @@ def retrieval(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 (e
     )
     note = f"{QUERIES} queries at once, the best {DEPTH}"
     rows.append(comparison_row("search", (ours, peer), "SciPy's product", floor, note))
-    (made,) = interleave(lambda: SparseIndex.of(documents))
+    (indexing,) = interleave(lambda: SparseIndex.of(documents))
     ceiling = size / 20_000
-    note = f"{size / made:,.0f} vectors a second"
+    note = f"{size / indexing:,.0f} vectors a second"
     return [
         *rows,
-        comparison_row("indexing", (made, ceiling), "our ceiling", floor, note),
+        comparison_row("indexing", (indexing, ceiling), "our ceiling", floor, note),
         approximate(index, queries, BEST),
         _bm25(size, floor),
         memory(quick),
@@ -118,23 +119,25 @@ def approximate(index: SparseIndex, queries: SparseVectors, best: int) -> BenchR
         peer = seismic.SeismicIndex.build_from_dataset(data, num_threads=1)
     text = seismic.get_seismic_string()
     single = [queries.select(np.array([place])) for place in range(len(queries))]
-    asked = [np.array([str(one) for one in own.dimensions], dtype=text) for own in single]
+    query_dimensions = [
+        np.array([str(dimension) for dimension in query.dimensions], dtype=text) for query in single
+    ]
 
     def approximately() -> list[set[int]]:
-        found = (
-            peer.search("", names, own.weights, best, QUERY_CUT, HEAP_FACTOR)
-            for names, own in zip(asked, single, strict=True)
+        answers = (
+            peer.search("", names, query.weights, best, QUERY_CUT, HEAP_FACTOR)
+            for names, query in zip(query_dimensions, single, strict=True)
         )
-        return [{int(document) for _, _, document in one} for one in found]
+        return [{int(document) for _, _, document in answer} for answer in answers]
 
     def exactly() -> list[set[int]]:
-        return [set(index.search(own, best).documents.tolist()) for own in single]
+        return [set(index.search(query, best).documents.tolist()) for query in single]
 
     pairs = list(zip(exactly(), approximately(), strict=True))
-    kept = float(np.mean([len(one & other) / max(1, len(one)) for one, other in pairs]))
+    share = float(np.mean([len(ours & theirs) / max(1, len(ours)) for ours, theirs in pairs]))
     seconds = interleave(exactly, approximately)
     note = (
-        f"{len(queries)} queries one by one; it finds {percent(kept, 1)} of the exact best {best}"
+        f"{len(queries)} queries one by one; it finds {percent(share, 1)} of the exact best {best}"
     )
     return comparison_row("search", (seconds[0], seconds[1]), PEER, None, note)
 
@@ -143,13 +146,13 @@ def approximate(index: SparseIndex, queries: SparseVectors, best: int) -> BenchR
 def _silent() -> Iterator[None]:
     """What a library prints on the process's own output goes to its errors meanwhile."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    standard_output = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(standard_output, 1)
+        os.close(standard_output)
 
 
 def _bm25(size: int, floor: float | None) -> BenchRow:
@@ -162,15 +165,15 @@ def _bm25(size: int, floor: float | None) -> BenchRow:
     share = 1 / np.arange(1, TERMS + 1)
     words = np.array([f"w{place}" for place in range(TERMS)])
     drawn = words[draw.choice(TERMS, size=(size, LENGTH), p=share / share.sum())].tolist()
-    asked = words[draw.choice(TERMS, size=(QUERIES, 4), p=share / share.sum())].tolist()
+    queries = words[draw.choice(TERMS, size=(QUERIES, 4), p=share / share.sum())].tolist()
     theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     theirs.index(drawn, show_progress=False)
     with TemporaryDirectory() as folder:
         ours = Bm25(IndexedCollection(_collection(drawn), Store(Path(folder))).words)
-        texts = [" ".join(query) for query in asked]
+        texts = [" ".join(query) for query in queries]
         seconds = interleave(
             lambda: ours.search(texts, DEPTH),
-            lambda: theirs.retrieve(asked, k=DEPTH, show_progress=False),
+            lambda: theirs.retrieve(queries, k=DEPTH, show_progress=False),
         )
     note = f"{size} documents of {LENGTH} words, {QUERIES} queries of 4"
     return comparison_row("BM25", (seconds[0], seconds[1]), "bm25s", floor, note)

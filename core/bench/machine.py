@@ -63,7 +63,7 @@ def limits() -> dict[str, float]:
     source = np.ones(COPIED // 8)
     target = np.empty_like(source)
     *_, copied = interleave(single, half, lambda: np.copyto(target, source))
-    found = {
+    figures = {
         "product, float32 (Gflop/s)": single.rate / 1e9,
         "product, bfloat16 (Gflop/s)": half.rate / 1e9,
         "memory, copy (GB/s)": 2 * COPIED / copied / 1e9,
@@ -71,8 +71,8 @@ def limits() -> dict[str, float]:
     if torch.cuda.is_available():
         graphics = MatrixProduct(torch.bfloat16, "cuda")
         interleave(graphics)
-        found["product on the GPU, bfloat16 (Gflop/s)"] = graphics.rate / 1e9
-    return found | _disk()
+        figures["product on the GPU, bfloat16 (Gflop/s)"] = graphics.rate / 1e9
+    return figures | _disk()
 
 
 def _disk() -> dict[str, float]:

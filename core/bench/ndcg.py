@@ -77,14 +77,14 @@ class _Peer:
 
     def evaluate(self) -> dict[str, dict[str, float]]:
         """Evaluate the dictionaries."""
-        found: dict[str, dict[str, float]] = self._evaluator.evaluate(self._run)
-        return found
+        values: dict[str, dict[str, float]] = self._evaluator.evaluate(self._run)
+        return values
 
     def values(self) -> Float32[np.ndarray, "measures lists"]:
         """The evaluation as an array like ours."""
-        found = self.evaluate()
+        by_query = self.evaluate()
         names = self._dataset.query_ids
-        rows = [[found[name][f"ndcg_cut_{cutoff}"] for name in names] for cutoff in CUTOFFS]
+        rows = [[by_query[name][f"ndcg_cut_{cutoff}"] for name in names] for cutoff in CUTOFFS]
         return np.array(rows, dtype=np.float32)
 
 

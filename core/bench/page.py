@@ -91,7 +91,7 @@ def slower_than_last(run: Run, history: Iterable[Mapping[str, Any]]) -> list[Slo
     >>> machine = Machine("cpu", 2, 24, "", "3.11", "2.13")
     >>> before = Run("2026-01-01", machine, False, {}, [BenchRow("a", 1.0, 3.0, "b", 3.0, None)])
     >>> now = Run("2026-02-01", machine, False, {}, [BenchRow("a", 1.0, 2.0, "b", 2.0, None)])
-    >>> [one.text for one in slower_than_last(now, [_line(before)])]
+    >>> [regression.text for regression in slower_than_last(now, [_line(before)])]
     ['a beside b: 3 → 2 (33 % less than on 2026-01-01).']
     """
     last: dict[tuple[str, str], tuple[float, str]] = {}
@@ -99,13 +99,13 @@ def slower_than_last(run: Run, history: Iterable[Mapping[str, Any]]) -> list[Slo
         if (line["machine"], line["quick"]) == (run.machine.digest, run.quick):
             for job, peer, figure in line["figures"]:
                 last[job, peer] = figure, line["at"]
-    found = []
+    slower = []
     for row in run.rows:
         now = _figure(row)
         before, at = last.get((row.job, row.peer_name), (None, ""))
         if now is not None and before is not None and now < (1 - SLOWER) * before:
-            found.append(Slower(row, before, now, at))
-    return found
+            slower.append(Slower(row, before, now, at))
+    return slower
 
 
 def _figure(row: BenchRow) -> float | None:
@@ -118,7 +118,7 @@ def _line(run: Run) -> dict[str, Any]:
     return {
         "at": run.at, "version": VERSION, "machine": run.machine.digest, "quick": run.quick,
         "limits": dict(run.limits),
-        "figures": [one for one in figures if one[2] is not None],
+        "figures": [figure for figure in figures if figure[2] is not None],
     }  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def _lines(history: Path) -> list[dict[str, Any]]:
 def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
     """The page, as Markdown."""
     missed = [row for row in run.rows if verdict(row) == MISSED]
-    said = [f"- {row.job} beside {row.peer_name}: {_times(row.ratio)} of {_times(row.floor)}."
+    lines = [f"- {row.job} beside {row.peer_name}: {_times(row.ratio)} of {_times(row.floor)}."
             for row in missed]  # fmt: skip
     sizes = "small sizes" if run.quick else "full sizes"
     head = (
@@ -153,9 +153,9 @@ def page_text(run: Run, slower: Sequence[Slower] = ()) -> str:
             [_cells(row) for row in run.rows],
         ),
         "## Below their floor",
-        "\n".join(said) or "None.",
+        "\n".join(lines) or "None.",
         f"## More than {percent(SLOWER)} slower than the last run of this machine",
-        "\n".join(f"- {one.text}" for one in slower) or "None.",
+        "\n".join(f"- {regression.text}" for regression in slower) or "None.",
     ]  # fmt: skip
     if notes := [row for row in run.rows if row.note]:
         parts += ["## Notes", "\n".join(f"- {row.job}: {row.note}" for row in notes)]

@@ -96,12 +96,12 @@ def _with_polars(path: Path) -> object:
     import polars as pl  # noqa: PLC0415 (a peer, not a part)
 
     text = path.read_bytes().replace(b":", b" ")
-    kept = {0, 2, *range(4, 4 + 2 * FEATURES, 2)}
+    numeric = {0, 2, *range(4, 4 + 2 * FEATURES, 2)}
     schema = {
-        f"column_{place}": pl.Float32 if place in kept else pl.String
+        f"column_{place}": pl.Float32 if place in numeric else pl.String
         for place in range(4 + 2 * FEATURES)
     }
-    names = [f"column_{place}" for place in sorted(kept)]
+    names = [f"column_{place}" for place in sorted(numeric)]
     frame = pl.read_csv(text, separator=" ", has_header=False, schema=schema, columns=names)
     return frame.to_numpy()
 

@@ -78,7 +78,7 @@ def scoring_operations(config: SetRankConfig, lists: int, docs: int) -> int:
     return lists * config.depth * block
 
 
-def told_by_profile(run: Callable[[], object], limit: float | None) -> str:
+def profile_in_words(run: Callable[[], object], limit: float | None) -> str:
     """Where a step's time goes, measured operation by operation.
 
     Args:
@@ -89,13 +89,14 @@ def told_by_profile(run: Callable[[], object], limit: float | None) -> str:
     with profile(activities=[ProfilerActivity.CPU]) as measured:
         for _ in range(PROFILED):
             run()
-    events = [one for one in measured.key_averages() if one.self_cpu_time_total > 0]
+    events = [event for event in measured.key_averages() if event.self_cpu_time_total > 0]
     seconds = {
-        one.key.removeprefix("aten::"): one.self_cpu_time_total / 1e6 / PROFILED for one in events
+        event.key.removeprefix("aten::"): event.self_cpu_time_total / 1e6 / PROFILED
+        for event in events
     }
     whole = sum(seconds.values())
     products = sum(seconds.pop(name, 0.0) for name in PRODUCTS)
-    rest = sorted(seconds.items(), key=lambda one: -one[1])[:5]
-    parts = ", ".join(f"{name} {percent(taken / whole)}" for name, taken in rest)
+    rest = sorted(seconds.items(), key=lambda item: -item[1])[:5]
+    parts = ", ".join(f"{name} {percent(spent / whole)}" for name, spent in rest)
     rate = "" if not limit else f", at {percent(limit / products)} of the peak"
     return f"of {PROFILED} profiled steps products take {percent(products / whole)}{rate}; {parts}"

@@ -30,7 +30,7 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
         "sop": (lambda: _sop(rows), 40.0, 1),
         "quicksort": (lambda: _quicksort(rows, start), 10.0, BATCH),
     }
-    found = []
+    bench_rows = []
     for name, (peer, floor, times) in plain.items():
         if aggregate(name, pairs).order.tolist() != peer():
             message = f"{name} differs from its definition"
@@ -39,7 +39,7 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
         ours, theirs = interleave(order, partial(_repeated, peer, times), repeats=3)
         job = f"{name} n = {items}" + (f", {times} orders" if times > 1 else "")
         floor_here = None if quick else floor
-        found.append(comparison_row(job, (ours, theirs), "plain Python", floor_here))
+        bench_rows.append(comparison_row(job, (ours, theirs), "plain Python", floor_here))
     small, large = _tournament(15), _tournament(100)
     beaten = np.nan_to_num(pairs.values) > 0.5
     holes = beaten.copy()
@@ -52,8 +52,10 @@ def preferences(quick: bool = False) -> list[BenchRow]:  # noqa: FBT001, FBT002 
     }
     for job, (work, ceiling) in ceilings.items():
         (seconds,) = interleave(work, repeats=5)
-        found.append(comparison_row(job, (seconds, ceiling), "our ceiling", None if quick else 1.0))
-    return found
+        bench_rows.append(
+            comparison_row(job, (seconds, ceiling), "our ceiling", None if quick else 1.0)
+        )
+    return bench_rows
 
 
 def _repeated(work: Callable[[], object], times: int) -> None:

@@ -94,15 +94,15 @@ def explicit_pairs(
     dataset: RankingDataset,
 ) -> tuple[Int64[np.ndarray, " pairs"], Int64[np.ndarray, " pairs"]]:
     """The rows of the better and of the worse document of every pair of unequal grades."""
-    found = []
-    for first in dataset.offsets[:-1].tolist():
-        grades = dataset.labels[first : first + DOCUMENTS]
-        found.append(np.argwhere(grades[:, None] > grades[None, :]) + first)
-    pairs = np.concatenate(found)
+    by_query = []
+    for start in dataset.offsets[:-1].tolist():
+        grades = dataset.labels[start : start + DOCUMENTS]
+        by_query.append(np.argwhere(grades[:, None] > grades[None, :]) + start)
+    pairs = np.concatenate(by_query)
     return pairs[:, 0], pairs[:, 1]
 
 
-def fitted_when_told(queries: int) -> None:
+def fit_on_signal(queries: int) -> None:
     """A fit in a process whose memory is watched: says when the data is there, waits for a line."""
     fit_to_end(graded_lists(2))
     lists = graded_lists(queries)
@@ -115,8 +115,8 @@ def fit_bytes(queries: int) -> int:
     """The peak of a fit's memory beside the data and the libraries, sampled every millisecond."""
     import psutil  # noqa: PLC0415 (a development dependency, used here alone)
 
-    program = "from shuffleproof.core.bench.ranksvm import fitted_when_told\n"
-    program += f"fitted_when_told({queries})"
+    program = "from shuffleproof.core.bench.ranksvm import fit_on_signal\n"
+    program += f"fit_on_signal({queries})"
     command = [sys.executable, "-c", program]
     with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as child:
         if child.stdin is None or child.stdout is None or child.stdout.readline() != "ready\n":

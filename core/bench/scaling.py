@@ -160,14 +160,14 @@ def _bytes_of(shape: Shape) -> int:
 
 def steps(data: Path, root: Path) -> dict[str, dict[str, float]]:
     """Seconds and the most memory of its own (bytes) of every step, on the files of a folder."""
-    store, found = Store(root), dict[str, dict[str, float]]()
+    store, figures = Store(root), dict[str, dict[str, float]]()
 
     def done(name: str, work: Generator[Any, None, Any]) -> Any:
         with _watched() as most:
             start = time.perf_counter()
             answer = run_to_end(work)
             seconds = time.perf_counter() - start
-        found[name] = {"seconds": seconds, "own": most[0], "resident": most[1]}
+        figures[name] = {"seconds": seconds, "own": most[0], "resident": most[1]}
         return answer
 
     done("ingest", catalogue.ingest(data, "scaled", store))
@@ -178,9 +178,9 @@ def steps(data: Path, root: Path) -> dict[str, dict[str, float]]:
     net = done("train SetRank, an epoch", bench.train("setrank-msab", changes))
     done("score", _scored(bench, (trees.ranker, net.ranker)))
     label = f"setrank-msab#{net.artefact.key.digest}"
-    asked = RankingDegradation(("lambdamart", label), LEVELS, ("NDCG@10",), 1)
-    done("study", asked.run(bench))
-    return found
+    question = RankingDegradation(("lambdamart", label), LEVELS, ("NDCG@10",), 1)
+    done("study", question.run(bench))
+    return figures
 
 
 def _scored(bench: Workbench, rankers: tuple[Any, ...]) -> Generator[Any, None, None]:
@@ -219,7 +219,7 @@ def memory() -> list[int]:
 
 
 def _row(name: str, small: dict[str, Any], large: dict[str, Any]) -> BenchRow:
-    seconds, before = (one["steps"][name]["seconds"] for one in (large, small))
+    seconds, before = (run["steps"][name]["seconds"] for run in (large, small))
     ours, peer = (seconds / large["bytes"] * 1e6, before / small["bytes"] * 1e6)
     exponent = log(seconds / before) / log(large["bytes"] / small["bytes"])
     note = (

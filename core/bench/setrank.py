@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from shuffleproof.core.bench.peak import MatrixProduct, scoring_operations, told_by_profile
+from shuffleproof.core.bench.peak import MatrixProduct, profile_in_words, scoring_operations
 from shuffleproof.core.bench.result import BenchRow, interleave
 from shuffleproof.core.losses.listwise import attention_rank
 from shuffleproof.core.models.config import SETRANK_PRESETS, SetRankConfig
@@ -107,9 +107,9 @@ def training(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (every job takes it
             Contender(config, dtype, _step(model, model.score, embedded, labels, dtype))
             for config, dtype, model in _models(training=True)
         ]
-        found = list(_rows("setrank-train", size, lists, (peer, contenders), 3))
-        rows += found
-        for contender, row in zip(contenders, found, strict=True):
+        contender_rows = list(_rows("setrank-train", size, lists, (peer, contenders), 3))
+        rows += contender_rows
+        for contender, row in zip(contenders, contender_rows, strict=True):
             if contender.dtype == LOW and row.limit is not None:
                 rows.append(_share_row(row, contender.run))
     return rows
@@ -124,7 +124,7 @@ def _share_row(row: BenchRow, run: Callable[[], object]) -> BenchRow:
         peer_name="its products at the matrix peak",
         ratio=row.share_of_limit,
         floor=PEAK_SHARE,
-        note=told_by_profile(run, row.limit),
+        note=profile_in_words(run, row.limit),
     )
 
 
@@ -155,8 +155,8 @@ def _step(
 
     def run() -> None:
         with torch.autocast("cpu", LOW, enabled=dtype == LOW):
-            found = scores(embedded)
-        torch.autograd.grad(attention_rank(found, labels, real).mean(), parameters)
+            predicted = scores(embedded)
+        torch.autograd.grad(attention_rank(predicted, labels, real).mean(), parameters)
 
     return run
 
@@ -173,18 +173,18 @@ def _rows(
     products = {dtype: MatrixProduct(dtype) for dtype in (torch.float32, LOW)}
     ours = [contender.run for contender in contenders]
     seconds = interleave(peer, *ours, *products.values(), repeats=3 if lists < 6 else 7)
-    for contender, taken in zip(contenders, seconds[1:-2], strict=True):
+    for contender, elapsed in zip(contenders, seconds[1:-2], strict=True):
         rate = products[contender.dtype].rate
         limit = passes * scoring_operations(contender.config, lists, size.docs) / rate
         yield BenchRow(
             job=f"{job} {contender.name} N={size.docs}",
-            ours=taken,
+            ours=elapsed,
             peer=seconds[0],
             peer_name=PEER,
-            ratio=seconds[0] / taken,
+            ratio=seconds[0] / elapsed,
             floor=contender.floor(size),
             limit=limit,
-            share_of_limit=limit / taken,
+            share_of_limit=limit / elapsed,
             note=f"paper preset, {lists} lists; matrix product {rate / 1e9:.0f} Gflop/s",
         )
 

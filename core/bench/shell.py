@@ -46,15 +46,17 @@ def shell(quick: bool) -> list[BenchRow]:  # noqa: FBT001 (as every job)
         for name in PEERS:
             peer = peers.get(name)
             ratio = peer and peer / seconds
-            told = note if peer else f"{name} is not installed"
-            rows.append(BenchRow(job, seconds, peer, f"import {name}", ratio, None, note=told))
+            remark = note if peer else f"{name} is not installed"
+            rows.append(BenchRow(job, seconds, peer, f"import {name}", ratio, None, note=remark))
     return rows
 
 
 def _jobs(store: Store, folder: Path) -> dict[str, tuple[Sequence[str], float]]:
     """Words for the interpreter and the CPU seconds that they may take, by job."""
     kind = RankingDegradation.kind
-    shipped = next(one for one in store.artefacts("study") if one.recipe["kind"] == kind)
+    shipped = next(
+        artefact for artefact in store.artefacts("study") if artefact.recipe["kind"] == kind
+    )
     named = ",".join(RankingDegradation.sample["rankers"])
     levels = ",".join(f"{level:g}" for _, level in RankingDegradation.sample["perturbations"])
     study = ("study", kind, "--rankers", named, "--levels", levels)

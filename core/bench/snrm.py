@@ -34,23 +34,23 @@ class Plain(nn.Module):
         weights = network.embedding.weight.detach().clone()
         self.embedding = nn.Embedding(len(weights), width, padding_idx=len(weights) - 1)
         self.embedding.load_state_dict({"weight": weights})
-        linear = [one for one in network.modules() if isinstance(one, nn.Linear)]
-        self.first = nn.Conv1d(width, linear[0].out_features, self.window)
-        own = linear[0].weight.view(-1, self.window, width).transpose(1, 2)
-        self.first.load_state_dict({"weight": own, "bias": linear[0].bias})
+        linear = [module for module in network.modules() if isinstance(module, nn.Linear)]
+        self.convolution = nn.Conv1d(width, linear[0].out_features, self.window)
+        weight = linear[0].weight.view(-1, self.window, width).transpose(1, 2)
+        self.convolution.load_state_dict({"weight": weight, "bias": linear[0].bias})
         layers: list[nn.Module] = [nn.ReLU()]
-        for one in linear[1:]:
-            copy = nn.Linear(one.in_features, one.out_features)
-            copy.load_state_dict(one.state_dict())
+        for layer in linear[1:]:
+            copy = nn.Linear(layer.in_features, layer.out_features)
+            copy.load_state_dict(layer.state_dict())
             layers += [copy, nn.ReLU()]
         self.rest = nn.Sequential(*layers)
 
     def forward(self, words: Tensor, windows: Tensor) -> Tensor:
         """Vectors [texts, dimensions] of words [texts, longest], `windows` of which count."""
-        read = self.first(self.embedding(words).transpose(1, 2)).transpose(1, 2)
-        found = self.rest(read)
-        mask = torch.arange(found.shape[1]) < windows[:, None]
-        return (found * mask[..., None]).sum(1) / windows[:, None]
+        read = self.convolution(self.embedding(words).transpose(1, 2)).transpose(1, 2)
+        vectors = self.rest(read)
+        mask = torch.arange(vectors.shape[1]) < windows[:, None]
+        return (vectors * mask[..., None]).sum(1) / windows[:, None]
 
 
 def training_step(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (every job's form)
@@ -59,11 +59,11 @@ def training_step(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (eve
     network = SNRM(config, TERMS, torch.Generator().manual_seed(0))
     plain = Plain(network)
     draw = generator(0, "snrm bench")
-    asked = [draw.integers(0, TERMS, length) for length in draw.integers(2, 11, QUERIES)]
+    query_words = [draw.integers(0, TERMS, length) for length in draw.integers(2, 11, QUERIES)]
     lengths = np.exp(draw.normal(np.log(LENGTH), SPREAD, 2 * QUERIES)).astype(int) + 1
-    read = [draw.integers(0, TERMS, length) for length in lengths]
-    ours = _step(network, _flat(asked, config.window), _flat(read, config.window))
-    peer = _step(plain, _padded(asked, config.window), _padded(read, config.window))
+    document_words = [draw.integers(0, TERMS, length) for length in lengths]
+    ours = _step(network, _flat(query_words, config.window), _flat(document_words, config.window))
+    peer = _step(plain, _padded(query_words, config.window), _padded(document_words, config.window))
     lost = ours(), peer()
     if abs(lost[0] - lost[1]) > ALIKE * abs(lost[1]):
         message = f"the networks differ: {lost}"
@@ -78,15 +78,15 @@ def training_step(quick: bool = False) -> BenchRow:  # noqa: FBT001, FBT002 (eve
 
 
 def _step(
-    network: nn.Module, asked: tuple[Tensor, ...], read: tuple[Tensor, ...]
+    network: nn.Module, query_words: tuple[Tensor, ...], document_words: tuple[Tensor, ...]
 ) -> Callable[[], float]:
     adam = torch.optim.Adam(network.parameters(), 1e-3)
     sign = torch.ones(QUERIES)
 
     def step() -> float:
-        queries, documents = network(*asked), network(*read)
-        first, second = ((queries * one).sum(-1) for one in documents.chunk(2))
-        loss = pairwise_hinge(first, second, sign).mean()
+        queries, documents = network(*query_words), network(*document_words)
+        better, worse = ((queries * half).sum(-1) for half in documents.chunk(2))
+        loss = pairwise_hinge(better, worse, sign).mean()
         whole = loss + PENALTY * (l1(queries) + torch.stack([*map(l1, documents.chunk(2))]).sum())
         adam.zero_grad()
         whole.backward()  # type: ignore[no-untyped-call]
@@ -105,7 +105,7 @@ def _long(texts: Sequence[np.ndarray], least: int) -> list[Tensor]:
 def _flat(texts: Sequence[np.ndarray], window: int) -> tuple[Tensor, Tensor, Tensor]:
     """Windows, their texts, and 1 / windows of each text, as our network takes them."""
     each = [text.unfold(0, window, 1) for text in _long(texts, window)]
-    counts = torch.tensor([len(one) for one in each])
+    counts = torch.tensor([len(windows) for windows in each])
     owners = torch.repeat_interleave(torch.arange(len(each)), counts)
     return torch.cat(each), owners, 1 / counts
 

@@ -91,10 +91,10 @@ def held_out(spec: RankerSpec, fold: Fold) -> Values:
     values = np.empty((len(MEASURES), whole.queries))
     for part in range(PARTS):
         held, chosen = parts == part, parts == (part + 1) % PARTS
-        learnt, selected, asked = (
+        learnt, selected, test = (
             whole.select(np.flatnonzero(which)) for which in (~(held | chosen), chosen, held)
         )
-        values[:, held] = values_of(_fitted(spec, learnt, selected), asked)
+        values[:, held] = values_of(_fitted(spec, learnt, selected), test)
     return values
 
 
@@ -192,7 +192,7 @@ def development(fold: Fold) -> RankingDataset:
 
 
 def _read(names: tuple[str, ...], folder: Path, *, groups: bool) -> RankingDataset:
-    found = []
+    datasets = []
     for name in names:
         path = folder / name
         counted = path.with_name(path.name.replace(".gz", ".query.gz")) if groups else None
@@ -200,9 +200,9 @@ def _read(names: tuple[str, ...], folder: Path, *, groups: bool) -> RankingDatas
         if groups:  # queries are numbered in every file
             named = tuple(f"{path.name}:{query}" for query in read.query_ids)
             read = replace(read, query_ids=named, fingerprint="")
-        found.append(read)
-    ids = tuple(sorted(set().union(*(part.feature_ids for part in found))))
-    return _joined([_widened(part, ids) for part in found])
+        datasets.append(read)
+    ids = tuple(sorted(set().union(*(part.feature_ids for part in datasets))))
+    return _joined([_widened(part, ids) for part in datasets])
 
 
 def _widened(part: RankingDataset, ids: tuple[int, ...]) -> RankingDataset:

@@ -123,11 +123,11 @@ def _keys(
     keys, ends = np.empty(len(bits), dtype=np.uint64), (_ONE << place_bits) - _ONE
     for segment in range(len(offsets) - 1):
         inside = slice(offsets[segment], offsets[segment + 1])
-        given, found = bits[inside], keys[inside]
-        for place in range(len(found)):
-            score = np.uint64(given[place]) << widened
+        segment_bits, segment_keys = bits[inside], keys[inside]
+        for place in range(len(segment_keys)):
+            score = np.uint64(segment_bits[place]) << widened
             falling = score ^ (_REST & ((score >> _SIGN_PLACE) - _ONE))
-            found[place] = (falling & ~ends) | np.uint64(place)
+            segment_keys[place] = (falling & ~ends) | np.uint64(place)
     return keys
 
 
@@ -144,13 +144,13 @@ def _put_places(
 
 @compiled()
 @no_type_check
-def _precedes(scores: np.ndarray, ties: np.ndarray, first: int, second: int) -> bool:
-    first_score, second_score = scores[first], scores[second]
-    if first_score > second_score:
+def _precedes(scores: np.ndarray, ties: np.ndarray, left: int, right: int) -> bool:
+    left_score, right_score = scores[left], scores[right]
+    if left_score > right_score:
         return True
-    if first_score == second_score or (first_score != first_score and second_score != second_score):  # noqa: PLR0124 (NaN test)
-        return ties[first] < ties[second]
-    return first_score == first_score and second_score != second_score  # noqa: PLR0124 (NaN test)
+    if left_score == right_score or (left_score != left_score and right_score != right_score):  # noqa: PLR0124 (NaN test)
+        return ties[left] < ties[right]
+    return left_score == left_score and right_score != right_score  # noqa: PLR0124 (NaN test)
 
 
 @compiled()
@@ -194,18 +194,18 @@ def _merge(
 ) -> None:
     left, middle, right = bounds
     buffer[left:middle] = order[left:middle]
-    first, second, place = left, middle, left
-    while first < middle and second < right:
-        if _precedes(scores, ties, order[second], buffer[first]):
-            order[place] = order[second]
-            second += 1
+    low, high, place = left, middle, left
+    while low < middle and high < right:
+        if _precedes(scores, ties, order[high], buffer[low]):
+            order[place] = order[high]
+            high += 1
         else:
-            order[place] = buffer[first]
-            first += 1
+            order[place] = buffer[low]
+            low += 1
         place += 1
-    while first < middle:
-        order[place] = buffer[first]
-        first += 1
+    while low < middle:
+        order[place] = buffer[low]
+        low += 1
         place += 1
 
 

@@ -82,10 +82,10 @@ class HeldLists:
         """The batches of a plan in turn; the plan goes to the device once, at first."""
         if plan:
             placed = torch.from_numpy(np.concatenate(plan)).to(self.starts.device)
-            for chosen, there in zip(
-                plan, torch.split(placed, [len(one) for one in plan]), strict=True
+            for chosen, on_device in zip(
+                plan, torch.split(placed, [len(chosen) for chosen in plan]), strict=True
             ):
-                yield self.batch(chosen, there)
+                yield self.batch(chosen, on_device)
 
     def batch(
         self, chosen: Int64[np.ndarray, " chosen"], placed: Int64[Tensor, " chosen"] | None = None

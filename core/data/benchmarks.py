@@ -101,8 +101,8 @@ def likeliest(sizes: Mapping[str, Size], features: int, top_label: int | float) 
         top_label: the highest grade.
 
     >>> sizes = {"whole": Size(628, 12_337), "test": Size(157, 2_707)}
-    >>> found = likeliest(sizes, 46, 2)
-    >>> found.known.name, found.scope, found.kind
+    >>> match = likeliest(sizes, 46, 2)
+    >>> match.known.name, match.scope, match.kind
     ('MQ2008', 'whole', 'share')
     """
     whole = next(iter(sizes))

@@ -416,10 +416,10 @@ def beyond_squares(path: Path, name: str) -> str:
     for block in blocks(path, name, Limits(block_bytes=START)):
         text = block.buffer[: block.end].tobytes()
         for number, line in enumerate(text.split(b"\n"), block.first_line):
-            found = _beyond_in(line.partition(b"#")[0].decode(errors="replace").split())
-            if found:
+            value = _beyond_in(line.partition(b"#")[0].decode(errors="replace").split())
+            if value:
                 return (
-                    f"{name}:{number}: {found}, whose square is no float32: the feature has no "
+                    f"{name}:{number}: {value}, whose square is no float32: the feature has no "
                     "mean and no deviation. Correct it, or normalise by quantiles."
                 )
         break

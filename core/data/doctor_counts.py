@@ -35,7 +35,7 @@ def interval(
         shares: of at least two queries.
         distance: of the mean from chance, to be seen with power 80 % at level 5 %.
 
-    >>> [round(one, 3) for one in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
+    >>> [round(number, 3) for number in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
     [0.55, 0.345, 0.755, 15]
     """
     mean, deviation, count = float(shares.mean()), float(shares.std(ddof=1)), len(shares)

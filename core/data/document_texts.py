@@ -40,16 +40,12 @@ def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
     parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
     id_columns = [part.doc_ids for part in parts.values() if part.doc_ids is not None]
     names = {name for column in id_columns for name in column if name}
-    found_texts = _read(path, names)
-    if not found_texts:
+    texts = _read(path, names)
+    if not texts:
         finding = f"it has a text of none of the {counted(len(names), 'named document')}"
         raise DataError(str(path), finding, REMEDY)
-    note = (
-        f"Texts of {len(found_texts):,} of {counted(len(names), 'named document')} ({path.name})."
-    )
-    with_columns = {
-        name: replace(part, texts=_column(part, found_texts)) for name, part in parts.items()
-    }
+    note = f"Texts of {len(texts):,} of {counted(len(names), 'named document')} ({path.name})."
+    with_columns = {name: replace(part, texts=_column(part, texts)) for name, part in parts.items()}
     return Fold(**with_columns), note
 
 

@@ -232,4 +232,4 @@ def _feature(facts: Mapping[str, Any]) -> FeatureFacts:
 
 
 def _tuples(pairs: list[list[Any]]) -> tuple[tuple[Any, Any], ...]:
-    return tuple((first, second) for first, second in pairs)
+    return tuple((left, right) for left, right in pairs)

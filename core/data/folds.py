@@ -30,7 +30,7 @@ def folds_of(data: str, store: Store) -> list[str]:
     path = Path(data)
     if not path.is_dir():
         return [data]
-    found_parts = find(path)
-    if len(found_parts) == 1:
+    folds = find(path)
+    if len(folds) == 1:
         return [data]
-    return [str(path / parts.name) for parts in found_parts if isinstance(parts, Parts)]
+    return [str(path / parts.name) for parts in folds if isinstance(parts, Parts)]

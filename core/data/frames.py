@@ -73,8 +73,8 @@ def features_of(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -
     >>> features_of(pd.DataFrame({"qid": [1], "bm25": [0.5], "label": [1], "length": [7]}))
     ['bm25', 'length']
     """
-    taken = {_column(frame, meaning, columns or {}) for meaning in NAMES}
-    return [name for name in frame.columns if name not in taken]
+    reserved = {_column(frame, meaning, columns or {}) for meaning in NAMES}
+    return [name for name in frame.columns if name not in reserved]
 
 
 def dataset_of(
@@ -98,9 +98,9 @@ def dataset_of(
         ParameterError: no such column.
         DataError: what no data set is made of: no label, text among features, an empty cell.
     """
-    found = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
+    column_of = {meaning: _column(frame, meaning, columns) for meaning in NAMES}
     for meaning in ("query", "label"):
-        if found[meaning] is None:
+        if column_of[meaning] is None:
             have = ", ".join(map(str, frame.columns[:12])) or "none"
             wanted = ", ".join(NAMES[meaning])
             remedy = f"Call it {wanted}, or say columns={{{meaning!r}: 'its name'}}."
@@ -109,25 +109,27 @@ def dataset_of(
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
         raise DataError(place, f"no {lacking}", "A row is a document, its features are columns.")
-    queries = frame[found["query"]]
+    queries = frame[column_of["query"]]
     if queries.isna().any():
         row = frame.index[queries.isna()][0]
         raise DataError(place, f"row {row} has no query", "Drop it, or fill it in.")
     codes, ids = pd.factorize(queries)
     order = np.argsort(codes, kind="stable")
-    labels = _numbers(place, frame, str(found["label"]))
+    labels = _numbers(place, frame, str(column_of["label"]))
     features = np.stack(
         [_numbers(place, frame, name, large=text, gaps=gaps) for name in names], axis=1
     )
     documents = None
-    if found["document"] is not None:
-        documents = TextColumn.of(str(one) for one in frame[found["document"]].to_numpy()[order])
+    if column_of["document"] is not None:
+        documents = TextColumn.of(
+            str(document_id) for document_id in frame[column_of["document"]].to_numpy()[order]
+        )
     counts = np.bincount(codes, minlength=len(ids))
     return RankingDataset(
         features[order],
         labels[order],
         np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        tuple(str(one) for one in ids),
+        tuple(str(query_id) for query_id in ids),
         tuple(range(1, len(names) + 1)),
         documents,
     )
@@ -162,8 +164,8 @@ def _numbers(
     if gaps and column.isna().all():
         return np.full(len(column), np.nan, dtype=np.float32)
     if not pd.api.types.is_numeric_dtype(column):
-        found = f"column {name} holds {column.dtype}, for example {column.iloc[0]!r}"
-        raise DataError(place, found, "Features and labels are numbers: drop it or encode it.")
+        finding = f"column {name} holds {column.dtype}, for example {column.iloc[0]!r}"
+        raise DataError(place, finding, "Features and labels are numbers: drop it or encode it.")
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
@@ -171,10 +173,10 @@ def _numbers(
         exact = column.to_numpy(dtype=np.float64, na_value=np.nan)
         wrong = np.isinf(exact) | (np.isnan(exact) & (not gaps)) | (np.isinf(values) & (not large))
     if wrong.any():
-        found = f"row {frame.index[wrong][0]} of column {name} is {column[wrong].iloc[0]}"
+        finding = f"row {frame.index[wrong][0]} of column {name} is {column[wrong].iloc[0]}"
         more = f" ({wrong.sum():,} rows are such)" if wrong.sum() > 1 else ""
         remedy = "Fill it in" + (", or say what is missing (--nulls)." if large else FILLED)
-        raise DataError(place, found + more, remedy)
+        raise DataError(place, finding + more, remedy)
     return values
 
 

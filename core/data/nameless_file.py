@@ -40,6 +40,6 @@ class NamelessFile:
                 self._file.truncate(size)
             mapped = np.memmap(self._file, dtype, "r+", shape=shape)
         except OSError as error:
-            found = f"no room for {size / 2**30:.1f} GiB of {self._what} ({error.strerror})"
-            raise DataError(tempfile.gettempdir(), found, "Free some, or set TMPDIR.") from error
+            finding = f"no room for {size / 2**30:.1f} GiB of {self._what} ({error.strerror})"
+            raise DataError(tempfile.gettempdir(), finding, "Free some, or set TMPDIR.") from error
         return mapped.view(np.ndarray)

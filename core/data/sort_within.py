@@ -35,7 +35,7 @@ def same_length(
         yield int(lengths[0])
         return
     by_length = np.argsort(lengths, kind="stable")
-    distinct, first = np.unique(lengths[by_length], return_index=True)
-    for length, chosen in zip(distinct, np.split(by_length, first[1:]), strict=False):
+    distinct, starts = np.unique(lengths[by_length], return_index=True)
+    for length, chosen in zip(distinct, np.split(by_length, starts[1:]), strict=False):
         if length > 1:
             yield offsets[chosen][:, None] + np.arange(length, dtype=np.int64)

@@ -146,7 +146,9 @@ def loading_parts(
             list(present.values()),
             missing,
             limits,
-            lambda queries: _queries_of_parts(queries, HELD_OUT, seed, _names_of(parts.train)),
+            lambda queries: _queries_of_parts(
+                queries, HELD_OUT, seed, ", ".join(map(str, parts.train))
+            ),
         )
     parsed_by_part = dict(zip((TRAIN, VALID, TEST), parsed_parts, strict=True))
     notes = [parts.note] if parts.note else []
@@ -175,12 +177,8 @@ def split(
 
 def _check_fractions(fractions: tuple[float, float, float]) -> None:
     if min(fractions) <= 0 or sum(fractions) > 1 + 1e-9:
-        given = ",".join(f"{one:g}" for one in fractions)
+        given = ",".join(f"{fraction:g}" for fraction in fractions)
         raise ParameterError("--split", given, "three fractions above 0, of at most 1 in all")
-
-
-def _names_of(files: Sequence[Path]) -> str:
-    return ", ".join(str(path) for path in files)
 
 
 def _queries_of_parts(
@@ -248,16 +246,18 @@ def _check_columns(files: Sequence[Path]) -> None:
     Raises:
         DataError: they differ.
     """
-    first: tuple[Path, tuple[str, ...]] | None = None
+    reference: tuple[Path, tuple[str, ...]] | None = None
     for file in files:
         names = features_in(file, str(file))
         if names is None:
             continue
-        first = first or (file, names)
-        if names != first[1]:
-            own, other = (", ".join(some[:8]) for some in (names, first[1]))
-            found = f"its features are {own}, those of {first[0].name} {other}"
-            raise DataError(str(file), found, "Give all parts the same columns in the same order.")
+        reference = reference or (file, names)
+        if names != reference[1]:
+            columns, expected = (", ".join(some[:8]) for some in (names, reference[1]))
+            finding = f"its features are {columns}, those of {reference[0].name} {expected}"
+            raise DataError(
+                str(file), finding, "Give all parts the same columns in the same order."
+            )
 
 
 def _size(path: Path) -> int:

@@ -41,22 +41,22 @@ class Place(Protocol):
     """Where claims lie."""
 
     def create(self, name: str, text: str) -> bool:
-        """Make a claim that says this; False: there is one of that name."""
+        """Make a claim that holds this text; False where there is one of that name."""
 
     def names(self) -> list[str]:
         """All claims."""
 
     def read_claim(self, name: str) -> tuple[ClaimState, str] | None:
-        """A claim as it is now and what it says; None: there is none."""
+        """The state and the text of a claim; None where there is none."""
 
     def buried(self, name: str, old: ClaimState) -> bool:
-        """Take an abandoned claim away, unless it is another's by now, which stays."""
+        """Remove a claim that is still in this state; False where another worker has it."""
 
-    def touch(self, name: str, own: str) -> None:
-        """Say that the owner, who made it say this, lives."""
+    def touch(self, name: str, text: str) -> None:
+        """Note that the worker that wrote this text into it is alive."""
 
-    def given_back(self, name: str, own: str) -> None:
-        """Take it away, unless it was held to be abandoned, and is another's by now."""
+    def given_back(self, name: str, text: str) -> None:
+        """Remove it if it still holds this text: given up for abandoned, it may be another's."""
 
 
 class ClaimTakenError(BaseException):
@@ -86,7 +86,7 @@ class Claims:
     Attributes:
         at: where all claims of the store lie.
         most: units that it does before it ends; None: any number.
-        told: is called after each unit.
+        after_unit: is called after each unit.
         lease: seconds until a claim that nobody touches is abandoned.
         beat: seconds between two touches.
         done: units that it did.
@@ -95,7 +95,7 @@ class Claims:
 
     at: Place
     most: int | None = None
-    told: Callable[[], None] = lambda: None
+    after_unit: Callable[[], None] = lambda: None
     lease: float = LEASE
     beat: float = BEAT
     done: int = 0
@@ -110,8 +110,8 @@ class Claims:
         """Hold the claim of a unit while it is made.
 
         Raises:
-            Taken: another worker is at it.
-            Enough: this worker has done its share.
+            ClaimTakenError: another worker is at it.
+            UnitsDone: this worker has done its share.
         """
         if self.most is not None and self.done >= self.most and not self._held:
             raise UnitsDone
@@ -126,14 +126,14 @@ class Claims:
             self.at.given_back(name, self._held.pop(name))
         if not self._held:
             self.done += 1
-            self.told()
+            self.after_unit()
 
     def is_free(self, name: str) -> bool:
         """Whether nobody is at a unit (any more)."""
         return self._abandoned_claim(name) is not None
 
     def sweep(self) -> None:
-        """Take away abandoned claims: who died when its unit was stored left one that nobody seeks.
+        """Remove abandoned claims: a worker that died when its unit was stored left one behind.
 
         Those of other machines stay until a lease is over.
         """
@@ -149,7 +149,7 @@ class Claims:
             self._beating.join()
 
     def _make_claim(self, name: str) -> str:
-        """What the claim says that was made; empty: another worker has it."""
+        """Make a claim and return its text; empty where another worker has the unit."""
         claim = json.dumps({"place": place(), "process": os.getpid(), "id": uuid.uuid4().hex})
         while not self.at.create(name, claim):
             old = self._abandoned_claim(name)
@@ -158,7 +158,7 @@ class Claims:
         return claim
 
     def _abandoned_claim(self, name: str) -> ClaimState | None:
-        """Which claim an abandoned one is, GONE where there is none; None: somebody holds it."""
+        """The state of an abandoned claim, GONE where there is none; None: somebody holds it."""
         claim = self.at.read_claim(name)
         if claim is None:
             return GONE
@@ -195,7 +195,7 @@ def claim_unit(name: str) -> Iterator[None]:
     """Hold the claim of a unit, where work is shared; else nothing.
 
     Raises:
-        Taken, Enough: see `Claims.working`.
+        ClaimTakenError, UnitsDone: see `Claims.working`.
     """
     claims = SHARING.get()
     if claims is None:
@@ -206,10 +206,10 @@ def claim_unit(name: str) -> Iterator[None]:
 
 
 def wait_for(name: str) -> None:
-    """Nothing, unless another worker is at a unit.
+    """Raise if another worker is at a unit.
 
     Raises:
-        Taken: another worker is.
+        ClaimTakenError: another worker is.
     """
     claims = SHARING.get()
     if claims is not None and not claims.is_free(name):
@@ -227,10 +227,10 @@ def values_of(
 ) -> Generator[Progress, None, list[Any]]:
     """The values of works that do not need each other, in order.
 
-    Those that another worker is at are passed over, and told when the others are done.
+    Those that another worker is at are passed over; the error is raised after the others.
 
     Raises:
-        Taken: another worker is at one of them.
+        ClaimTakenError: another worker is at one of them.
     """
     results, last_taken = list[Any](), None
     for work in works:
@@ -305,15 +305,15 @@ class Folder:
         grave.unlink()
         return not fresh
 
-    def touch(self, name: str, own: str) -> None:
+    def touch(self, name: str, text: str) -> None:
         """Set its time, whoever holds it."""
-        del own
+        del text
         os.utime(self.path / name)
 
-    def given_back(self, name: str, own: str) -> None:
+    def given_back(self, name: str, text: str) -> None:
         """Remove the file where it says what its owner wrote."""
         claim = self.read_claim(name)
-        if claim and claim[1] == own:
+        if claim and claim[1] == text:
             (self.path / name).unlink(missing_ok=True)
 
 

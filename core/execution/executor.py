@@ -97,12 +97,12 @@ def executor(text: str, workers: int | None = None, folder: Path = Path()) -> Ex
 
 def _of_task(text: str, given: Sequence[str]) -> tuple[int | None, float]:
     """Cores and GPUs of each task; None: nothing is said of the cores."""
-    values = dict(one.split("=", 1) for one in given if "=" in one)
+    values = dict(setting.split("=", 1) for setting in given if "=" in setting)
     cores, gpus = values.pop("cpus", None), values.pop("gpus", "0")
     try:
         wrong = values or len(given) > 2 or (cores is not None and int(cores) < 1)
         share = number(gpus)
-        wrong = wrong or any("=" not in one for one in given) or not 0 <= share <= MOST_GPUS
+        wrong = wrong or any("=" not in setting for setting in given) or not 0 <= share <= MOST_GPUS
     except ValueError:
         wrong = True
     if wrong:

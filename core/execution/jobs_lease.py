@@ -185,7 +185,7 @@ def give_back(database: Database, held: HeldJob, reason: str) -> None:
 
 @dataclass(frozen=True)
 class WorkerDeath:
-    """What became of a worker.
+    """How a worker ended.
 
     Attributes:
         how: in words, for people.

@@ -121,14 +121,14 @@ class Slurm:
 
 
 def _handed_in(hand_in: Callable[..., Any], *given: Any) -> Any:
-    """What a cluster gives for work; its refusal as a sentence."""
+    """Hand work to a cluster and return what it gives; its refusal becomes a sentence."""
     from submitit.core.utils import FailedJobError  # noqa: PLC0415 (as submitit itself)
 
     try:
         return hand_in(*given)
     except (FailedJobError, OSError) as error:
-        said = (str(error).strip().splitlines() or [""])[-1]
+        refusal = (str(error).strip().splitlines() or [""])[-1]
         raise UsageError(
-            f"executor slurm: the cluster does not take the jobs ({said}); `sinfo` names its "
+            f"executor slurm: the cluster does not take the jobs ({refusal}); `sinfo` names its "
             "partitions"
         ) from error

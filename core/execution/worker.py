@@ -7,16 +7,14 @@ parent died.
 
 import json
 import os
-import threading
-import time
 
-from shuffleproof.core.execution.early_end import EarlyEnd
+from shuffleproof.core.execution.early_end import EarlyEnd, end_with_parent
 from shuffleproof.core.execution.work import do_item
 
 
 def serve() -> None:
     """Answer requests until stdin closes."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with os.fdopen(os.dup(0), encoding="utf-8") as requests:
@@ -25,12 +23,6 @@ def serve() -> None:
             function, item = json.loads(line)
             answers.write(do_item(function, item) + "\n")
             answers.flush()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ def attention_rank(
     −Σ a^y log a^s + (1 − a^y) log(1 − a^s), with a^s = softmax(s). Lists of one document and
     lists without a relevant one are 0. Ai et al., SIGIR 2018, Eq. 11.
 
-    >>> one = torch.ones(1, 2)
-    >>> round(attention_rank(0 * one, torch.tensor([[1.0, 0.0]]), one.bool()).item(), 4)  # 2 log 2
+    >>> ones = torch.ones(1, 2)
+    >>> round(attention_rank(0 * ones, torch.tensor([[1.0, 0.0]]), ones.bool()).item(), 4)  # 2 ln 2
     1.3863
     """
     logits = without_pads(exact(scores), mask)
@@ -43,8 +43,8 @@ def softmax_ce(
 ) -> Float[Tensor, " lists"]:
     """−Σ a^y log a^s with a^y ∝ exp(temper · y) where y > 0: what was released for SetRank.
 
-    >>> one = torch.ones(1, 2)
-    >>> round(softmax_ce(0 * one, torch.tensor([[1.0, 0.0]]), one.bool()).item(), 4)  # log 2
+    >>> ones = torch.ones(1, 2)
+    >>> round(softmax_ce(0 * ones, torch.tensor([[1.0, 0.0]]), ones.bool()).item(), 4)  # ln 2
     0.6931
     """
     logits = without_pads(exact(scores), mask)
@@ -62,8 +62,8 @@ def listnet(
     ListNet with k = 1 (Cao et al., ICML 2007). Unlike `softmax_ce` documents of grade 0 keep the
     weight e^0. Lists whose documents all share one label are 0: there is no order to learn.
 
-    >>> one = torch.ones(1, 2)
-    >>> round(listnet(0 * one, torch.tensor([[1.0, 0.0]]), one.bool()).item(), 4)  # log 2
+    >>> ones = torch.ones(1, 2)
+    >>> round(listnet(0 * ones, torch.tensor([[1.0, 0.0]]), ones.bool()).item(), 4)  # ln 2
     0.6931
     """
     logits = without_pads(exact(scores), mask)

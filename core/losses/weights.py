@@ -30,8 +30,8 @@ def by_query(
 
     IR-SVM's μ without its constant factor, the most pairs of any list (Cao et al., SIGIR 2006).
 
-    >>> one = torch.ones(1, 3)
-    >>> round(by_query(one, torch.tensor([[2.0, 1.0, 0.0]]), one.bool()).item(), 4)
+    >>> ones = torch.ones(1, 3)
+    >>> round(by_query(ones, torch.tensor([[2.0, 1.0, 0.0]]), ones.bool()).item(), 4)
     0.3333
     """
     pairs = pair_mask(grades, mask).sum((1, 2)).clamp(min=1)
@@ -50,8 +50,8 @@ def by_grade(
     other are exchanged in the ideal list: (gain − gain') · (mean discount of the one's places −
     that of the other's) / ideal DCG (Cao et al., SIGIR 2006, with the expectation exact).
 
-    >>> one = torch.ones(1, 3)
-    >>> by_grade(one, torch.tensor([[0.0, 1.0, 0.0]]), one.bool())[0, 1].tolist()
+    >>> ones = torch.ones(1, 3)
+    >>> by_grade(ones, torch.tensor([[0.0, 1.0, 0.0]]), ones.bool())[0, 1].tolist()
     [0.5, 0.0, 0.5]
     """
     discounts = _mean_discounts(grades, torch.zeros_like(grades), mask, cutoff)
@@ -113,18 +113,20 @@ def _exchange_effects(grades: Tensor, discounts: Tensor) -> Tensor:
     return gained * (discounts[:, :, None] - discounts[:, None, :])
 
 
-def _mean_discounts(first: Tensor, then: Tensor, mask: Tensor, cutoff: int | None) -> Tensor:
-    """Discounts of the ranking by falling `first`, then by falling `then`; ties share their mean.
+def _mean_discounts(
+    scores: Tensor, tie_breakers: Tensor, mask: Tensor, cutoff: int | None
+) -> Tensor:
+    """Discounts of the ranking by falling `scores`, then `tie_breakers`; ties share their mean.
 
-    `first` of pads may be anything: they are ranked behind all real documents.
+    `scores` of pads may be anything: they are ranked behind all real documents.
     """
-    first, then = first.masked_fill(~mask, -torch.inf), then.masked_fill(~mask, 0)
-    level = first[:, :, None] == first[:, None, :]
-    above = (first[:, None, :] > first[:, :, None]) | (
-        level & (then[:, None, :] > then[:, :, None])
+    scores, tie_breakers = scores.masked_fill(~mask, -torch.inf), tie_breakers.masked_fill(~mask, 0)
+    level = scores[:, :, None] == scores[:, None, :]
+    above = (scores[:, None, :] > scores[:, :, None]) | (
+        level & (tie_breakers[:, None, :] > tie_breakers[:, :, None])
     )
     start = above.sum(-1)
-    tied = (level & (then[:, None, :] == then[:, :, None])).sum(-1)
-    sums = discount(first, cutoff).cumsum(-1)
+    tied = (level & (tie_breakers[:, None, :] == tie_breakers[:, :, None])).sum(-1)
+    sums = discount(scores, cutoff).cumsum(-1)
     sums = torch.cat((sums.new_zeros(1), sums))
     return (sums[start + tied] - sums[start]) / tied

@@ -29,7 +29,7 @@ class AgreementEntry:
         summary: one sentence.
         source: where it is defined.
         best: the value of two equal rankings without ties.
-        of: (offsets, first, second) → one value a list.
+        of: (offsets, scores, other scores) → one value a list.
     """
 
     name: str
@@ -39,8 +39,8 @@ class AgreementEntry:
     of: Callable[[Bounds, Scores, Scores], PerList]
 
 
-def kendall_tau(offsets: Bounds, first: Scores, second: Scores) -> PerList:
-    """Kendall's τ-b: (concordant − discordant) / √(pairs untied in first · untied in second).
+def kendall_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerList:
+    """Kendall's τ-b: (concordant − discordant) / √(pairs untied in one · untied in the other).
 
     NaN where all documents of a list (of two or more) tie in one of the rankings: no pair is
     ordered there, and neither agreement nor disagreement can be told.
@@ -48,17 +48,17 @@ def kendall_tau(offsets: Bounds, first: Scores, second: Scores) -> PerList:
     >>> kendall_tau(np.array([0, 3, 4]), np.array([3, 2, 1, 9.0]), np.array([3, 1, 2, 5.0]))
     array([0.33333333, 1.        ])
     """
-    return pairs.correlations(offsets, _ranks(offsets, first, second), weighted=False)
+    return pairs.correlations(offsets, _ranks(offsets, scores, other_scores), weighted=False)
 
 
-def weighted_tau(offsets: Bounds, first: Scores, second: Scores) -> PerList:
+def weighted_tau(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerList:
     """Weighted τ with hyperbolic weights: a pair weighs 1/(rank + 1) of each of its documents.
 
     The mean of the two values in which the first, then the second, ranking gives the ranks (its
     ties broken by the other); ties count as in τ-b. Vigna 2015, "A weighted correlation index for
     rankings with ties"; scipy.stats.weightedtau's default.
     """
-    return pairs.correlations(offsets, _ranks(offsets, first, second), weighted=True)
+    return pairs.correlations(offsets, _ranks(offsets, scores, other_scores), weighted=True)
 
 
 def tau_ap(offsets: Bounds, reference: Scores, estimate: Scores) -> PerList:
@@ -74,7 +74,7 @@ def tau_ap(offsets: Bounds, reference: Scores, estimate: Scores) -> PerList:
     return pairs.precisions(offsets, _ranks(offsets, reference, estimate))
 
 
-def overlap(offsets: Bounds, first: Scores, second: Scores, depth: int = 10) -> PerList:
+def overlap(offsets: Bounds, scores: Scores, other_scores: Scores, depth: int = 10) -> PerList:
     """The share of the first `depth` documents (all of a shorter list) that both rankings have.
 
     Expected over independent random orders of tied blocks.
@@ -82,11 +82,11 @@ def overlap(offsets: Bounds, first: Scores, second: Scores, depth: int = 10) -> 
     >>> overlap(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]), depth=2)
     array([0.5])
     """
-    return pairs.overlaps(offsets, _ranks(offsets, first, second), depth)
+    return pairs.overlaps(offsets, _ranks(offsets, scores, other_scores), depth)
 
 
 def rank_biased_overlap(
-    offsets: Bounds, first: Scores, second: Scores, persistence: float = 0.9
+    offsets: Bounds, scores: Scores, other_scores: Scores, persistence: float = 0.9
 ) -> PerList:
     """Extrapolated rank-biased overlap, RBO_EXT, evaluated to the end of the list.
 
@@ -97,14 +97,14 @@ def rank_biased_overlap(
 
     Args:
         offsets: bounds of the lists.
-        first: scores of one ranking.
-        second: scores of the other.
+        scores: scores of one ranking.
+        other_scores: scores of the other.
         persistence: p in (0, 1), the reader's chance of going on to the next depth.
     """
-    return pairs.biased_overlaps(offsets, _ranks(offsets, first, second), persistence)
+    return pairs.biased_overlaps(offsets, _ranks(offsets, scores, other_scores), persistence)
 
 
-def footrule(offsets: Bounds, first: Scores, second: Scores) -> PerList:
+def footrule(offsets: Bounds, scores: Scores, other_scores: Scores) -> PerList:
     """Spearman's footrule as a share of its largest value: Σ |rank − rank'| / ⌊n²/2⌋.
 
     A distance: 0 for equal rankings, 1 for reversed ones. Tied documents have the mean rank of
@@ -113,7 +113,7 @@ def footrule(offsets: Bounds, first: Scores, second: Scores) -> PerList:
     >>> footrule(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     array([1.])
     """
-    starts, sizes, other_starts, other_sizes = _ranks(offsets, first, second)
+    starts, sizes, other_starts, other_sizes = _ranks(offsets, scores, other_scores)
     ranks, other_ranks = starts + (sizes - 1) / 2, other_starts + (other_sizes - 1) / 2
     largest = np.maximum(np.diff(offsets) ** 2 // 2, 1)
     return segments.sums(offsets, np.abs(ranks - other_ranks)) / largest
@@ -139,8 +139,8 @@ def positions(
 
 def moved_positions(
     offsets: Bounds,
-    first: Scores,
-    second: Scores,
+    scores: Scores,
+    other_scores: Scores,
     rows: Int64[np.ndarray, " elements"] | None = None,
 ) -> PerList:
     """How many documents of each list stand at another position; ties as in `positions`.
@@ -148,18 +148,20 @@ def moved_positions(
     >>> moved_positions(np.array([0, 3]), np.array([3.0, 2.0, 1.0]), np.array([9.0, 1.0, 2.0]))
     array([2.])
     """
-    differs = positions(offsets, first, rows) != positions(offsets, second, rows)
+    differs = positions(offsets, scores, rows) != positions(offsets, other_scores, rows)
     return segments.sums(offsets, differs.astype(np.float64))
 
 
 def _ranks(
-    offsets: Bounds, first: Scores, second: Scores
+    offsets: Bounds, scores: Scores, other_scores: Scores
 ) -> Int64[np.ndarray, "ranks_and_sizes elements"]:
     """Best rank and size of the tied block of every document, under each of two rankings."""
-    ranks = np.empty((4, len(first)), dtype=np.int64)
-    for row, scores in ((pairs.FIRST, first), (pairs.SECOND, second)):
-        order = segments.falling_order(offsets, scores)
-        starts_and_sizes = pairs.tied_ranks(offsets, order, scores.astype(np.float64, copy=False))
+    ranks = np.empty((4, len(scores)), dtype=np.int64)
+    for row, ranking_scores in ((pairs.FIRST, scores), (pairs.SECOND, other_scores)):
+        order = segments.falling_order(offsets, ranking_scores)
+        starts_and_sizes = pairs.tied_ranks(
+            offsets, order, ranking_scores.astype(np.float64, copy=False)
+        )
         ranks[row], ranks[row + 1] = starts_and_sizes
     return ranks
 

@@ -71,15 +71,15 @@ def sort_keys(
     for index in range(len(starts)):
         start, size = starts[index], np.uint64(stops[index] - starts[index])
         inside = slice(offsets[index], offsets[index + 1])
-        given, shown, found = bits[inside], rows[inside], keys[inside]
-        for i in range(len(found)):
-            score, place = np.uint64(given[i]), np.uint64(shown[i] - start)
+        list_bits, list_rows, list_keys = bits[inside], rows[inside], keys[inside]
+        for i in range(len(list_keys)):
+            score, place = np.uint64(list_bits[i]), np.uint64(list_rows[i] - start)
             score = _NO_BITS if score == _MINUS_ZERO else score
             unknown += (score & _REST) > _INFINITE
             outside += place >= size  # also a row before the first: it wraps around
             # A negative float's bits fall already; a positive one's are turned.
             falling = score ^ (_REST & ((score >> _SIGN_PLACE) - _ONE))
-            found[i] = (falling << _ROW_BITS) | place
+            list_keys[i] = (falling << _ROW_BITS) | place
     return keys, unknown, outside
 
 

@@ -121,24 +121,24 @@ def _ordered_weight(starts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) 
 @compiled()
 def _tau(ranks: np.ndarray, weights: np.ndarray) -> float:
     """Weighted τ-b of one list."""
-    first, second, size = ranks[FIRST], ranks[SECOND], len(weights)
-    ordered = _ordered_weight(first, ranks[FIRST_SIZE], weights)
-    ordered *= _ordered_weight(second, ranks[SECOND_SIZE], weights)
+    starts, other_starts, size = ranks[FIRST], ranks[SECOND], len(weights)
+    ordered = _ordered_weight(starts, ranks[FIRST_SIZE], weights)
+    ordered *= _ordered_weight(other_starts, ranks[SECOND_SIZE], weights)
     if ordered == 0.0:
         return np.nan
     signed, mass, i = 0.0, 0.0, 0
-    order = _by_rank(first)
+    order = _by_rank(starts)
     counts, masses = np.zeros(size + 1), np.zeros(size + 1)
     while i < size:
         end = i + ranks[FIRST_SIZE, order[i]]
         for member in order[i:end]:  # the trees hold the documents of better blocks
-            rank, past = second[member], second[member] + ranks[SECOND_SIZE, member]
+            rank, past = other_starts[member], other_starts[member] + ranks[SECOND_SIZE, member]
             net = _below(counts, rank) - (i - _below(counts, past))
             net_mass = _below(masses, rank) - (mass - _below(masses, past))
             signed += net * weights[member] + net_mass
         for member in order[i:end]:
-            _add(counts, second[member], 1.0)
-            _add(masses, second[member], weights[member])
+            _add(counts, other_starts[member], 1.0)
+            _add(masses, other_starts[member], weights[member])
             mass += weights[member]
         i = end
     return signed / np.sqrt(ordered)

@@ -33,8 +33,8 @@ class Scales:
 def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " elements"]) -> Scales:
     """Magnitude and spread of every list; scores that are not finite are left out.
 
-    >>> found = scales(np.array([0, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1e8]))
-    >>> found.magnitude.tolist(), found.spread.tolist()
+    >>> sizes = scales(np.array([0, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1e8]))
+    >>> sizes.magnitude.tolist(), sizes.spread.tolist()
     ([3.0], [1.5])
     """
     return Scales(*_scales(offsets, scores.astype(np.float64, copy=False)))
@@ -43,8 +43,8 @@ def scales(offsets: Int64[np.ndarray, " bounds"], scores: Real[np.ndarray, " ele
 def representable(scores: Real[np.ndarray, " elements"]) -> Float64[np.ndarray, " elements"]:
     """STEPS times the float32 spacing at each score.
 
-    >>> found = representable(np.array([1.0, 1.0, 1e8])) / STEPS
-    >>> found.tolist() == [2.0**-23, 2.0**-23, 8.0]
+    >>> steps = representable(np.array([1.0, 1.0, 1e8])) / STEPS
+    >>> steps.tolist() == [2.0**-23, 2.0**-23, 8.0]
     True
     """
     size = np.abs(scores.astype(np.float64, copy=False))

@@ -47,15 +47,15 @@ def maxima(
 
 def largest_deviations(
     offsets: Int64[np.ndarray, " bounds"],
-    first: Real[np.ndarray, " elements"],
-    second: Real[np.ndarray, " elements"],
+    values: Real[np.ndarray, " elements"],
+    other_values: Real[np.ndarray, " elements"],
 ) -> Float64[np.ndarray, " segments"]:
-    """The largest |first − second| of every segment; 0 for an empty one.
+    """The largest |value − other value| of every segment; 0 for an empty one.
 
     >>> largest_deviations(np.array([0, 2]), np.array([1.0, 2.0]), np.array([1.0, -2.0]))
     array([4.])
     """
-    difference = np.abs(first.astype(np.float64) - second.astype(np.float64))
+    difference = np.abs(values.astype(np.float64) - other_values.astype(np.float64))
     return np.maximum(_reduced(_MAXIMUM, offsets, difference), 0.0)
 
 

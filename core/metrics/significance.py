@@ -26,9 +26,9 @@ class PairedTest:
     """A two-sided test of paired values.
 
     Attributes:
-        difference: mean of first − second.
+        difference: mean of the values minus the other values.
         statistic: Student's t, or the mean difference.
-        p_value: chance of so large a statistic if first and second were exchangeable.
+        p_value: chance of so large a statistic if both values of a query were exchangeable.
         effect_size: Cohen's d of the differences, their mean over their standard deviation.
         n: queries counted.
     """
@@ -40,7 +40,7 @@ class PairedTest:
     n: int
 
 
-def paired_t(first: Queries, second: Queries) -> PairedTest:
+def paired_t(values: Queries, other_values: Queries) -> PairedTest:
     """Student's paired t test.
 
     Equal differences have no spread: p is 1 where they are all 0, else 0. Fewer than two queries
@@ -50,7 +50,7 @@ def paired_t(first: Queries, second: Queries) -> PairedTest:
     >>> round(test.statistic, 4), round(test.p_value, 4), round(test.effect_size, 4)
     (1.7321, 0.2254, 1.0)
     """
-    differences = _differences(first, second)
+    differences = _differences(values, other_values)
     n, effect = len(differences), effect_size(differences)
     statistic = effect * np.sqrt(n)
     p = 1.0 if n >= 2 else np.nan
@@ -60,22 +60,22 @@ def paired_t(first: Queries, second: Queries) -> PairedTest:
 
 
 def paired_randomisation(
-    first: Queries,
-    second: Queries,
+    values: Queries,
+    other_values: Queries,
     generator: np.random.Generator,
     resamples: int = 10_000,
 ) -> PairedTest:
     """Fisher's paired randomisation test of the mean difference.
 
-    All 2ⁿ exchanges of first and second are counted where they are no more than `resamples`, and
-    nothing is drawn; else `resamples` random ones are, the one observed being counted among them.
-    Smucker, Allan & Carterette 2007.
+    All 2ⁿ exchanges of the two values of a query are counted where they are no more than
+    `resamples`, and nothing is drawn; else `resamples` random ones are, the one observed being
+    counted among them. Smucker, Allan & Carterette 2007.
 
     >>> values = np.array([1.0, 2.0, 3.0])
     >>> paired_randomisation(values, np.zeros(3), np.random.default_rng(0)).p_value
     0.25
     """
-    differences = _differences(first, second)
+    differences = _differences(values, other_values)
     n, observed = len(differences), abs(differences.sum())
     least = observed - 1e-12 * np.abs(differences).sum()  # equal sums differ in their last bits
     if n == 0:
@@ -270,10 +270,12 @@ def _interval(
     return float(low), float(high)
 
 
-def _differences(first: Queries, second: Queries) -> Float64[np.ndarray, " counted"]:
-    if first.shape != second.shape:
-        raise ShapeError("paired values", f"{len(first)} and {len(second)}", "one pair a query")
-    differences = first.astype(np.float64) - second.astype(np.float64)
+def _differences(values: Queries, other_values: Queries) -> Float64[np.ndarray, " counted"]:
+    if values.shape != other_values.shape:
+        raise ShapeError(
+            "paired values", f"{len(values)} and {len(other_values)}", "one pair a query"
+        )
+    differences = values.astype(np.float64) - other_values.astype(np.float64)
     return differences[~np.isnan(differences)]
 
 

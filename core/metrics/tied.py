@@ -43,8 +43,8 @@ def tied_in_words(shares: Mapping[str, float]) -> list[str]:
     affected = [f"{100 * share:.1f} % of {name}" for name, share in shares.items() if share > SAID]
     if not affected:
         return []
-    first, *further = affected
-    subject = ", ".join([first.replace(" % of", " % of the pairs of", 1), *further])
+    head, *tail = affected
+    subject = ", ".join([head.replace(" % of", " % of the pairs of", 1), *tail])
     return [f"{subject} have equal scores: how ties count can move the measures."]
 
 

@@ -9,7 +9,7 @@ file nor the order shown has a say. Only positions that the function is shown co
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -217,8 +217,9 @@ def orders_of(
             break
         places = min(high, shown) - low
         counts = Counter(ranked[low:high].tolist())
-        tails = list(_unless_many(_prefixes(counts, places, high - low), EXACT // len(orders)))
-        if not tails:
+        most = EXACT // len(orders)
+        tails = list(islice(_prefixes(counts, places, high - low), most + 1))
+        if not 0 < len(tails) <= most:
             yield from _sampled_orders(ranked, bounds, shown)
             return
         orders = [(head + tail, p * q) for head, p in orders for tail, q in tails]
@@ -227,12 +228,6 @@ def orders_of(
 
 
 Prefix = tuple[tuple[float, ...], float]
-
-
-def _unless_many(several: Iterator[Prefix], limit: int) -> Iterator[Prefix]:
-    """All of them; none where there are more than so many."""
-    prefixes = [prefix for _, prefix in zip(range(limit + 1), several, strict=False)]
-    yield from prefixes if len(prefixes) <= limit else ()
 
 
 def _prefixes(counts: Mapping[float, int], places: int, size: int) -> Iterator[Prefix]:

@@ -225,8 +225,8 @@ def attend(
 ) -> Float[Tensor, "lists heads queries width"]:
     """softmax(scale · Q Kᵀ) V over the keys that are real; the faster of the two ways.
 
-    >>> one = torch.ones(1, 1, 2, 3)
-    >>> attend(one, one, one, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
+    >>> ones = torch.ones(1, 1, 2, 3)
+    >>> attend(ones, ones, ones, torch.tensor([[True, False]]), 1.0)[0, 0, 0].tolist()
     [1.0, 1.0, 1.0]
     """
     if _prefers_fused(query, key):
@@ -370,7 +370,7 @@ class OrdinalEmbedding(nn.Module):
         """
         if ranks.shape[-1] < self.rankings:
             raise MissingRankingError("ordinal embedding", self.rankings, ranks.shape[-1])
-        asked = known is None
+        unknown = known is None
         known = RankFacts.of(ranks, tied) if known is None else known
         columns = [at for at in known.present if at < self.rankings]
         if not columns:
@@ -381,7 +381,7 @@ class OrdinalEmbedding(nn.Module):
         if start is not None:
             ranks = ranks + start[:, None, None]
         ordinals = self.size - ranks - tied if self.worst_first else ranks
-        if asked:
+        if unknown:
             self._check(ordinals, tied)
         shares_ranks = not self.by_position and any(known.ties[at] for at in columns)
         total = self._column(ordinals[..., 0], tied[..., 0], columns[0], shares_ranks)

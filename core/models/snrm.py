@@ -158,23 +158,23 @@ class SNRM(nn.Module):
 
 
 def pairwise_hinge(
-    first: Float[Tensor, " batch"],
-    second: Float[Tensor, " batch"],
+    first_scores: Float[Tensor, " batch"],
+    second_scores: Float[Tensor, " batch"],
     sign: Float[Tensor, " batch"],
     margin: float = 1.0,
 ) -> Float[Tensor, " batch"]:
     """max(0, ε − y (ψ(q, d1) − ψ(q, d2))) of each triple (CIKM 2018, equation 1).
 
-    >>> one, other, sign = torch.tensor([2.0]), torch.tensor([0.5]), torch.tensor([-1.0])
-    >>> pairwise_hinge(one, other, sign)
+    >>> better, worse, sign = torch.tensor([2.0]), torch.tensor([0.5]), torch.tensor([-1.0])
+    >>> pairwise_hinge(better, worse, sign)
     tensor([2.5000])
     """
-    return (margin - sign * (first - second)).relu()
+    return (margin - sign * (first_scores - second_scores)).relu()
 
 
 def pointwise_hinge(
-    first: Float[Tensor, " batch"],
-    second: Float[Tensor, " batch"],
+    first_scores: Float[Tensor, " batch"],
+    second_scores: Float[Tensor, " batch"],
     sign: Float[Tensor, " batch"],
     margin: float = 1.0,
 ) -> Float[Tensor, " batch"]:
@@ -182,7 +182,7 @@ def pointwise_hinge(
 
     Scores are not negative, so the worse document always costs at least ε.
     """
-    return ((margin - sign * first).relu() + (margin + sign * second).relu()) / 2
+    return ((margin - sign * first_scores).relu() + (margin + sign * second_scores).relu()) / 2
 
 
 def listwise_kl(

@@ -21,7 +21,10 @@ Change = Literal["order", "ranking", "set", "features", "labels", "system"]
 
 @runtime_checkable
 class Perturbation(Protocol):
-    """Total on lists of 0 and 1; keeps the documents unless `changes` holds "set".
+    """One named change of a ranker's input, at one level.
+
+    It works on lists of 0 and 1 documents, too, and keeps the documents unless `changes` holds
+    "set".
 
     `family` is the registry's name, `level` its strength in the family's own unit, `changes`
     what of the input it touches: a ranking perturbation changes the ranks and with them the
@@ -72,10 +75,10 @@ def disturb(
 
 
 class NeedsData:
-    """What all families that need the data set say when they are given lists alone."""
+    """Base of the families that need the data set: they refuse lists alone."""
 
     def __call__(self, lists: CandidateLists, generator: np.random.Generator) -> CandidateLists:
-        """Nothing without the data set.
+        """Refuse lists without their data set.
 
         Raises:
             UsageError: always; see `disturb`.

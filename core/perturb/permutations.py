@@ -135,12 +135,12 @@ def _transposed_places(
         if length < 2:
             continue
         for _ in range(exchanges):
-            first = int(generator.random() * length)
-            second = int(generator.random() * (length - 1))
-            second += second >= first
-            document = places[low + first]
-            places[low + first] = places[low + second]
-            places[low + second] = document
+            place = int(generator.random() * length)
+            partner = int(generator.random() * (length - 1))
+            partner += partner >= place
+            document = places[low + place]
+            places[low + place] = places[low + partner]
+            places[low + partner] = document
     return places
 
 

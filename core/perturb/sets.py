@@ -47,7 +47,7 @@ class SetPerturbation:
         return restrict(lists, self.select(lists, self.level, generator))
 
 
-def restrict(lists: CandidateLists, kept: Bool[np.ndarray, " candidates"]) -> CandidateLists:
+def restrict(lists: CandidateLists, mask: Bool[np.ndarray, " candidates"]) -> CandidateLists:
     """The lists of the kept candidates alone.
 
     >>> prior = np.array([[3], [2], [1]], np.float32)
@@ -57,8 +57,8 @@ def restrict(lists: CandidateLists, kept: Bool[np.ndarray, " candidates"]) -> Ca
     >>> smaller.rows.tolist(), smaller.ranks.ravel().tolist()
     ([7, 9], [0, 1])
     """
-    counts = np.bincount(ragged.segment_ids(lists.offsets)[kept], minlength=len(lists))
-    return assemble(lists.queries, counts, lists.rows[kept], lists.prior[kept])
+    counts = np.bincount(ragged.segment_ids(lists.offsets)[mask], minlength=len(lists))
+    return assemble(lists.queries, counts, lists.rows[mask], lists.prior[mask])
 
 
 def assemble(

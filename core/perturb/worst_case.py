@@ -192,8 +192,8 @@ def _best_guided(
     for index in range(guides.shape[1]):
         order = np.argsort(guides[:, index], kind="stable")
         order = order[np.isfinite(guides[order, index])]
-        _, first = np.unique(keys[order, index], return_index=True)
-        distinct = order[np.sort(first)][:width]
+        _, earliest = np.unique(keys[order, index], return_index=True)
+        distinct = order[np.sort(earliest)][:width]
         best[: len(distinct), index] = distinct
     return best[: max(1, int((best != NONE).sum(axis=0).max(initial=0)))]
 
@@ -241,13 +241,13 @@ def _proposed_steps(
     unit: str, reach: np.ndarray, chains: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     shape = (chains, len(reach))
-    first = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
+    place = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
     if unit == "inversions":
-        return first, first + 1
-    first = (generator.random(shape) * reach).astype(np.int64)
-    second = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
-    second += second >= first
-    return np.minimum(first, second), np.maximum(first, second)
+        return place, place + 1
+    place = (generator.random(shape) * reach).astype(np.int64)
+    partner = (generator.random(shape) * np.maximum(reach - 1, 1)).astype(np.int64)
+    partner += partner >= place
+    return np.minimum(place, partner), np.maximum(place, partner)
 
 
 def _added_steps(

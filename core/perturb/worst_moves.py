@@ -8,6 +8,7 @@ from jaxtyping import Bool, Int64, UInt64
 
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
+from shuffleproof.core.seeds import mix_bits
 
 NONE = -1
 
@@ -92,7 +93,7 @@ def hashes(
     """64 bits that tell the orders of each list apart: sums of one random number a placing."""
     count = orders.shape[1]
     place = np.arange(count, dtype=np.uint64) * np.uint64(count + 1)
-    mixed = _mixed_bits(orders.astype(np.uint64) + place)
+    mixed = mix_bits(orders.astype(np.uint64) + place)
     sums = np.zeros((len(orders), count + 1), dtype=np.uint64)
     np.cumsum(mixed, axis=1, out=sums[:, 1:])
     return np.diff(sums[:, offsets], axis=1)
@@ -138,14 +139,6 @@ def exchanges(
         cycles = np.bincount(ragged.segment_ids(offsets)[heads], minlength=len(offsets) - 1)
         counts[index] = np.diff(offsets) - cycles
     return counts
-
-
-def _mixed_bits(values: UInt64[np.ndarray, "orders places"]) -> UInt64[np.ndarray, "orders places"]:
-    """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014)."""
-    values = values * np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
 
 
 @compiled()

@@ -59,13 +59,8 @@ class Ranker(Protocol):
 def one_line(ranker: Ranker) -> str:
     """A ranker in one line, which `repr` prints: its name and what it reads, never its weights."""
     rankings = f", {counted(ranker.rankings, 'initial ranking')}" if ranker.rankings else ""
-    return (
-        f"{type(ranker).__name__}({ranker.name}: reads {_inputs_in_words(ranker.reads)}{rankings})"
-    )
-
-
-def _inputs_in_words(inputs: frozenset[Input]) -> str:
-    return listed(sorted(inputs)) or "nothing"
+    inputs = listed(sorted(ranker.reads)) or "nothing"
+    return f"{type(ranker).__name__}({ranker.name}: reads {inputs}{rankings})"
 
 
 @runtime_checkable

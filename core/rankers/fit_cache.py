@@ -79,7 +79,7 @@ class CachedRanker:
 
 
 def fit_or_load(
-    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, made: Any, store: Store
+    spec: RankerSpec, train: JudgedLists, valid: JudgedLists, lists_recipe: Any, store: Store
 ) -> Generator[Progress, None, CachedRanker]:
     """Fit a ranker, or open the one that was fitted; yields progress.
 
@@ -89,15 +89,16 @@ def fit_or_load(
         spec: the recipe.
         train: lists to learn from.
         valid: lists to select on; the ranker's quality is measured on them.
-        made: how the lists were made from their data sets, as plain JSON: ALL_DOCUMENTS, or more.
+        lists_recipe: how the lists were made from their data sets, as plain JSON:
+            ALL_DOCUMENTS, or more.
         store: where the ranker is kept.
 
     Raises:
         DataError: no training query has documents of different labels, or no validation query
             where something is selected on them.
     """
-    recipe = {"ranker": spec.recipe(), "lists": made}
-    key = ranker_key(spec, made, train.dataset.fingerprint, valid.dataset.fingerprint)
+    recipe = {"ranker": spec.recipe(), "lists": lists_recipe}
+    key = ranker_key(spec, lists_recipe, train.dataset.fingerprint, valid.dataset.fingerprint)
     if not getattr(spec, "saved", True):
         return (
             yield from _fit_unsaved(spec, train, valid, Artefact(key, Path(), recipe, {}, "", 0))
@@ -163,16 +164,16 @@ def _fit_unsaved(
     return _HERE[artefact.key]
 
 
-def ranker_key(spec: RankerSpec, made: Any, train: str, valid: str) -> ArtefactKey:
+def ranker_key(spec: RankerSpec, lists_recipe: Any, train: str, valid: str) -> ArtefactKey:
     """What a fitted ranker is filed under.
 
     Args:
         spec: its recipe.
-        made: how its lists are made, as plain JSON: ALL_DOCUMENTS, or more.
+        lists_recipe: how its lists are made, as plain JSON: ALL_DOCUMENTS, or more.
         train: the fingerprint of the training part.
         valid: the fingerprint of the validation part.
     """
-    return key_of("ranker", {"ranker": spec.recipe(), "lists": made}, (train, valid))
+    return key_of("ranker", {"ranker": spec.recipe(), "lists": lists_recipe}, (train, valid))
 
 
 def quality(ranker: Ranker, judged: JudgedLists) -> dict[str, float]:

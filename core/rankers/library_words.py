@@ -13,11 +13,11 @@ _NOISE = re.compile(
 """Times, places in a library's source, and the condition before a sentence."""
 
 
-def in_its_words(library: str, said: object) -> str:
+def in_its_words(library: str, message: object) -> str:
     r"""A sentence that quotes a library, without times and places in its source.
 
     >>> in_its_words("XGBoost", "[02:23:55] /w/json.cc:184: Invalid cast.\nStack trace:\n 1")
     "XGBoost says: 'Invalid cast'"
     """
-    line = " ".join(str(said).partition("Stack trace")[0].split())
+    line = " ".join(str(message).partition("Stack trace")[0].split())
     return f"{library} says: {quoted(re.sub(_NOISE, '', line).strip(' .:'))}"

@@ -331,9 +331,9 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     """
     names = display_names([*among, *_IN_SENTENCES.findall(sentence)])
 
-    def shown(found: re.Match[str]) -> str:
-        name = names[found.group()]
-        return found.group() if name in FILES else name
+    def shown(match: re.Match[str]) -> str:
+        name = names[match.group()]
+        return match.group() if name in FILES else name
 
     return _IN_SENTENCES.sub(shown, sentence)
 
@@ -401,9 +401,9 @@ def _forgiven_single(text: str) -> str:
         return text
     words, preset = match["words"].strip(), match["preset"] or ""
     if _letters(words) not in _BY_LETTERS and not preset:
-        first, _, last = words.rpartition(" ")
-        if _letters(first) in _BY_LETTERS:
-            words, preset = first, last
+        base_words, _, last_word = words.rpartition(" ")
+        if _letters(base_words) in _BY_LETTERS:
+            words, preset = base_words, last_word
     head = _BY_LETTERS.get(_letters(words), words)
     if digits := match["digits"] or match["shown"]:
         return f"{head}#{digits.casefold()}"

@@ -54,7 +54,8 @@ class NamedPreset:
     @property
     def best(self) -> Mapping[str, Any]:
         """The row that was chosen: the highest value; of equal ones the first."""
-        return max((row for row in self.history if row["state"] == "done"), key=_value)
+        done = (row for row in self.history if row["state"] == "done")
+        return max(done, key=lambda row: float(row["value"]))
 
     @property
     def usual_values(self) -> dict[str, float | None]:
@@ -132,10 +133,6 @@ def of(ranker: str) -> dict[str, NamedPreset]:
 
 _KNOWN: dict[tuple[str, str], NamedPreset] = {}
 """Of the store that this process works with, by ranker and name."""
-
-
-def _value(row: Mapping[str, Any]) -> float:
-    return float(row["value"])
 
 
 def _path(store: Store, ranker: str, name: str) -> Path:

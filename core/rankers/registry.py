@@ -355,8 +355,8 @@ def spec(name: str | RankerName, preset: str = "paper", **changes: Any) -> "Rank
     if ranker_entry.learns and preset not in ranker_entry.presets:
         stored = named_presets.of(parsed.base)[preset]
         preset, changes = stored.base, {**stored.fields, **changes}
-    made: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
-    return made
+    recipe: "RankerSpec" = import_module(ranker_entry.module).spec(parsed.base, preset, **changes)
+    return recipe
 
 
 def at(name: RankerName, preset: str) -> RankerName:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data import catalogue, display_texts, mapped_file, source
-from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.layout import FRACTIONS
 from shuffleproof.core.data.ragged import offsets_of
@@ -21,7 +21,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
+from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
@@ -54,7 +54,7 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
         DataError: fewer than three queries are judged.
     """
     store, collection = indexed.store, indexed.collection
-    entries = [retriever_entry(one) for one in by]
+    entries = [retriever_entry(retriever) for retriever in by]
     about = {
         "analysis": asdict(collection.analysis),
         "depth": depth,
@@ -68,44 +68,13 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
         "files": {"whole": [collection.name]}, "missing": "error", "fractions": list(FRACTIONS),
         "seed": seed, "candidates": about,
     }  # fmt: skip
-    more = OF_WORDS if words else ()
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
             retrievers = [entry.build(indexed) for entry in entries]
-            pools, tables = [], []
-            kept = [q for q in range(len(collection.queries)) if collection.relevant(q)]
-            for done, query in enumerate(kept):
-                yield Progress(done, len(kept), "queries")
-                text = [collection.queries[query]]
-                pool = np.sort(retrievers[0].search(text, depth).documents)
-                columns = []
-                for retriever in retrievers:
-                    found = retriever.search(text, len(collection))
-                    scores = np.full(len(collection), found.scores.min(initial=0.0), np.float32)
-                    scores[found.documents] = found.scores
-                    columns.append(scores[pool])
-                pools.append(pool)
-                columns += [_of_words(indexed, query, pool)] if words else []
-                tables.append(np.column_stack(columns))
-            fold = source.split(_data_set(indexed, kept, pools, tables), seed, FRACTIONS)
-            parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
-            columns_named = ", ".join(f"{n} {one}" for n, one in enumerate((*by, *more), 1))
-            notes = [
-                f"Candidates: {by[0]}'s best {depth} of collection {collection.name}.",
-                "Documents without a judgment have label 0.",
-                f"Features: {columns_named}.",
-            ]
-            facts = {
-                "name": collection.name,
-                "notes": notes,
-                "parts": {part: {"queries": one.queries, "documents": one.documents}
-                          for part, one in parts.items()},
-                "queries": sum(one.queries for one in parts.values()),
-                "documents": sum(one.documents for one in parts.values()),
-                "features": len(by) + len(more),
-                "fingerprint": fold.fingerprint,
-            }  # fmt: skip
+            dataset = yield from _data_set(indexed, retrievers, depth, words=words)
+            fold = source.split(dataset, seed, FRACTIONS)
+            facts = _facts(collection, fold, depth, (*by, *(OF_WORDS if words else ())))
             artefact = store.add(key, recipe, lambda at: mapped_file.save_fold(fold, at), facts)
     if display_texts.find(str(artefact.facts["fingerprint"]), store) is None:
         display_texts.attach(artefact, store, _called(collection, artefact))
@@ -114,23 +83,45 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
     return artefact
 
 
+def _facts(
+    collection: Collection, fold: Fold, depth: int, features: Sequence[str]
+) -> dict[str, object]:
+    """What is noted beside a data set: its parts, and how it was made."""
+    numbered = ", ".join(f"{number} {feature}" for number, feature in enumerate(features, 1))
+    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    return {
+        "name": collection.name,
+        "notes": [
+            f"Candidates: {features[0]}'s best {depth} of collection {collection.name}.",
+            "Documents without a judgment have label 0.",
+            f"Features: {numbered}.",
+        ],
+        "parts": {name: {"queries": part.queries, "documents": part.documents}
+                  for name, part in parts.items()},
+        "queries": sum(part.queries for part in parts.values()),
+        "documents": sum(part.documents for part in parts.values()),
+        "features": len(features),
+        "fingerprint": fold.fingerprint,
+    }  # fmt: skip
+
+
 def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     """What pages call the documents and the queries of a data set."""
     fold = mapped_file.open_fold(data.path)
     parts = (fold.train, fold.valid, fold.test)
-    there = {one for part in parts for one in part.doc_ids or ()}
-    places = [place for place, one in enumerate(collection.doc_ids) if one in there]
-    asked = {one for part in parts for one in part.query_ids}
+    doc_ids = {doc_id for part in parts for doc_id in part.doc_ids or ()}
+    places = [place for place, doc_id in enumerate(collection.doc_ids) if doc_id in doc_ids]
+    query_ids = {query_id for part in parts for query_id in part.query_ids}
     documents = [
         (collection.doc_ids[place], collection.titles[place], "", collection.snippet(place), place)
         for place in places
     ]
     queries = [
-        (one, said, "", place)
-        for place, (one, said) in enumerate(
+        (query_id, text, "", place)
+        for place, (query_id, text) in enumerate(
             zip(collection.query_ids, collection.queries, strict=True)
         )
-        if one in asked
+        if query_id in query_ids
     ]
     return [
         SideFile(
@@ -142,13 +133,35 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
 
 
 def _data_set(
-    indexed: IndexedCollection,
+    indexed: IndexedCollection, retrievers: Sequence[Retriever], depth: int, *, words: bool
+) -> Generator[Progress, None, RankingDataset]:
+    """The candidates of every judged query with their features; yields how many are done."""
+    collection = indexed.collection
+    queries = [q for q in range(len(collection.queries)) if collection.relevant(q)]
+    pools, tables = [], []
+    for done, query in enumerate(queries):
+        yield Progress(done, len(queries), "queries")
+        text = [collection.queries[query]]
+        pool = np.sort(retrievers[0].search(text, depth).documents)
+        columns = []
+        for retriever in retrievers:
+            ranked = retriever.search(text, len(collection))
+            scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
+            scores[ranked.documents] = ranked.scores
+            columns.append(scores[pool])
+        pools.append(pool)
+        columns += [_of_words(indexed, query, pool)] if words else []
+        tables.append(np.column_stack(columns))
+    return _judged(collection, queries, pools, tables)
+
+
+def _judged(
+    collection: Collection,
     queries: Sequence[int],
     pools: Sequence[np.ndarray],
     tables: Sequence[np.ndarray],
 ) -> RankingDataset:
     """The queries that found anything, with labels, ids and texts."""
-    collection = indexed.collection
     full = [at for at, pool in enumerate(pools) if len(pool)]
     if len(full) < 3:
         remedy = "A data set has at least three judged queries that find something."
@@ -173,15 +186,15 @@ def _data_set(
 def _of_words(indexed: IndexedCollection, query: int, pool: np.ndarray) -> np.ndarray:
     """Documents × OF_WORDS."""
     tokens = indexed.tokens
-    asked = np.unique(tokens.queries.of(query))
-    idf = np.log(len(tokens.documents) / tokens.document_frequency[asked])
+    query_terms = np.unique(tokens.queries.of(query))
+    idf = np.log(len(tokens.documents) / tokens.document_frequency[query_terms])
     titles = tokens.encode(indexed.collection.titles[place] for place in pool.tolist())
     rows = []
     for at, place in enumerate(pool.tolist()):
-        own = tokens.documents.of(place)
-        counts = (own[:, None] == asked).sum(axis=0)
+        terms = tokens.documents.of(place)
+        counts = (terms[:, None] == query_terms).sum(axis=0)
         matched = int((counts > 0).sum())
-        share = matched / max(1, len(asked))
-        in_title = np.isin(asked, titles.of(at)).sum()
-        rows.append([len(own), matched, share, counts.sum(), idf @ (counts > 0), in_title])
+        share = matched / max(1, len(query_terms))
+        in_title = np.isin(query_terms, titles.of(at)).sum()
+        rows.append([len(terms), matched, share, counts.sum(), idf @ (counts > 0), in_title])
     return np.array(rows, np.float32).reshape(-1, len(OF_WORDS))

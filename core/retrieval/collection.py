@@ -74,8 +74,8 @@ class Collection:
 
     def snippet(self, place: int) -> str:
         """How a document's text begins, without its title."""
-        said = " ".join(self.texts[place].split()).removeprefix(self.titles[place]).strip()
-        return said if len(said) <= SNIPPET else f"{said[:SNIPPET].rpartition(' ')[0]} …"
+        text = " ".join(self.texts[place].split()).removeprefix(self.titles[place]).strip()
+        return text if len(text) <= SNIPPET else f"{text[:SNIPPET].rpartition(' ')[0]} …"
 
     def documents(self) -> Iterator[str]:
         """What is indexed of every document, in order."""
@@ -83,14 +83,14 @@ class Collection:
 
     def judgments(self, query: int) -> dict[int, int]:
         """The grade of each judged document of a query that is there."""
-        own = slice(self.judged_offsets[query], self.judged_offsets[query + 1])
-        pairs = zip(self.judged[own].tolist(), self.grades[own].tolist(), strict=True)
+        span = slice(self.judged_offsets[query], self.judged_offsets[query + 1])
+        pairs = zip(self.judged[span].tolist(), self.grades[span].tolist(), strict=True)
         return {document: grade for document, grade in pairs if document != MISSING}
 
     def relevant(self, query: int) -> int:
         """How many documents of a query are relevant, those that are not there among them."""
-        own = slice(self.judged_offsets[query], self.judged_offsets[query + 1])
-        return int((self.grades[own] > 0).sum())
+        span = slice(self.judged_offsets[query], self.judged_offsets[query + 1])
+        return int((self.grades[span] > 0).sum())
 
 
 def save(collection: Collection, folder: Path) -> None:
@@ -146,8 +146,8 @@ def open_(folder: Path) -> Collection:
             **columns,
         )
     except (KeyError, ValueError, TypeError) as error:
-        found = f"not a whole stored collection ({error})"
-        raise DataError(str(folder), found, "Ingest the collection again.") from error
+        finding = f"not a whole stored collection ({error})"
+        raise DataError(str(folder), finding, "Ingest the collection again.") from error
 
 
 def digest_of(collection: Collection) -> str:

@@ -35,11 +35,11 @@ class Finding:
 def examine_collection(indexed: IndexedCollection) -> list[Finding]:
     """All that is found, problems first."""
     order = ("problem", "warning", "info")
-    found = [
+    findings = [
         *(Finding("reading", "info", note) for note in indexed.collection.notes),
         *_judgments(indexed), *_queries(indexed), *_documents(indexed), *_direction(indexed),
     ]  # fmt: skip
-    return sorted(found, key=lambda one: order.index(one.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
 
 
 def _judgments(indexed: IndexedCollection) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def _judgments(indexed: IndexedCollection) -> Iterator[Finding]:
     if len(lost):
         names = {_bare(name): name for name in collection.doc_ids}
         ids = [collection.judged_ids[place] for place in lost.tolist()]
-        near = [f"{one} (is it {names[_bare(one)]}?)" for one in ids if _bare(one) in names]
+        near = [f"{name} (is it {names[_bare(name)]}?)" for name in ids if _bare(name) in names]
         yield Finding(
             "judged-missing", "warning",
             f"{counted(len(lost), 'judgment')} of documents that are not there: "
@@ -86,25 +86,25 @@ def _not_their_words(indexed: IndexedCollection) -> Finding | None:
     collection = indexed.collection
     if len(collection.query_ids) < 4 or not len(collection.judged):
         return None
-    first = min(FIRST, max(1, len(collection) // 4))  # of a few documents all are among the first
-    found = Bm25(indexed.words).search(collection.queries, first)
-    tops = [set(found.of(query)[0].tolist()) for query in range(len(collection.queries))]
+    depth = min(FIRST, max(1, len(collection) // 4))  # of a few documents all are among the first
+    ranked = Bm25(indexed.words).search(collection.queries, depth)
+    tops = [set(ranked.of(query)[0].tolist()) for query in range(len(collection.queries))]
     relevant = [
         {document for document, grade in collection.judgments(query).items() if grade > 0}
         for query in range(len(collection.queries))
     ]
-    own = sum(len(top & good) for top, good in zip(tops, relevant, strict=True))
+    hits = sum(len(top & good) for top, good in zip(tops, relevant, strict=True))
     others = {
         shift: sum(len(tops[(at - shift) % len(tops)] & good) for at, good in enumerate(relevant))
         for shift in (-2, -1, 1, 2)
     }
     largest = max(others, key=lambda shift: others[shift])
-    expected = sum(first * len(good) for good in relevant) / len(collection)
-    if own >= max(2 * expected, others[largest]):
+    expected = sum(depth * len(good) for good in relevant) / len(collection)
+    if hits >= max(2 * expected, others[largest]):
         return None
     return Finding(
         "query-numbers", "problem",
-        f"BM25's first {first} of a query hold {own:,} of its relevant documents, {expected:,.0f} "
+        f"BM25's first {depth} of a query hold {hits:,} of its relevant documents, {expected:,.0f} "
         f"by chance, {others[largest]:,} of those {abs(largest)} queries away",
         "The query numbers of the judgments mean other queries: try --numbers ids or positions.",
     )  # fmt: skip
@@ -117,12 +117,12 @@ def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
         ids = [collection.doc_ids[place] for place in empty[:SHOWN].tolist()]
         message = f"{counted(len(empty), 'document')} without a word: {_few(ids, len(empty))}"
         yield Finding("empty-text", "warning", message, "No retriever finds them.")
-    first: dict[bytes, int] = {}
+    originals: dict[bytes, int] = {}
     copies = []
     for place in range(len(encoded)):
         tokens = encoded.of(place).tobytes()
-        if tokens and first.setdefault(tokens, place) != place:
-            copies.append(f"{collection.doc_ids[place]} = {collection.doc_ids[first[tokens]]}")
+        if tokens and originals.setdefault(tokens, place) != place:
+            copies.append(f"{collection.doc_ids[place]} = {collection.doc_ids[originals[tokens]]}")
     if copies:
         message = f"{counted(len(copies), 'document')} with the words of another: {_few(copies)}"
         yield Finding("duplicates", "warning", message, "Ties between them are broken by place.")
@@ -131,10 +131,10 @@ def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
 def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
     """Whether better grades go with fewer of the query's words."""
     collection = indexed.collection
-    found = Bm25(indexed.words).search(collection.queries, len(collection))
+    ranked = Bm25(indexed.words).search(collection.queries, len(collection))
     agree = against = 0
     for query in range(len(collection.queries)):
-        scores = dict(zip(*(part.tolist() for part in found.of(query)), strict=True))
+        scores = dict(zip(*(part.tolist() for part in ranked.of(query)), strict=True))
         graded = collection.judgments(query).items()
         rows = [(grade, scores.get(document, 0.0)) for document, grade in graded if grade > 0]
         table = np.array(rows).reshape(-1, 2)

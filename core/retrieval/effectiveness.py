@@ -18,7 +18,7 @@ from shuffleproof.core.retrieval.registry import RankedDocuments
 def measure_queries(
     collection: Collection,
     queries: Sequence[int],
-    found: RankedDocuments,
+    ranked: RankedDocuments,
     measures: Sequence[Measure],
 ) -> Float32[np.ndarray, "measures queries"]:
     """The value of every measure for every query.
@@ -28,20 +28,20 @@ def measure_queries(
 
     Args:
         collection: the judgments.
-        queries: their places, in the order of `found`.
-        found: documents of each.
+        queries: their places, in the order of `ranked`.
+        ranked: documents of each.
         measures: what is measured.
     """
     labels, rows, counts, lengths, start = [], [], [], [], 0
     for at, query in enumerate(queries):
-        own = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
-        judged = collection.judged[own].astype(np.int64)
+        span = slice(collection.judged_offsets[query], collection.judged_offsets[query + 1])
+        judged = collection.judged[span].astype(np.int64)
         missing = judged < 0
         judged[missing] = -1 - np.arange(missing.sum())
-        documents = found.of(at)[0].astype(np.int64)
+        documents = ranked.of(at)[0].astype(np.int64)
         every = np.union1d(judged, documents)
         grades = np.full(len(every), -1, np.float32)
-        grades[np.searchsorted(every, judged)] = collection.grades[own]
+        grades[np.searchsorted(every, judged)] = collection.grades[span]
         labels.append(grades)
         rows.append(start + np.searchsorted(every, documents))
         counts.append(len(every))
@@ -63,4 +63,4 @@ def measure_queries(
         ranks=np.zeros((size, 0), np.int32),
         prior=np.zeros((size, 0), np.float32),
     )
-    return np.asarray(evaluate(measures, dataset, lists, found.scores), np.float32)
+    return np.asarray(evaluate(measures, dataset, lists, ranked.scores), np.float32)

@@ -83,7 +83,7 @@ class File:
     def first_line(self) -> str:
         """Its first line that is not blank, with a tab at its end; empty: none, or no text."""
         try:
-            return next((one.lstrip().rstrip(" ") for _, one in self.lines() if one.strip()), "")
+            return next((line.lstrip().rstrip(" ") for _, line in self.lines() if line.strip()), "")
         except LetorError:
             raise
         except DataError:  # no text: neither documents nor queries
@@ -92,10 +92,10 @@ class File:
     def _source(self) -> Source:
         if self.archive is None or self.member is None:
             return self.path
-        found = self.archive.extractfile(self.member)
-        if found is None or self.member.size > MOST_MEMBER:
+        stream = self.archive.extractfile(self.member)
+        if stream is None or self.member.size > MOST_MEMBER:
             raise DataError(str(self), "no file of text, or too large a one", "Unpack the archive.")
-        return io.BytesIO(found.read())
+        return io.BytesIO(stream.read())
 
 
 @contextmanager
@@ -108,16 +108,16 @@ def open_files(folder: Path) -> Iterator[Sequence[File]]:
     if not folder.exists():
         raise DataError(str(folder), "no such folder", "Check the path.")
     with ExitStack() as stack:
-        found: list[File] = []
+        files: list[File] = []
         places = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
         for path in places:
             if not path.is_file() or path.name.startswith("."):
                 continue
             if ".tar" in path.suffixes or path.suffix in ARCHIVES:
-                found += _members(path, stack)
+                files += _members(path, stack)
             else:
-                found.append(File(path))
-        yield found
+                files.append(File(path))
+        yield files
 
 
 def _members(path: Path, stack: ExitStack) -> list[File]:

@@ -48,12 +48,12 @@ class Gates:
         (0.25, False, ())
         """
         size = max(1, len(index.vectors))
-        found = index.search(queries, size)
+        ranked = index.search(queries, size)
         empty = [_mean(vectors.nonzeros == 0) for vectors in (index.vectors, queries)]
         return cls(
             _mean(index.postings_read(queries)) / size,
             float(index.document_frequency.max(initial=0)) / size,
-            _mean(np.diff(found.offsets)) / size,
+            _mean(np.diff(ranked.offsets)) / size,
             max(empty),
             _mean(index.vectors.nonzeros),
             _mean(queries.nonzeros),
@@ -63,7 +63,7 @@ class Gates:
     def failures(self) -> tuple[str, ...]:
         """The gates that it does not pass, in words."""
         largest, empty = percent(self.largest_document_frequency), percent(self.empty_share, 1)
-        said = {
+        verdicts = {
             f"a query reads {self.postings_per_query_over_n:.1f} postings a document": (
                 self.postings_per_query_over_n > POSTINGS
             ),
@@ -77,7 +77,7 @@ class Gates:
                 self.empty_share >= EMPTY
             ),
         }
-        return tuple(words for words, fails in said.items() if fails)
+        return tuple(words for words, fails in verdicts.items() if fails)
 
     @property
     def dense_in_disguise(self) -> bool:

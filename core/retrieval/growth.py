@@ -126,7 +126,9 @@ class Growth:
             UsageError: one that only reorders what another found.
         """
         if isinstance(entry, FusedEntry):
-            return FusedRetriever(entry.fusion, [self.retriever(one) for one in entry.members])
+            return FusedRetriever(
+                entry.fusion, [self.retriever(member) for member in entry.members]
+            )
         refuse_rerankers(entry)
         if entry.sparse:
             return self._latent(entry)
@@ -151,6 +153,6 @@ def refuse_rerankers(entry: RetrieverEntry) -> None:
     Raises:
         UsageError: a retriever that only reorders what another found.
     """
-    for one in entry.members:
-        if one.reranks:
-            raise UsageError(f"{one.name} has no index that could grow: leave it out")
+    for member in entry.members:
+        if member.reranks:
+            raise UsageError(f"{member.name} has no index that could grow: leave it out")

@@ -54,8 +54,8 @@ class SparseIndex:
         postings: the same by dimension.
 
     >>> index = SparseIndex.of(SparseVectors.of(np.array([[1, 0], [2, 3]], np.float32)))
-    >>> found = index.search(SparseVectors.of(np.array([[1, 1], [0, 0]], np.float32)), 10)
-    >>> found.documents.tolist(), found.scores.tolist(), found.offsets.tolist()
+    >>> ranked = index.search(SparseVectors.of(np.array([[1, 1], [0, 0]], np.float32)), 10)
+    >>> ranked.documents.tolist(), ranked.scores.tolist(), ranked.offsets.tolist()
     ([1, 0], [5.0, 1.0], [0, 2, 2])
     """
 
@@ -84,8 +84,8 @@ class SparseIndex:
             DataError: the queries have another number of dimensions.
         """
         if queries.width != self.vectors.width:
-            found = f"{queries.width} dimensions, the index has {self.vectors.width}"
-            raise DataError("the queries", found, "Encode both with one network.")
+            finding = f"{queries.width} dimensions, the index has {self.vectors.width}"
+            raise DataError("the queries", finding, "Encode both with one network.")
         if find_spec("numba") is None:
             return self.product(queries, k)
         weights = queries.weights.astype(np.float64)
@@ -94,13 +94,13 @@ class SparseIndex:
     def product(self, queries: SparseVectors, k: int) -> RankedDocuments:
         """What `search` finds, by SciPy's product of the matrices."""
         rows = queries.matrix.astype(np.float64) @ self.vectors.matrix.T
-        found = []
+        rankings = []
         for query in range(len(queries)):
-            own = slice(rows.indptr[query], rows.indptr[query + 1])
-            places, scores = rows.indices[own], rows.data[own]
+            span = slice(rows.indptr[query], rows.indptr[query + 1])
+            places, scores = rows.indices[span], rows.data[span]
             order = np.lexsort((places, -scores))[:k]
-            found.append((places[order].astype(np.int32), scores[order].astype(np.float32)))
-        return RankedDocuments.of_queries(found)
+            rankings.append((places[order].astype(np.int32), scores[order].astype(np.float32)))
+        return RankedDocuments.of_queries(rankings)
 
     def postings_read(self, queries: SparseVectors) -> Int64[np.ndarray, " queries"]:
         """How many postings each query reads."""
@@ -132,8 +132,12 @@ class SparseIndex:
             query: one query.
             document: its place.
         """
-        asked, there = query.text(0), self.vectors.text(document)
-        shared = [Reason(each, asked[each], there[each]) for each in asked if each in there]
+        query_weights, document_weights = query.text(0), self.vectors.text(document)
+        shared = [
+            Reason(dimension, query_weights[dimension], document_weights[dimension])
+            for dimension in query_weights
+            if dimension in document_weights
+        ]
         return sorted(shared, key=lambda reason: (-reason.contribution, reason.dimension))
 
     def save(self, path: Path) -> None:

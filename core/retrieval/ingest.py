@@ -93,14 +93,14 @@ def find(text: str, store: Store) -> Collection:
 
 def _digests(files: Files) -> list[str]:
     """Of the files by what they hold; of an archive once."""
-    found = {}
+    digests = {}
     for role in ("documents", "queries", "judgments"):
         for file in getattr(files, role):
-            if (role, file.path) not in found:
+            if (role, file.path) not in digests:
                 with file.path.open("rb") as opened_file:
                     digest = hashlib.file_digest(opened_file, "sha256").hexdigest()
-                found[role, file.path] = f"{role}:{digest}"
-    return list(found.values())
+                digests[role, file.path] = f"{role}:{digest}"
+    return list(digests.values())
 
 
 def _facts(read: Collection) -> dict[str, object]:
@@ -131,7 +131,7 @@ def _read(
     spool.flush()
     blob = np.memmap(spool, np.uint8, "r") if written else np.zeros(0, np.uint8)
     ends = np.frombuffer(bounds, np.int64)
-    ids, titles, said = (
+    ids, titles, texts = (
         TextColumn(blob, ends[part:-1:3], ends[part + 1 :: 3]) for part in range(3)
     )
     queries: dict[str, str] = {}
@@ -140,12 +140,12 @@ def _read(
             _new(query, queries, file)
             queries[query.id] = " ".join(f"{query.title} {query.text}".split())
     judged, notes = _judged(files, how, tuple(queries))
-    rows = [row for own in judged for row in own.items()]
+    rows = [row for grades in judged for row in grades.items()]
     at = [places.get(document, MISSING) for document, _ in rows]
     empty = Collection(
-        name="", doc_ids=ids, titles=titles, texts=said,
+        name="", doc_ids=ids, titles=titles, texts=texts,
         query_ids=tuple(queries), queries=tuple(queries.values()),
-        judged_offsets=offsets_of(np.array([len(own) for own in judged], np.int64)),
+        judged_offsets=offsets_of(np.array([len(grades) for grades in judged], np.int64)),
         judged_ids=TextColumn.of([document for document, _ in rows]),
         judged=np.array(at, np.int32), grades=np.array([grade for _, grade in rows], np.int32),
         notes=notes,
@@ -161,8 +161,8 @@ def _new(text: Text, known: dict[str, int] | dict[str, str], file: File) -> None
         LetorError: an id that is empty or was there before.
     """
     if not text.id or text.id in known:
-        found = f"the id {text.id!r} a second time" if text.id else "an empty id"
-        raise LetorError(str(file), text.line, text.id, found, "Give each text an id of its own.")
+        finding = f"the id {text.id!r} a second time" if text.id else "an empty id"
+        raise LetorError(str(file), text.line, text.id, finding, "Give each text an id of its own.")
     known[text.id] = len(known)  # type: ignore[assignment]
 
 
@@ -174,14 +174,14 @@ def _judged(
     grades: dict[tuple[str, str], int] = {}
     notes = []
     for file in files.judgments:
-        for one in reading.judgments(file):
-            pair = plain(one.query), plain(one.document)
-            if grades.setdefault(pair, one.grade) != one.grade:
-                found = f"another grade than {grades[pair]} for this document"
-                shown = f"{one.query} {one.document} {one.grade}"
-                raise LetorError(str(file), one.line, shown, found, "Keep one of the lines.")
-    at, told = _places_of([query for query, _ in grades], queries, how.numbers)
-    notes += told
+        for judgment in reading.judgments(file):
+            pair = plain(judgment.query), plain(judgment.document)
+            if grades.setdefault(pair, judgment.grade) != judgment.grade:
+                finding = f"another grade than {grades[pair]} for this document"
+                shown = f"{judgment.query} {judgment.document} {judgment.grade}"
+                raise LetorError(str(file), judgment.line, shown, finding, "Keep one of the lines.")
+    at, decisions = _places_of([query for query, _ in grades], queries, how.numbers)
+    notes += decisions
     values = set(grades.values())
     small = how.grades == "small" or (how.grades == AUTO and values == {-1, 1, 2, 3, 4})
     most = max(values, default=0)

@@ -46,11 +46,11 @@ class LatentSemanticIndex:
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that has a known word."""
-        asked = self._tokens.encode(query_texts)
-        places = _of_length_one(weighted_counts(asked, self._tokens) @ self._directions)
-        return RankedDocuments.of_queries([self._one(place, k) for place in places])
+        encoded = self._tokens.encode(query_texts)
+        places = _of_length_one(weighted_counts(encoded, self._tokens) @ self._directions)
+        return RankedDocuments.of_queries([self._search_one(place, k) for place in places])
 
-    def _one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _search_one(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         if not query.any():
             return np.zeros(0, np.int32), np.zeros(0, np.float32)
         scores = np.concatenate([block @ query for block in self._blocks])

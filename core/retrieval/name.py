@@ -62,12 +62,12 @@ def parse_fusion(text: str) -> FusedName | None:
     Raises:
         UsageError: a combination of fewer than two, of one twice, or a weight above 100 percent.
     """
-    found = _FUSED.fullmatch(text.strip())
-    if found is None:
+    match = _FUSED.fullmatch(text.strip())
+    if match is None:
         return None
-    method = found["method"].casefold()
-    number = int(found["number"] or USUAL[method])
-    parts = tuple(part.strip().casefold() for part in found["parts"].split("+"))
+    method = match["method"].casefold()
+    number = int(match["number"] or USUAL[method])
+    parts = tuple(part.strip().casefold() for part in match["parts"].split("+"))
     if len(parts) < 2 or len(set(parts)) < len(parts):
         raise UsageError(f"{text}: name two different retrievers or more, as in rrf:bm25+snrm")
     if method == "interpolated" and (number > 100 or len(parts) > 2):

@@ -76,29 +76,29 @@ def planted_collection(seed: int = 0) -> Collection:
 
     Documents of another subject that mention the query's have grade 1; all others are not judged.
 
-    >>> made = planted_collection()
-    >>> len(made), len(made.queries), made.titles[0]
+    >>> collection = planted_collection()
+    >>> len(collection), len(collection.queries), collection.titles[0]
     (480, 48, 'Heat pumps: evaporator and insulation')
     """
     draws = generator(seed, "planted collection")
     subjects = [line.split("|") for line in SUBJECTS.replace("\\\n", "").splitlines()]
-    words = [(first.split(), second.split()) for _, _, first, second in subjects]
+    words = [(usual.split(), other.split()) for _, _, usual, other in subjects]
     owners = draws.permutation(np.repeat(np.arange(len(subjects)), DOCUMENTS))
     owners[np.flatnonzero(owners == 0)[0]], owners[0] = owners[0], 0
     titles, texts, beside = [], [], []
     for owner in owners.tolist():
-        own, other = words[owner][:: 1 if draws.random() < 0.5 else -1]
-        near = [at for at, one in enumerate(subjects) if one[0] == subjects[owner][0]]
+        vocabulary, synonyms = words[owner][:: 1 if draws.random() < 0.5 else -1]
+        near = [at for at, subject in enumerate(subjects) if subject[0] == subjects[owner][0]]
         guest = int(draws.choice([at for at in near if at != owner]))
         mentions = draws.random() < 0.3
-        pool = [*own, *own, *own, *(other if draws.random() < 0.3 else ())]
+        pool = [*vocabulary, *vocabulary, *vocabulary, *(synonyms if draws.random() < 0.3 else ())]
         pool += [*words[guest][int(draws.integers(2))]] if mentions else []
         lines = []
         for _ in range(int(draws.integers(4, 10))):
-            first, second = draws.choice(pool, 2)
+            terms = draws.choice(pool, 2)
             form = str(draws.choice(SENTENCES))
-            lines.append(form.format(first, second, str(draws.choice(COMMON))))
-        pair = draws.choice(own, 2, replace=False)
+            lines.append(form.format(*terms, str(draws.choice(COMMON))))
+        pair = draws.choice(vocabulary, 2, replace=False)
         titles.append(f"{subjects[owner][1].capitalize()}: {pair[0]} and {pair[1]}")
         texts.append(" ".join(lines))
         beside.append(guest if mentions else -1)
@@ -110,8 +110,8 @@ def planted_collection(seed: int = 0) -> Collection:
             if at in {owner, guest}
         ]
         for which in range(QUERIES):
-            asked = draws.choice(words[at][which], 2, replace=False)
-            queries.append(f"{asked[0]} {draws.choice(COMMON)} {asked[1]}")
+            query_terms = draws.choice(words[at][which], 2, replace=False)
+            queries.append(f"{query_terms[0]} {draws.choice(COMMON)} {query_terms[1]}")
             judged += [place for place, _ in rows]
             grades += [grade for _, grade in rows]
             counts.append(len(rows))

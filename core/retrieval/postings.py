@@ -54,11 +54,11 @@ class Postings:
         """
         of_documents = np.zeros(0) if biases is None else biases
         of_queries = np.zeros(len(bounds) - 1) if bias is None else bias
-        found, scores, ends = _searched(
+        documents, scores, ends = _searched(
             self.documents, self.values, self.starts, terms, bounds, weights, of_documents,
             of_queries, k, self.size,
         )  # fmt: skip
-        return RankedDocuments(found, scores, ends)
+        return RankedDocuments(documents, scores, ends)
 
 
 @no_type_check
@@ -160,16 +160,16 @@ def best_documents(
     total: np.ndarray, seen: np.ndarray, touched: np.ndarray, size: int, k: int
 ) -> tuple[np.ndarray, ...]:
     """The k best of the documents touched, ties by place; `total` and `seen` are 0 afterwards."""
-    kept = min(size, k)
-    heap = np.empty(kept, dtype=np.int32)  # the worst of those kept on top
-    scores = np.empty(kept, dtype=np.float64)
+    capacity = min(size, k)
+    heap = np.empty(capacity, dtype=np.int32)  # the worst of those kept on top
+    scores = np.empty(capacity, dtype=np.float64)
     filled = 0
     for at in range(size):
         document = touched[at]
         score = total[document]
         total[document] = 0.0
         seen[document] = 0
-        if filled < kept:
+        if filled < capacity:
             child = filled
             filled += 1
             while child > 0:
@@ -183,15 +183,15 @@ def best_documents(
                 child = parent
             heap[child], scores[child] = document, score
             continue
-        if kept == 0 or score < scores[0] or (score == scores[0] and document > heap[0]):
+        if capacity == 0 or score < scores[0] or (score == scores[0] and document > heap[0]):
             continue
         parent = 0
         while True:
             child = 2 * parent + 1
-            if child >= kept:
+            if child >= capacity:
                 break
             right = child + 1
-            if right < kept and (
+            if right < capacity and (
                 scores[right] < scores[child]
                 or (scores[right] == scores[child] and heap[right] > heap[child])
             ):
@@ -226,17 +226,17 @@ def _searched(  # noqa: PLR0913, PLR0917 (a kernel)
     seen = np.zeros(documents_in_all, dtype=np.uint8)
     touched = np.empty(documents_in_all + 1, dtype=np.int32)
     ends = np.zeros(queries + 1, dtype=np.int64)
-    found = np.empty(queries * min(k, documents_in_all), dtype=np.int32)
-    scores = np.empty(len(found), dtype=np.float32)
+    documents_found = np.empty(queries * min(k, documents_in_all), dtype=np.int32)
+    scores = np.empty(len(documents_found), dtype=np.float32)
     for query in range(queries):
-        own = slice(bounds[query], bounds[query + 1])
+        span = slice(bounds[query], bounds[query + 1])
         size = add_postings(
-            documents, values, starts, tokens[own], weights[own], biases, bias[query], total, seen,
-            touched,
+            documents, values, starts, tokens[span], weights[span], biases, bias[query], total,
+            seen, touched,
         )  # fmt: skip
-        own_best, own_scores = best_documents(total, seen, touched, size, k)
-        start, end = ends[query], ends[query] + len(own_best)
-        found[start:end] = own_best
-        scores[start:end] = own_scores
+        best, best_scores = best_documents(total, seen, touched, size, k)
+        start, end = ends[query], ends[query] + len(best)
+        documents_found[start:end] = best
+        scores[start:end] = best_scores
         ends[query + 1] = end
-    return found[: ends[-1]].copy(), scores[: ends[-1]].copy(), ends
+    return documents_found[: ends[-1]].copy(), scores[: ends[-1]].copy(), ends

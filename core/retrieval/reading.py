@@ -81,8 +81,8 @@ def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files
         if file.role in {"documents", "queries"}:
             kinds.setdefault(_form_of(file), []).append(file)
     forms = [form] if form else list(FORMATS)
-    whole_ones = [name for name in forms if {"documents", "queries"} <= _roles(kinds[name])]
-    if not whole_ones:
+    complete = [name for name in forms if {"documents", "queries"} <= _roles(kinds[name])]
+    if not complete:
         known = _roles(file for name in FORMATS for file in kinds[name])
         named = any(file.role == "queries" for file in files)
         for file in kinds.get("", ()):
@@ -94,17 +94,22 @@ def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files
             "`topic`), best with one of judgments (`qrel`, `.rel`)."
         )
         raise DataError(place, f"no {form or 'text'} collection ({seen})", remedy)
-    chosen = whole_ones[0]
-    own = kinds[chosen]
+    chosen = complete[0]
+    text_files = kinds[chosen]
     notes = []
-    if whole_ones[1:]:
-        others = ", ".join(whole_ones[1:])
+    if complete[1:]:
+        others = ", ".join(complete[1:])
         notes.append(f"Read as {chosen}; files of {others} are there too (--format).")
-    parts = {role: [one for one in own if one.role == role] for role in ("documents", "queries")}
-    judged = _judgments_beside([file for file in files if file.role == "judgments"], own, chosen)
+    parts = {
+        role: [file for file in text_files if file.role == role]
+        for role in ("documents", "queries")
+    }
+    judged = _judgments_beside(
+        [file for file in files if file.role == "judgments"], text_files, chosen
+    )
     if len(judged) > 1:
-        names = ", ".join(one.name for one in judged)
-        test = [one for one in judged if "test" in one.name] or judged[:1]
+        names = ", ".join(file.name for file in judged)
+        test = [file for file in judged if "test" in file.name] or judged[:1]
         notes.append(f"Several files of judgments ({names}); read: {test[0].name}.")
         judged = test[:1]
     return Files(chosen, parts["documents"], parts["queries"], judged), tuple(notes)
@@ -129,29 +134,29 @@ def _roles(files: Iterable[File]) -> set[str]:
     return {file.role for file in files}
 
 
-def _judgments_beside(judged: list[File], own: list[File], form: str) -> list[File]:
+def _judgments_beside(judged: list[File], text_files: list[File], form: str) -> list[File]:
     """The judgments in the same archive or folder as the documents, else those of TREC for TREC."""
     if len(judged) < 2:
         return judged
-    beside = [one for one in judged if one.archive and one.archive is own[0].archive]
-    loose = [one for one in judged if not one.archive]
+    beside = [file for file in judged if file.archive and file.archive is text_files[0].archive]
+    loose = [file for file in judged if not file.archive]
     nearer = beside or (loose if form == "trec" else judged)
-    named = [one for one in nearer if "trec" in one.name] if form == "trec" else []
+    named = [file for file in nearer if "trec" in file.name] if form == "trec" else []
     return named or nearer
 
 
 def _form_of(file: File) -> str:
     """The format of a file of documents or queries, by its first line; empty: none of ours."""
-    first = file.first_line()
-    if MARK.match(first) and first.startswith(".I"):
+    line = file.first_line()
+    if MARK.match(line) and line.startswith(".I"):
         return "smart"
-    if first.startswith("<"):
+    if line.startswith("<"):
         return "trec"
-    if first.startswith("{"):
+    if line.startswith("{"):
         return "beir" if file.name in {"corpus.jsonl", "queries.jsonl"} else "jsonl"
-    if DIGITS.fullmatch(first) and file.role:
+    if DIGITS.fullmatch(line) and file.role:
         return "smart"
-    return "jsonl" if "\t" in first or file.name.endswith(".csv") else ""
+    return "jsonl" if "\t" in line or file.name.endswith(".csv") else ""
 
 
 def texts(file: File, form: str) -> Iterator[Text]:
@@ -164,10 +169,10 @@ def texts(file: File, form: str) -> Iterator[Text]:
     reader: dict[str, Callable[[File], Iterator[Text]]] = {
         "smart": _smart, "trec": _trec, "beir": _records, "jsonl": _records,
     }  # fmt: skip
-    one = None
-    for one in reader[form](file):
-        yield one
-    if one is None:
+    text = None
+    for text in reader[form](file):
+        yield text
+    if text is None:
         raise DataError(str(file), f"no document or query of format {form}", "Name another format.")
 
 
@@ -190,8 +195,8 @@ def _smart(file: File) -> Iterator[Text]:
 def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
     """One text: its `.I` line and its fields."""
     start, head = lines[0]
-    own = MARK.match(head)
-    if own is None or own[1] != "I" or not own[2]:
+    opening = MARK.match(head)
+    if opening is None or opening[1] != "I" or not opening[2]:
         raise LetorError(str(file), start, head, "no number behind .I", "Write `.I 1`.")
     field, parts = "", dict[str, list[str]]()
     for number, line in lines[1:]:
@@ -204,24 +209,24 @@ def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
             remedy = "Behind `.I 1` stands a mark as `.W`."
             raise LetorError(str(file), number, line, "text of no field", remedy)
     title = " ".join(" ".join(parts.get("T", ())).split())
-    said = "\n".join([*parts.get("W", ()), *parts.get("K", ())])
-    return Text(number_of(own[2]), title, said, start)
+    body = "\n".join([*parts.get("W", ()), *parts.get("K", ())])
+    return Text(number_of(opening[2]), title, body, start)
 
 
 def _numbered(file: File) -> Iterator[Text]:
     """NPL's form: a line with the number, lines of text, a line with `/`."""
     name, start, lines = "", 0, list[str]()
     for number, line in file.lines():
-        said = line.strip()
-        if said == "/":
+        content = line.strip()
+        if content == "/":
             yield Text(name, "", "\n".join(lines), start)
             name, lines = "", []
-        elif not name and said:
-            if not DIGITS.fullmatch(said):
+        elif not name and content:
+            if not DIGITS.fullmatch(content):
                 remedy = "A text is a line with its number, its lines, and a line with `/`."
                 raise LetorError(str(file), number, line, "no number of a text", remedy)
-            name, start = number_of(said), number
-        elif said:
+            name, start = number_of(content), number
+        elif content:
             lines.append(line)
     if name:
         remedy = "End every text with a line `/`."
@@ -259,27 +264,27 @@ def _trec(file: File) -> Iterator[Text]:
 
 
 def _unended(file: File, start: int, kind: str, number: int) -> LetorError:
-    found = "a block that does not end" + (f" before that of line {number}" if number else "")
-    return LetorError(str(file), start, kind, found, f"End it with {kind.replace('<', '</')}.")
+    finding = "a block that does not end" + (f" before that of line {number}" if number else "")
+    return LetorError(str(file), start, kind, finding, f"End it with {kind.replace('<', '</')}.")
 
 
 def _block(text: str, kind: str, file: File, start: int) -> Text:
     """A document or topic between its tags."""
     if kind == "<top>":
-        told = re.search(r"<num>\s*(?:number:)?\s*([^\s<]+)", text, re.IGNORECASE)
-        asked = (_between(text, "title"), _between(text, "desc"))
-        said = next((one for one in asked if one), "")
+        identifier = re.search(r"<num>\s*(?:number:)?\s*([^\s<]+)", text, re.IGNORECASE)
+        fields = (_between(text, "title"), _between(text, "desc"))
+        content = next((field for field in fields if field), "")
         title = ""
     else:
-        told = re.search(r"<docno>\s*([^\s<]+)", text, re.IGNORECASE)
+        identifier = re.search(r"<docno>\s*([^\s<]+)", text, re.IGNORECASE)
         title = next((t for t in (_between(text, n) for n in ("title", "headline", "ti")) if t), "")
         body = _between(text, "text")
         rest = re.sub(r"(?is)<docno>.*?</docno>", " ", text)
-        said = body or _plain(rest)
-    if told is None:
+        content = body or _plain(rest)
+    if identifier is None:
         tag = "<num>" if kind == "<top>" else "<DOCNO>"
         raise LetorError(str(file), start, kind, f"no {tag} in the block", f"Write {tag} 1.")
-    return Text(told[1], " ".join(title.split()), said, start)
+    return Text(identifier[1], " ".join(title.split()), content, start)
 
 
 def _between(text: str, tag: str) -> str:
@@ -288,8 +293,8 @@ def _between(text: str, tag: str) -> str:
     place = re.search(shape, text, re.IGNORECASE | re.DOTALL)
     if place is None:
         return ""
-    said = re.sub(r"^\s*(?:topic|description|narrative):", "", place[1], flags=re.IGNORECASE)
-    return _plain(said)
+    content = re.sub(r"^\s*(?:topic|description|narrative):", "", place[1], flags=re.IGNORECASE)
+    return _plain(content)
 
 
 def _plain(text: str) -> str:
@@ -299,26 +304,26 @@ def _plain(text: str) -> str:
 
 def _page(name: str, lines: Sequence[str]) -> Text:
     """A page of HTML; its first paragraph is its title, tables of citations are left out."""
-    kept = [line for line in lines if not CITATIONS.match(line.strip())]
-    text = _plain("\n".join(kept))
+    prose = [line for line in lines if not CITATIONS.match(line.strip())]
+    text = _plain("\n".join(prose))
     title, _, rest = text.partition("\n\n")
     return Text(name, " ".join(title.split()), rest.strip(), 1)
 
 
 def _records(file: File) -> Iterator[Text]:
     """JSON lines with an id and a text, or a table of (id, text) or (id, title, text)."""
-    first = file.first_line()
+    first_line = file.first_line()
     for number, line in file.lines():
         if not line.strip():
             continue
-        if first.startswith("{"):
+        if first_line.startswith("{"):
             yield _record(file, number, line)
             continue
         cells = line.split("\t")
         if len(cells) not in {2, 3}:
-            told = f"{counted(len(cells), 'column')} where 2 or 3 are due"
+            finding = f"{counted(len(cells), 'column')} where 2 or 3 are due"
             remedy = "A line reads: id, tab, text, or id, tab, title, tab, text."
-            raise LetorError(str(file), number, line, told, remedy)
+            raise LetorError(str(file), number, line, finding, remedy)
         if number == 1 and cells[0].strip().lower() in ID_NAMES:
             continue
         title = cells[1].strip() if len(cells) == 3 else ""
@@ -332,16 +337,16 @@ def _record(file: File, number: int, line: str) -> Text:
         remedy = 'A line reads: {"_id": "1", "title": "…", "text": "…"}.'
         raise LetorError(str(file), number, line, f"no JSON ({error})", remedy) from error
     names = fields if isinstance(fields, dict) else {}
-    own = next((name for name in ID_NAMES if name in names), None)
-    said = next((name for name in TEXT_NAMES if name in names), None)
-    if own is None or said is None:
+    id_name = next((name for name in ID_NAMES if name in names), None)
+    text_name = next((name for name in TEXT_NAMES if name in names), None)
+    if id_name is None or text_name is None:
         remedy = f"Name the id {' or '.join(ID_NAMES[:2])} and the text {' or '.join(TEXT_NAMES)}."
         raise LetorError(str(file), number, line, "no id or no text", remedy)
-    for name in (own, said, "title"):
+    for name in (id_name, text_name, "title"):
         if not isinstance(names.get(name, ""), str | int):
-            told = f"{name} is {quoted(str(names[name]))}"
-            raise LetorError(str(file), number, line, told, "Write ids and texts as text.")
-    return Text(str(names[own]), str(names.get("title") or ""), str(names[said]), number)
+            finding = f"{name} is {quoted(str(names[name]))}"
+            raise LetorError(str(file), number, line, finding, "Write ids and texts as text.")
+    return Text(str(names[id_name]), str(names.get("title") or ""), str(names[text_name]), number)
 
 
 def judgments(file: File) -> Iterator[Judgment]:
@@ -352,18 +357,18 @@ def judgments(file: File) -> Iterator[Judgment]:
         DataError: no judgment in it.
     """
     rows = [(number, line) for number, line in file.lines() if line.strip()]
-    one = None
+    judgment = None
     if any(line.strip() == "/" for _, line in rows):
-        for one in _lists(file, rows):
-            yield one
+        for judgment in _lists(file, rows):
+            yield judgment
     else:
         for number, line in rows:
             columns = line.split("\t") if line.count("\t") in {2, 3} else line.split()
-            if one is None and columns[0].strip().lower() in {"query-id", "query_id", "qid"}:
+            if judgment is None and columns[0].strip().lower() in {"query-id", "query_id", "qid"}:
                 continue
-            one = _judgment(file, number, line, [column.strip() for column in columns])
-            yield one
-    if one is None:
+            judgment = _judgment(file, number, line, [column.strip() for column in columns])
+            yield judgment
+    if judgment is None:
         raise DataError(str(file), "no judgments", JUDGED)
 
 
@@ -376,13 +381,13 @@ def _judgment(file: File, number: int, line: str, columns: list[str]) -> Judgmen
     elif len(columns) == 4:  # CACM's and CISI's: two columns that say nothing
         query, document, grade = *columns[:2], "1"
     else:
-        told = f"{counted(len(columns), 'column')} where 3 or 4 are due"
-        raise LetorError(str(file), number, line, told, remedy)
+        finding = f"{counted(len(columns), 'column')} where 3 or 4 are due"
+        raise LetorError(str(file), number, line, finding, remedy)
     try:
         value = whole(grade)
     except ValueError as error:
-        told = f"{quoted(grade)} where a whole number is due"
-        raise LetorError(str(file), number, line, told, remedy) from error
+        finding = f"{quoted(grade)} where a whole number is due"
+        raise LetorError(str(file), number, line, finding, remedy) from error
     return Judgment(query, document, value, number)
 
 

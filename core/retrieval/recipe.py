@@ -115,9 +115,9 @@ class Analysis:
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order, stop words left out."""
-        term = self.term_of()
+        term_of = self.term_of()
         words = TOKENISERS[self.tokeniser].findall(text.lower())
-        return [found for found in map(term, words) if found]
+        return [term for term in map(term_of, words) if term]
 
     def term_of(self) -> Callable[[str], str]:
         """What makes a term of a word in lower case, and the empty text of a stop word."""

@@ -35,22 +35,24 @@ class RankedDocuments:
         offsets: those of query q are `offsets[q] … offsets[q + 1] − 1`; none where nothing matched.
     """
 
-    documents: Int32[np.ndarray, " found"]
-    scores: Float32[np.ndarray, " found"]
+    documents: Int32[np.ndarray, " ranked"]
+    scores: Float32[np.ndarray, " ranked"]
     offsets: Int64[np.ndarray, " bounds"]
 
     @classmethod
-    def of_queries(cls, found: Sequence[tuple[np.ndarray, np.ndarray]]) -> "RankedDocuments":
+    def of_queries(cls, rankings: Sequence[tuple[np.ndarray, np.ndarray]]) -> "RankedDocuments":
         """(documents, scores) of each query as one."""
-        offsets = np.cumsum([0, *(len(documents) for documents, _ in found)]).astype(np.int64)
-        documents = np.concatenate([np.zeros(0, np.int32), *(one for one, _ in found)])
-        scores = np.concatenate([np.zeros(0, np.float32), *(one for _, one in found)])
+        offsets = np.cumsum([0, *(len(documents) for documents, _ in rankings)]).astype(np.int64)
+        documents = np.concatenate(
+            [np.zeros(0, np.int32), *(documents for documents, _ in rankings)]
+        )
+        scores = np.concatenate([np.zeros(0, np.float32), *(scores for _, scores in rankings)])
         return cls(documents.astype(np.int32), scores.astype(np.float32), offsets)
 
-    def of(self, query: int) -> tuple[Int32[np.ndarray, " own"], Float32[np.ndarray, " own"]]:
+    def of(self, query: int) -> tuple[Int32[np.ndarray, " ranked"], Float32[np.ndarray, " ranked"]]:
         """(documents, scores) of one query."""
-        own = slice(self.offsets[query], self.offsets[query + 1])
-        return self.documents[own], self.scores[own]
+        span = slice(self.offsets[query], self.offsets[query + 1])
+        return self.documents[span], self.scores[span]
 
 
 @runtime_checkable
@@ -76,7 +78,7 @@ class InvertedRetriever(Protocol):
         """How many dimensions each document has, each counted once."""
         ...
 
-    def dimensions(self, query_texts: Sequence[str]) -> Sequence[Int32[np.ndarray, " asked"]]:
+    def dimensions(self, query_texts: Sequence[str]) -> Sequence[Int32[np.ndarray, " read"]]:
         """The dimensions whose postings each query reads; one that is read twice stands twice."""
         ...
 
@@ -142,8 +144,8 @@ class RetrieverEntry:
     def build(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
         known = (self.preset or self.presets[0],) if self.presets else ()
-        made: Retriever = _found(self.place)(indexed, *known)
-        return made
+        retriever: Retriever = _resolve(self.place)(indexed, *known)
+        return retriever
 
     @property
     def learner(self) -> "Learner[Any, Any]":
@@ -154,7 +156,7 @@ class RetrieverEntry:
         """
         if not self.learns:
             raise UsageError(f"{self.name} learns nothing: leave it out")
-        learner: Learner[Any, Any] = _found(self.learns)
+        learner: Learner[Any, Any] = _resolve(self.learns)
         return learner
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
@@ -174,7 +176,7 @@ class RetrieverEntry:
         return (self,)
 
 
-def _found(place: str) -> Any:
+def _resolve(place: str) -> Any:
     """What `module:name` below `core.retrieval` is."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(f"shuffleproof.core.retrieval.{module}"), name)
@@ -194,22 +196,25 @@ class FusedRetriever:
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that any of them finds; ties by place."""
-        found = [one.search(query_texts, max(k, DEPTH)) for one in self._parts]
+        rankings = [part.search(query_texts, max(k, DEPTH)) for part in self._parts]
         return RankedDocuments.of_queries(
-            [self._one([one.of(query) for one in found], k) for query in range(len(query_texts))]
+            [
+                self._fuse([ranking.of(query) for ranking in rankings], k)
+                for query in range(len(query_texts))
+            ]
         )
 
-    def _one(
-        self, found: Sequence[tuple[np.ndarray, np.ndarray]], k: int
+    def _fuse(
+        self, rankings: Sequence[tuple[np.ndarray, np.ndarray]], k: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        documents = np.unique(np.concatenate([own for own, _ in found]))
+        documents = np.unique(np.concatenate([documents for documents, _ in rankings]))
         total = np.zeros(len(documents))
-        for part, (own, scores) in enumerate(found):
-            total[np.searchsorted(documents, own)] += self._values(part, scores)
+        for part, (ranked, scores) in enumerate(rankings):
+            total[np.searchsorted(documents, ranked)] += self._values(part, scores)
         best = np.argsort(-total, kind="stable")[:k]
         return documents[best], total[best]
 
-    def _values(self, part: int, scores: np.ndarray) -> Float64[np.ndarray, " found"]:
+    def _values(self, part: int, scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
         """What each document of one retriever's list gets, best first."""
         if self._name.method == "rrf":
             return 1.0 / (self._name.number + np.arange(1, len(scores) + 1))
@@ -217,7 +222,7 @@ class FusedRetriever:
         return _unit(scores) * (1 - share if part else share)
 
 
-def _unit(scores: np.ndarray) -> Float64[np.ndarray, " found"]:
+def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
     """Scores between 0, the list's lowest, and 1, its highest; all 1 where they are alike.
 
     >>> _unit(np.array([3.0, 2.0, 1.0])).tolist(), _unit(np.array([5.0])).tolist()
@@ -264,17 +269,17 @@ class FusedEntry(RetrieverEntry):
 
     def build(self, indexed: IndexedCollection) -> Retriever:
         """The retriever of a collection."""
-        parts = [one.build(indexed) for one in self.members]
+        parts = [member.build(indexed) for member in self.members]
         return FusedRetriever(self.fusion, parts)
 
     def learning(self, indexed: IndexedCollection) -> Generator[Progress]:
         """Train what its members need, or find it trained."""
-        for one in self.members:
-            yield from one.learning(indexed)
+        for member in self.members:
+            yield from member.learning(indexed)
 
     def network(self, indexed: IndexedCollection) -> str:
         """Digests of what its members learn; empty where nobody learns anything."""
-        return "+".join(filter(None, (one.network(indexed) for one in self.members)))
+        return "+".join(filter(None, (member.network(indexed) for member in self.members)))
 
 
 SNRM_PRESETS = ("tuned", "small", "paper", "released")

@@ -124,18 +124,21 @@ class Trainer(WeakTrainer):
 
     def advance(self) -> dict[str, float]:
         """One step; its loss, and the share of pairs in the labeller's order."""
-        asked, read, labels = self._batch(self.step)
-        loss, agreement = self.loss_and_accuracy(asked, read, labels)
+        query_windows, document_windows, labels = self._batch(self.step)
+        loss, agreement = self.loss_and_accuracy(query_windows, document_windows, labels)
         self.descend(loss)
         return {"loss": float(loss.detach()), "agreement": float(agreement)}
 
     def loss_and_accuracy(
-        self, asked: tuple[Tensor, ...], read: tuple[Tensor, ...], labels: Tensor
+        self,
+        query_windows: tuple[Tensor, ...],
+        document_windows: tuple[Tensor, ...],
+        labels: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the share of its pairs that stand as the labeller has them."""
         queries, documents = (
             self.network.vectors(windows, owners, len(scale))
-            for windows, owners, scale in (asked, read)
+            for windows, owners, scale in (query_windows, document_windows)
         )
         batch, training = len(queries), self.recipe.training
         if training.loss == "listwise":
@@ -145,14 +148,14 @@ class Trainer(WeakTrainer):
                 documents[None].expand(pairs).flatten(0, 1),
             ).view(pairs[:2])
             loss = listwise_kl(scores, labels, training.temperature).mean()
-            found, wanted = scores.diff(dim=-1), labels.diff(dim=-1)
+            differences, wanted = scores.diff(dim=-1), labels.diff(dim=-1)
         else:
-            first = self.network(queries, documents[:batch])
-            second = self.network(queries, documents[batch:])
-            loss = self.hinge(first, second, labels)
-            found = first - second
+            first_scores = self.network(queries, documents[:batch])
+            second_scores = self.network(queries, documents[batch:])
+            loss = self.hinge(first_scores, second_scores, labels)
+            differences = first_scores - second_scores
             wanted = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
-        right = (found.detach() * wanted > 0).sum()
+        right = (differences.detach() * wanted > 0).sum()
         return loss, right / (wanted != 0).sum().clamp_min(1)
 
     def product(self, indexed: IndexedCollection) -> Generator[Progress, None, Product]:
@@ -182,15 +185,15 @@ def vectors_of(
     network: Reranker, windows: Windows, texts: EncodedTexts
 ) -> Generator[Progress, None, Float32[np.ndarray, "texts width"]]:
     """The vectors of texts; yields how many are done."""
-    found = np.zeros((len(texts), network.config.width), np.float32)
+    vectors = np.zeros((len(texts), network.config.width), np.float32)
     where = network.embedding.weight.device
     for first, last in batch_bounds(texts):
         yield Progress(first, len(texts), "texts encoded")
         words, owners, _ = windows.of(take_texts(texts, np.arange(first, last)))
-        placed = [torch.from_numpy(one).to(where) for one in (words, owners)]
+        placed = [torch.from_numpy(array).to(where) for array in (words, owners)]
         with torch.no_grad():
-            found[first:last] = network.vectors(placed[0], placed[1], last - first).cpu().numpy()
-    return found
+            vectors[first:last] = network.vectors(placed[0], placed[1], last - first).cpu().numpy()
+    return vectors
 
 
 class RerankedRetriever:
@@ -215,9 +218,9 @@ class RerankedRetriever:
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
-        found = self.first_stage.search(query_texts, max(k, self.depth))
+        ranked = self.first_stage.search(query_texts, max(k, self.depth))
         texts = self.tokens.encode(query_texts)
-        ordered = [self._ordered(texts.of(one), *found.of(one)) for one in range(len(texts))]
+        ordered = [self._ordered(texts.of(query), *ranked.of(query)) for query in range(len(texts))]
         return RankedDocuments.of_queries(
             [(documents[:k], scores[:k]) for documents, scores in ordered]
         )
@@ -228,8 +231,8 @@ class RerankedRetriever:
         """One query's documents in their new order."""
         if not len(documents) or self._windows.unread[words].all():
             return documents, scores
-        one = EncodedTexts(words, np.array([0, len(words)]), np.zeros(1, np.int32))
-        read, owners, _ = self._windows.of(one)
+        encoded = EncodedTexts(words, np.array([0, len(words)]), np.zeros(1, np.int32))
+        read, owners, _ = self._windows.of(encoded)
         head, rest = documents[: self.depth], scores[self.depth :]
         with torch.no_grad():
             query = self.network.vectors(torch.from_numpy(read), torch.from_numpy(owners), 1)
@@ -281,7 +284,7 @@ def seconds_of(recipe: FNRMRecipe | CNRMRecipe) -> tuple[float, float]:
     documents = 2 * training.batch_queries
     pairs = documents * (training.batch_queries if training.loss == "listwise" else 1)
     widths = ((2 if model.inputs == "both" else 3) * model.width, *model.layers, 1)
-    products = float(pairs * sum(one * other for one, other in pairwise(widths)))
+    products = float(pairs * sum(inputs * outputs for inputs, outputs in pairwise(widths)))
     words = documents * (training.windows_per_text or 100)
     products += (
         words

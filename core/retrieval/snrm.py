@@ -177,8 +177,8 @@ class Trainer(WeakTrainer):
         network.start_from(embeddings, weights, atoms, 1.0)
         queries, documents, labels = self._batch(0)
         with torch.no_grad():
-            found = [network(*one) for one in (queries, documents)]
-        spread = float((found[0] @ found[1].T).std(-1).mean())
+            vectors = [network(*windows) for windows in (queries, documents)]
+        spread = float((vectors[0] @ vectors[1].T).std(-1).mean())
         wanted = float(labels.std(-1).mean()) / self.recipe.training.temperature
         if spread > 0:
             network.start_from(embeddings, weights, atoms, (wanted / spread) ** 0.5)
@@ -186,10 +186,13 @@ class Trainer(WeakTrainer):
     def advance(self) -> dict[str, float]:
         """One step; what it measured."""
         training = self.recipe.training
-        asked, read, labels = self._batch(self.step)
+        query_windows, document_windows, labels = self._batch(self.step)
         seed = derived_seed(training.seed, "snrm", "dropout", self.step)
         draws = torch.Generator().manual_seed(seed) if self.recipe.model.dropout else None
-        queries, documents = self.network(*asked, draws), self.network(*read, draws)
+        queries, documents = (
+            self.network(*query_windows, draws),
+            self.network(*document_windows, draws),
+        )
         loss = self._loss(queries, documents, labels)
         penalties = self._penalties(queries, documents)
         whole = loss + self.strengths[0] * penalties[0] + self.strengths[1] * penalties[1]
@@ -197,11 +200,13 @@ class Trainer(WeakTrainer):
         with torch.no_grad():
             share = (documents > 0).float().mean(0)
             self.used.mul_(MEMORY).add_(share, alpha=1 - MEMORY)
-            nonzeros = [float((one > 0).sum(-1).float().mean()) for one in (queries, documents)]
+            nonzeros = [
+                float((vectors > 0).sum(-1).float().mean()) for vectors in (queries, documents)
+            ]
         targets = (training.query_target, training.document_target)
-        for place, (found, target) in enumerate(zip(nonzeros, targets, strict=True)):
+        for place, (count, target) in enumerate(zip(nonzeros, targets, strict=True)):
             if target:
-                off = float(np.clip(np.log(max(found, 1e-3) / target), -1, 1))
+                off = float(np.clip(np.log(max(count, 1e-3) / target), -1, 1))
                 moved = self.strengths[place] * float(np.exp(training.steering * off))
                 self.strengths[place] = min(max(moved, 1e-9), 1e6)
         return {
@@ -214,18 +219,18 @@ class Trainer(WeakTrainer):
         training, batch = self.recipe.training, len(queries)
         if training.loss == "listwise":
             return listwise_kl(queries @ documents.T, labels, training.temperature).mean()
-        first = (queries * documents[:batch]).sum(-1)
-        second = (queries * documents[batch:]).sum(-1)
-        return self.hinge(first, second, labels)
+        first_scores = (queries * documents[:batch]).sum(-1)
+        second_scores = (queries * documents[batch:]).sum(-1)
+        return self.hinge(first_scores, second_scores, labels)
 
     def _penalties(self, queries: Tensor, documents: Tensor) -> tuple[Tensor, Tensor]:
         """Of queries, and of documents: of triples the sum of first and second ones."""
         training = self.recipe.training
         halves = (documents,) if training.loss == "listwise" else documents.chunk(2)
         if training.penalty == "l1":
-            return l1(queries), torch.stack([l1(one) for one in halves]).sum()
+            return l1(queries), torch.stack([l1(half) for half in halves]).sum()
         weights = frequency_weights(self.used) if training.penalty == "df-flops" else None
-        return flops(queries, weights), torch.stack([flops(one, weights) for one in halves]).sum()
+        return flops(queries, weights), torch.stack([flops(half, weights) for half in halves]).sum()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """How often each dimension was used of late, and both λ."""
@@ -245,10 +250,10 @@ class Trainer(WeakTrainer):
         )  # fmt: skip
         left = prune(table, training.keep_document, training.keep_share)
         index = SparseIndex.of(SparseVectors.of(left))
-        found = Latent(indexed.tokens, self.network, self.recipe, index)
-        gates = Gates.of(index, found.vectors(indexed.collection.queries))
-        told = asdict(gates) | {"dense_in_disguise": gates.dense_in_disguise}
-        return found.save, {"gates": told, "failed": list(gates.failures)}
+        latent = Latent(indexed.tokens, self.network, self.recipe, index)
+        gates = Gates.of(index, latent.vectors(indexed.collection.queries))
+        measured = asdict(gates) | {"dense_in_disguise": gates.dense_in_disguise}
+        return latent.save, {"gates": measured, "failed": list(gates.failures)}
 
 
 def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
@@ -274,8 +279,8 @@ def encode_texts(
     where = network.last.weight.device
     for first, last in batch_bounds(texts):
         yield Progress(first, len(texts), "texts encoded")
-        own = windows.of(take_texts(texts, np.arange(first, last)), length)
-        placed = [torch.from_numpy(one).to(where) for one in own]
+        arrays = windows.of(take_texts(texts, np.arange(first, last)), length)
+        placed = [torch.from_numpy(array).to(where) for array in arrays]
         drop = config.dropout_at_inference and config.dropout > 0
         draws = (
             torch.Generator().manual_seed(derived_seed(seed, "snrm", "inference", first))
@@ -311,8 +316,10 @@ def _largest(table: csr_array, keep: int) -> csr_array:
     rows = segment_ids(table.indptr.astype(np.int64))
     order = np.lexsort((table.indices, -table.data, rows))
     stays = np.sort(order[places_of(table.indptr.astype(np.int64)) < keep])
-    kept = np.bincount(rows[stays], minlength=table.shape[0])
-    return csr_array((table.data[stays], table.indices[stays], offsets_of(kept)), shape=table.shape)
+    counts = np.bincount(rows[stays], minlength=table.shape[0])
+    return csr_array(
+        (table.data[stays], table.indices[stays], offsets_of(counts)), shape=table.shape
+    )
 
 
 class Latent:
@@ -349,7 +356,7 @@ class Latent:
         """How many dimensions each document has."""
         return self.index.vectors.nonzeros
 
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """The dimensions of each query."""
         vectors = self.vectors(query_texts)
         return np.split(vectors.dimensions, vectors.offsets[1:-1])
@@ -363,9 +370,9 @@ class Latent:
         if self.recipe.training.order == "best-first":
             return self.index.search(vectors, k)
         every = self.index.search(vectors, len(self.index.vectors))
-        own = (every.of(query) for query in range(len(vectors)))
+        rankings = (every.of(query) for query in range(len(vectors)))
         return RankedDocuments.of_queries(
-            [(one[::-1][:k], scores[::-1][:k]) for one, scores in own]
+            [(documents[::-1][:k], scores[::-1][:k]) for documents, scores in rankings]
         )
 
     def terms_of(self, dimension: int, count: int = 3) -> list[str]:
@@ -435,27 +442,30 @@ class LatentFeedback:
         """At most k documents for each query, by its vector and that of the first documents."""
         return self._latent.of_vectors(self._mixed(self._latent.vectors(query_texts)), k)
 
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """The dimensions of each query, read first, and those of its mixed vector."""
-        first = self._latent.vectors(query_texts)
-        every = [np.split(one.dimensions, one.offsets[1:-1]) for one in (first, self._mixed(first))]
+        original = self._latent.vectors(query_texts)
+        every = [
+            np.split(vectors.dimensions, vectors.offsets[1:-1])
+            for vectors in (original, self._mixed(original))
+        ]
         return [np.append(*both) for both in zip(*every, strict=True)]
 
     def _mixed(self, vectors: SparseVectors) -> SparseVectors:
         """Vectors of queries, with those of the documents that each finds first."""
         latent, recipe = self._latent, self._recipe
-        first = latent.of_vectors(vectors, recipe.documents)
-        asked, known = vectors.matrix, latent.index.vectors.matrix
+        ranked = latent.of_vectors(vectors, recipe.documents)
+        query_table, document_table = vectors.matrix, latent.index.vectors.matrix
         rows = []
         for query in range(len(vectors)):
-            own = _shares(asked[[query]])
-            documents, scores = first.of(query)
+            shares = _shares(query_table[[query]])
+            documents, scores = ranked.of(query)
             if len(documents):
                 weights = csr_array(scores[None, :] / max(float(scores.sum()), 1e-12))
-                new = _shares(prune(csr_array(weights @ known[documents]), recipe.terms))
-                own = csr_array(recipe.original * own + (1 - recipe.original) * new)
-            rows.append(own)
-        return SparseVectors.of(vstack(rows, format="csr") if rows else asked)
+                new = _shares(prune(csr_array(weights @ document_table[documents]), recipe.terms))
+                shares = csr_array(recipe.original * shares + (1 - recipe.original) * new)
+            rows.append(shares)
+        return SparseVectors.of(vstack(rows, format="csr") if rows else query_table)
 
 
 def _shares(row: csr_array) -> csr_array:
@@ -485,7 +495,7 @@ def seconds_of(recipe: SNRMRecipe) -> tuple[float, float]:
     words = 100 if model.pooling == "own" else min(100, model.document_length)
     windows = 2 * training.batch_queries * (min(training.windows_per_text, words) or words)
     widths = (model.window * model.embedding, *model.layers, model.dimensions)
-    weights = sum(one * other for one, other in pairwise(widths))
+    weights = sum(inputs * outputs for inputs, outputs in pairwise(widths))
     operations = 6.0 * training.steps * (windows + 5 * training.batch_queries) * weights
     return operations / 200e9, operations / 5e9
 

@@ -76,15 +76,15 @@ class SparseVectors:
     @property
     def digest(self) -> str:
         """What tells these vectors from any others."""
-        found = sha256(f"{self.width} {len(self)} ".encode())
+        digest = sha256(f"{self.width} {len(self)} ".encode())
         for array in (self.offsets, self.dimensions, self.weights):
-            found.update(np.ascontiguousarray(array).data)
-        return found.hexdigest()
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def text(self, place: int) -> dict[int, float]:
         """The vector of one text, weight by dimension."""
-        own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
-        return dict(zip(self.dimensions[own].tolist(), self.weights[own].tolist(), strict=True))
+        span = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        return dict(zip(self.dimensions[span].tolist(), self.weights[span].tolist(), strict=True))
 
     def select(self, places: Int64[np.ndarray, " chosen"]) -> "SparseVectors":
         """The vectors of some texts, in this order."""
@@ -98,18 +98,18 @@ class SparseVectors:
             yield json.dumps({"id": name, "vector": vector}, ensure_ascii=False)
 
 
-def concatenate(first: SparseVectors, second: SparseVectors) -> SparseVectors:
+def concatenate(left: SparseVectors, right: SparseVectors) -> SparseVectors:
     """The texts of one after those of another.
 
     Raises:
         DataError: they have other numbers of dimensions.
     """
-    if first.width != second.width:
-        found = f"{second.width} dimensions beside {first.width}"
-        raise DataError("the vectors", found, "Encode all texts with one network.")
+    if left.width != right.width:
+        finding = f"{right.width} dimensions beside {left.width}"
+        raise DataError("the vectors", finding, "Encode all texts with one network.")
     return SparseVectors(
-        np.append(first.offsets, first.offsets[-1] + second.offsets[1:]),
-        np.append(first.dimensions, second.dimensions),
-        np.append(first.weights, second.weights),
-        first.width,
+        np.append(left.offsets, left.offsets[-1] + right.offsets[1:]),
+        np.append(left.dimensions, right.dimensions),
+        np.append(left.weights, right.weights),
+        left.width,
     )

@@ -115,7 +115,7 @@ class TokenisedCollection:
 
 
 def tokenise(
-    collection: Collection, vocabulary_of: Int64[np.ndarray, " kept"] | None = None
+    collection: Collection, vocabulary_of: Int64[np.ndarray, " chosen"] | None = None
 ) -> Generator[Progress, None, TokenisedCollection]:
     """Make terms of a collection; yields how many documents are read.
 
@@ -128,8 +128,8 @@ def tokenise(
     terms: dict[str, int] = {}
     growing = _Places(analysis, terms, growing=True)
     if vocabulary_of is not None:
-        kept = (collection.document(place) for place in vocabulary_of.tolist())
-        yield from _encoding(kept, len(vocabulary_of), analysis, growing)
+        texts = (collection.document(place) for place in vocabulary_of.tolist())
+        yield from _encoding(texts, len(vocabulary_of), analysis, growing)
         growing = _Places(analysis, terms, growing=False)
     documents = yield from _encoding(collection.documents(), len(collection), analysis, growing)
     fixed = _Places(analysis, terms, growing=False)
@@ -146,9 +146,9 @@ def stored_tokens(collection: Collection, store: Store) -> TokenisedCollection:
     with store.lock(key):
         artefact = store.find(key)
         if artefact is None:
-            made = run_to_end(tokenise(collection))
-            facts = {"documents": len(collection), "terms": len(made.terms)}
-            artefact = store.add(key, recipe, lambda folder: save(made, folder / FILE), facts)
+            tokens = run_to_end(tokenise(collection))
+            facts = {"documents": len(collection), "terms": len(tokens.terms)}
+            artefact = store.add(key, recipe, lambda folder: save(tokens, folder / FILE), facts)
     return open_(artefact.path / FILE)
 
 
@@ -160,9 +160,9 @@ def save(tokens: TokenisedCollection, path: Path) -> None:
         "document_frequency": tokens.document_frequency,
         "collection_frequency": tokens.collection_frequency,
     }  # fmt: skip
-    for name, one in (("documents", tokens.documents), ("queries", tokens.queries)):
-        arrays[f"{name}.tokens"], arrays[f"{name}.offsets"] = one.tokens, one.offsets
-        arrays[f"{name}.unknown"] = one.unknown
+    for name, encoded in (("documents", tokens.documents), ("queries", tokens.queries)):
+        arrays[f"{name}.tokens"], arrays[f"{name}.offsets"] = encoded.tokens, encoded.offsets
+        arrays[f"{name}.unknown"] = encoded.unknown
     mapped_file.write(path, arrays, {"format": FORMAT, **asdict(tokens.analysis)})
 
 
@@ -194,11 +194,11 @@ def _encoding(
     for done, text in enumerate(texts):
         if total and done % 8192 == 0:
             yield Progress(done, total, "documents")
-        found = [places[word] for word in split(text.lower())]
-        known = [place for place in found if place >= 0]
+        encoded = [places[word] for word in split(text.lower())]
+        known = [place for place in encoded if place >= 0]
         tokens.extend(known)
         lengths.append(len(known))
-        unknown.append(found.count(UNKNOWN))
+        unknown.append(encoded.count(UNKNOWN))
     return EncodedTexts(
         np.frombuffer(tokens, np.int32) if tokens else np.zeros(0, np.int32),
         np.cumsum(np.frombuffer(lengths, np.int64)),

@@ -61,15 +61,15 @@ class Triples:
 
     Attributes:
         queries: places among the weak queries.
-        first: a document of the labeller's list.
-        second: another document.
+        first_documents: one each of the labeller's list.
+        second_documents: another one each.
         first_scores: the labeller's scores of the first documents.
         second_scores: of the second ones.
     """
 
     queries: Int64[np.ndarray, " batch"]
-    first: Int32[np.ndarray, " batch"]
-    second: Int32[np.ndarray, " batch"]
+    first_documents: Int32[np.ndarray, " batch"]
+    second_documents: Int32[np.ndarray, " batch"]
     first_scores: Float32[np.ndarray, " batch"]
     second_scores: Float32[np.ndarray, " batch"]
 
@@ -113,14 +113,14 @@ class WeakSupervision:
         recipe: how they were made.
         seed: of all draws.
         queries: their terms.
-        found: the labeller's list of each; no query has an empty one.
+        lists: the labeller's list of each; no query has an empty one.
         labeller: scores of any of them and any document.
     """
 
     recipe: WeakRecipe
     seed: int
     queries: EncodedTexts
-    found: RankedDocuments
+    lists: RankedDocuments
     labeller: Labeller
 
     def __len__(self) -> int:
@@ -135,21 +135,25 @@ class WeakSupervision:
         """The triples of a step, drawn by (seed, step): alike whenever they are asked for."""
         draw = generator(self.seed, "weak", "triples", step)
         queries = draw.integers(0, len(self), batch)
-        first = self._listed(queries, draw)
+        first_documents = self._listed(queries, draw)
         if self.recipe.negatives == "list":
-            second = self._listed(queries, draw)
+            second_documents = self._listed(queries, draw)
         else:
-            second = draw.integers(0, self.labeller.documents, batch).astype(np.int32)
-        table = self.labeller.scores(self.terms_of(queries), np.concatenate([first, second]))
+            second_documents = draw.integers(0, self.labeller.documents, batch).astype(np.int32)
+        table = self.labeller.scores(
+            self.terms_of(queries), np.concatenate([first_documents, second_documents])
+        )
         rows = np.arange(batch)
-        return Triples(queries, first, second, table[rows, rows], table[rows, batch + rows])
+        return Triples(
+            queries, first_documents, second_documents, table[rows, rows], table[rows, batch + rows]
+        )
 
     def _listed(
         self, queries: Int64[np.ndarray, " batch"], draw: np.random.Generator
     ) -> Int32[np.ndarray, " batch"]:
         """A document of the list of each query."""
-        lengths = np.diff(self.found.offsets)[queries]
-        return self.found.documents[self.found.offsets[queries] + draw.integers(0, lengths)]
+        lengths = np.diff(self.lists.offsets)[queries]
+        return self.lists.documents[self.lists.offsets[queries] + draw.integers(0, lengths)]
 
 
 def weak_supervision(
@@ -181,32 +185,32 @@ def _drawn(
     kinds = draw.random(recipe.queries)
     titles = tokens.encode(collection.titles)
     idf = np.log1p(len(tokens.documents) / np.maximum(tokens.document_frequency, 1))
-    found = []
+    queries = []
     for source, kind in zip(sources.tolist(), kinds.tolist(), strict=True):
         length = int(draw.integers(recipe.shortest, recipe.longest + 1))
-        own = tokens.documents.of(source)
+        terms = tokens.documents.of(source)
         title = titles.of(source)[: recipe.longest]
         if kind >= recipe.spans + recipe.titles:
-            found.append(_bag(own, idf, length, draw))
+            queries.append(_bag(terms, idf, length, draw))
         elif kind >= recipe.spans and len(title) >= recipe.shortest:
-            found.append(title)
+            queries.append(title)
         else:
-            start = int(draw.integers(0, max(1, len(own) - length + 1)))
-            found.append(own[start : start + length])
-    offsets = offsets_of(np.array([len(one) for one in found], np.int64))
+            start = int(draw.integers(0, max(1, len(terms) - length + 1)))
+            queries.append(terms[start : start + length])
+    offsets = offsets_of(np.array([len(query) for query in queries], np.int64))
     return EncodedTexts(
-        np.concatenate(found).astype(np.int32), offsets, np.zeros(len(found), np.int32)
+        np.concatenate(queries).astype(np.int32), offsets, np.zeros(len(queries), np.int32)
     )
 
 
 def _bag(
-    own: Int32[np.ndarray, " words"],
+    words: Int32[np.ndarray, " words"],
     idf: np.ndarray,
     length: int,
     draw: np.random.Generator,
 ) -> Int32[np.ndarray, " chosen"]:
     """Different words of a document, drawn by tf · idf."""
-    terms, counts = np.unique(own, return_counts=True)
+    terms, counts = np.unique(words, return_counts=True)
     weights = counts * idf[terms]
     keys = draw.exponential(size=len(terms)) / weights  # the smallest: drawn without replacement
     return terms[np.argsort(keys, kind="stable")[:length]]
@@ -251,12 +255,12 @@ def ppmi_embeddings(
     table = csr_array(
         (information[positive], (left[positive], right[positive])), shape=(terms, terms)
     )
-    found = np.zeros((terms, width), np.float32)
+    embeddings = np.zeros((terms, width), np.float32)
     rank = min(width, terms - 1)
     if rank >= 1 and table.nnz:
         vectors, values, _ = leading_vectors(table, rank)
         order = np.argsort(-values, kind="stable")
         signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)
-        found[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]
-    norms = np.linalg.norm(found, axis=1, keepdims=True)
-    return (found / np.where(norms > 0, norms, 1)).astype(np.float32)
+        embeddings[:, :rank] = (vectors * signs * np.sqrt(values))[:, order]
+    norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    return (embeddings / np.where(norms > 0, norms, 1)).astype(np.float32)

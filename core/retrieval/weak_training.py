@@ -85,8 +85,10 @@ class WeakLearning:
             UnknownNameError: a field that none of them has.
             ParameterError: a value that a field does not take.
         """
-        parts = {one.name: getattr(self, one.name) for one in fields(self)}
-        owners = {one.name: name for name, part in parts.items() for one in parameters(part)}
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        owners = {
+            setting.name: name for name, part in parts.items() for setting in parameters(part)
+        }
         for name in changes:
             if name not in owners:
                 raise unknown_field(name, owners)
@@ -119,7 +121,7 @@ class WeakTrainer:
         """Take the network as it is now for the first step's."""
         self.network = network.to(self.device)
         self.optimiser = without_compiler(torch.optim.Adam)(
-            [one for one in network.parameters() if one.requires_grad],
+            [weights for weights in network.parameters() if weights.requires_grad],
             lr=self.recipe.training.learning_rate,
         )
 
@@ -140,36 +142,41 @@ class WeakTrainer:
         draw = generator(training.seed, self.kind, "step", step)
         if training.loss == "listwise":
             chosen = draw.integers(0, len(weak), training.batch_queries)
-            starts, lengths = weak.found.offsets[chosen], np.diff(weak.found.offsets)[chosen]
-            near = weak.found.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
-            any_ = weak.found.documents[starts + draw.integers(0, lengths)]
+            starts, lengths = weak.lists.offsets[chosen], np.diff(weak.lists.offsets)[chosen]
+            near = weak.lists.documents[starts + draw.integers(0, np.minimum(lengths, 10))]
+            any_ = weak.lists.documents[starts + draw.integers(0, lengths)]
             documents = np.unique(np.concatenate([near, any_]))
         else:
             triples = weak.triples(step, training.batch_queries)
-            chosen, documents = triples.queries, np.concatenate([triples.first, triples.second])
+            chosen, documents = (
+                triples.queries,
+                np.concatenate([triples.first_documents, triples.second_documents]),
+            )
         queries = weak.terms_of(chosen)
         labels = weak.labeller.scores(queries, documents)
         texts = take_texts(self.tokens.documents, documents.astype(np.int64))
-        asked = self.windows.of(queries, self.padded_lengths[0])
-        read = self.windows.of(texts, self.padded_lengths[1], training.windows_per_text, draw)
+        query_windows = self.windows.of(queries, self.padded_lengths[0])
+        document_windows = self.windows.of(
+            texts, self.padded_lengths[1], training.windows_per_text, draw
+        )
         return (
-            tuple(torch.from_numpy(one).to(self.device) for one in asked),
-            tuple(torch.from_numpy(one).to(self.device) for one in read),
+            tuple(torch.from_numpy(array).to(self.device) for array in query_windows),
+            tuple(torch.from_numpy(array).to(self.device) for array in document_windows),
             torch.from_numpy(labels).to(self.device),
         )
 
-    def hinge(self, first: Tensor, second: Tensor, labels: Tensor) -> Tensor:
+    def hinge(self, first_scores: Tensor, second_scores: Tensor, labels: Tensor) -> Tensor:
         """The mean hinge of a batch of triples.
 
         Args:
-            first: scores of the first documents.
-            second: of the second ones.
+            first_scores: scores of the first documents.
+            second_scores: of the second ones.
             labels: the labeller's table of queries and both.
         """
-        training, batch = self.recipe.training, len(first)
+        training, batch = self.recipe.training, len(first_scores)
         differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
         cost = pairwise_hinge if training.loss == "hinge" else pointwise_hinge
-        return cost(first, second, differences.sign(), training.margin).mean()
+        return cost(first_scores, second_scores, differences.sign(), training.margin).mean()
 
     def descend(self, loss: Tensor) -> None:
         """Move the weights against a loss.
@@ -357,8 +364,8 @@ def arrays_of(network: nn.Module) -> dict[str, np.ndarray]:
 
 def with_weights(network: N, arrays: Mapping[str, np.ndarray]) -> N:
     """A network with the weights that `arrays_of` gave, ready to be asked."""
-    own = [name for name in arrays if name.startswith("network.")]
-    network.load_state_dict({name[8:]: torch.from_numpy(arrays[name].copy()) for name in own})
+    names = [name for name in arrays if name.startswith("network.")]
+    network.load_state_dict({name[8:]: torch.from_numpy(arrays[name].copy()) for name in names})
     return network.eval()
 
 

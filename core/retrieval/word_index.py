@@ -69,20 +69,20 @@ class WordIndex:
         return self.tokens.collection_frequency / max(1, len(self.places))
 
     def pair(
-        self, one: int, other: int, width: int, *, ordered: bool
-    ) -> tuple[Int32[np.ndarray, " found"], Int32[np.ndarray, " found"]]:
+        self, term: int, other: int, width: int, *, ordered: bool
+    ) -> tuple[Int32[np.ndarray, " shared"], Int32[np.ndarray, " shared"]]:
         """(documents, counts) of two terms near each other.
 
         Args:
-            one: a term.
+            term: a term.
             other: the term behind it, or beside it.
             width: how many words a window has that holds both.
-            ordered: whether `other` must stand behind `one`.
+            ordered: whether `other` must stand behind `term`.
         """
-        found = _pairs(
-            self.starts, self.documents, self.first, self.places, one, other, width, ordered
+        matches = _pairs(
+            self.starts, self.documents, self.first, self.places, term, other, width, ordered
         )
-        return found[0], found[1]
+        return matches[0], matches[1]
 
 
 @no_type_check
@@ -92,16 +92,16 @@ def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
     documents: np.ndarray,
     first: np.ndarray,
     places: np.ndarray,
-    one: int,
+    term: int,
     other: int,
     width: int,
     ordered: bool,  # noqa: FBT001 (a kernel)
 ) -> tuple[np.ndarray, ...]:
-    """Occurrences of `one` with `other` less than `width` words away, by document."""
-    a, b = starts[one], starts[other]
-    a_end, b_end = starts[one + 1], starts[other + 1]
+    """Occurrences of `term` with `other` less than `width` words away, by document."""
+    a, b = starts[term], starts[other]
+    a_end, b_end = starts[term + 1], starts[other + 1]
     most = min(a_end - a, b_end - b)
-    found = np.empty(most, dtype=np.int32)
+    shared = np.empty(most, dtype=np.int32)
     counts = np.empty(most, dtype=np.int32)
     size = 0
     while a < a_end and b < b_end:
@@ -123,12 +123,12 @@ def _pairs(  # noqa: PLR0913, PLR0917 (a kernel)
                         count += 1
                         break
             if count:
-                found[size] = documents[a]
+                shared[size] = documents[a]
                 counts[size] = count
                 size += 1
             a += 1
             b += 1
-    return found[:size], counts[:size]
+    return shared[:size], counts[:size]
 
 
 def search_words(  # noqa: PLR0913, PLR0917 (a query's parts)
@@ -154,5 +154,5 @@ def search_words(  # noqa: PLR0913, PLR0917 (a query's parts)
         bias: what each query multiplies them by.
     """
     postings = Postings(index.starts, index.documents, values, len(index.lengths))
-    own = np.ones(len(tokens)) if weights is None else weights
-    return postings.search(tokens, bounds, own, k, biases, bias)
+    token_weights = np.ones(len(tokens)) if weights is None else weights
+    return postings.search(tokens, bounds, token_weights, k, biases, bias)

@@ -91,10 +91,10 @@ class _OverWords:
         """How many terms each document has, each counted once."""
         return self.index.document_terms
 
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """The terms of each query."""
-        asked = self.index.tokens.encode(query_texts)
-        return [asked.of(query) for query in range(len(asked))]
+        encoded = self.index.tokens.encode(query_texts)
+        return [encoded.of(query) for query in range(len(encoded))]
 
 
 class Bm25(_OverWords):
@@ -114,8 +114,8 @@ class Bm25(_OverWords):
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self.index.tokens.encode(query_texts).in_order
-        return search_words(self.index, self._values, asked.tokens, asked.offsets, k)
+        encoded = self.index.tokens.encode(query_texts).in_order
+        return search_words(self.index, self._values, encoded.tokens, encoded.offsets, k)
 
 
 class QueryLikelihood(_OverWords):
@@ -135,8 +135,10 @@ class QueryLikelihood(_OverWords):
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self.index.tokens.encode(query_texts).in_order
-        return self.search_weighted(asked.tokens, asked.offsets, np.ones(len(asked.tokens)), k)
+        encoded = self.index.tokens.encode(query_texts).in_order
+        return self.search_weighted(
+            encoded.tokens, encoded.offsets, np.ones(len(encoded.tokens)), k
+        )
 
     def search_weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
@@ -145,12 +147,14 @@ class QueryLikelihood(_OverWords):
         sums = np.zeros(len(bounds) - 1)
         constant = np.zeros(len(bounds) - 1)
         for query, (start, end) in enumerate(pairwise(bounds.tolist())):
-            own = weights[start:end]
-            sums[query] = own.sum()
-            constant[query] = float(own @ np.log(self._prior[tokens[start:end]]))
-        found = search_words(self.index, self.values, tokens, bounds, k, weights, self.biases, sums)
-        shift = np.repeat(constant, np.diff(found.offsets))
-        return replace(found, scores=(found.scores + shift).astype(np.float32))
+            query_weights = weights[start:end]
+            sums[query] = query_weights.sum()
+            constant[query] = float(query_weights @ np.log(self._prior[tokens[start:end]]))
+        ranked = search_words(
+            self.index, self.values, tokens, bounds, k, weights, self.biases, sums
+        )
+        shift = np.repeat(constant, np.diff(ranked.offsets))
+        return replace(ranked, scores=(ranked.scores + shift).astype(np.float32))
 
 
 class SequentialDependence(_OverWords):
@@ -163,32 +167,32 @@ class SequentialDependence(_OverWords):
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it."""
-        asked = self.index.tokens.encode(query_texts)
+        encoded = self.index.tokens.encode(query_texts)
         return RankedDocuments.of_queries(
-            [self._one(asked.of(query), k) for query in range(len(asked))]
+            [self._search_one(encoded.of(query), k) for query in range(len(encoded))]
         )
 
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """The terms of each query, and those of every two neighbours again for each window."""
         every = super().dimensions(query_texts)
-        return [np.concatenate([own, *2 * [own[:-1], own[1:]]]) for own in every]
+        return [np.concatenate([terms, *2 * [terms[:-1], terms[1:]]]) for terms in every]
 
-    def _one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def _search_one(self, terms: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         index, recipe, mu = self.index, self._recipe, self._words.mu
         documents, values, weights, constant = [], [], [], 0.0
         for term in terms.tolist():
-            own = slice(index.starts[term], index.starts[term + 1])
-            documents.append(index.documents[own])
-            values.append(self._words.values[own])
+            span = slice(index.starts[term], index.starts[term + 1])
+            documents.append(index.documents[span])
+            values.append(self._words.values[span])
             weights.append(recipe.terms)
             constant += recipe.terms * float(np.log(mu * index.probability[term]))
-        for one, other in pairwise(terms.tolist()):
+        for left, right in pairwise(terms.tolist()):
             windows = ((2, True, recipe.ordered), (recipe.window, False, recipe.unordered))
             for width, ordered, weight in windows:
-                found, counts = index.pair(one, other, width, ordered=ordered)
-                if len(found):
+                matches, counts = index.pair(left, right, width, ordered=ordered)
+                if len(matches):
                     prior = mu * counts.sum() / len(index.places)
-                    documents.append(found)
+                    documents.append(matches)
                     values.append(np.log1p(counts / prior).astype(np.float32))
                     weights.append(weight)
                     constant += weight * float(np.log(prior))
@@ -215,24 +219,28 @@ class RelevanceFeedback(_OverWords):
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query, among those that have a word of it or of its new terms."""  # noqa: E501
         weights = self._mixed(query_texts)
-        tokens = np.array([term for own in weights for term in own], np.int32)
+        tokens = np.array([term for query_weights in weights for term in query_weights], np.int32)
         bounds = np.cumsum([0, *map(len, weights)]).astype(np.int64)
-        every = np.array([weight for own in weights for weight in own.values()], np.float64)
+        every = np.array(
+            [weight for query_weights in weights for weight in query_weights.values()], np.float64
+        )
         return self._words.search_weighted(tokens, bounds, every, k)
 
-    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " asked"]]:
+    def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """The terms of each query, which are read first, and those of the query that they find."""
-        first, second = super().dimensions(query_texts), self._mixed(query_texts)
+        query_terms, weights = super().dimensions(query_texts), self._mixed(query_texts)
         return [
-            np.append(asked, np.array(list(own), np.int32))
-            for asked, own in zip(first, second, strict=True)
+            np.append(terms, np.array(list(query_weights), np.int32))
+            for terms, query_weights in zip(query_terms, weights, strict=True)
         ]
 
     def _mixed(self, query_texts: Sequence[str]) -> list[dict[int, float]]:
         """Of each query the weights of its terms and of those that it gets."""
-        first = self._words.search(query_texts, self._recipe.documents)
-        asked = self.index.tokens.encode(query_texts).in_order
-        return [self._expanded(asked.of(one), *first.of(one)) for one in range(len(asked))]
+        ranked = self._words.search(query_texts, self._recipe.documents)
+        encoded = self.index.tokens.encode(query_texts).in_order
+        return [
+            self._expanded(encoded.of(query), *ranked.of(query)) for query in range(len(encoded))
+        ]
 
     def _expanded(
         self, terms: np.ndarray, documents: np.ndarray, scores: np.ndarray
@@ -249,8 +257,8 @@ class RelevanceFeedback(_OverWords):
         encoded = self.index.tokens.documents
         new: dict[int, float] = {}
         for document, probability in zip(documents.tolist(), likely.tolist(), strict=True):
-            own, counts = np.unique(encoded.of(document), return_counts=True)
-            for term, count in zip(own.tolist(), counts.tolist(), strict=True):
+            document_terms, counts = np.unique(encoded.of(document), return_counts=True)
+            for term, count in zip(document_terms.tolist(), counts.tolist(), strict=True):
                 new[term] = new.get(term, 0.0) + probability * count / counts.sum()
         chosen = sorted(new, key=lambda term: (-round(new[term], 9), term))[: self._recipe.terms]
         total = sum(new[term] for term in chosen)
@@ -276,9 +284,9 @@ def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     texts = [indexed.collection.queries[query] for query in indexed.training]
 
     def precision(multiple: float) -> float:
-        found = QueryLikelihood(index, multiple * mean).search(texts, DEPTH)
+        ranked = QueryLikelihood(index, multiple * mean).search(texts, DEPTH)
         each = (
-            average_precision(indexed, query, found.of(place)[0])
+            average_precision(indexed, query, ranked.of(place)[0])
             for place, query in enumerate(indexed.training or ())
         )
         return sum(each)
@@ -286,11 +294,13 @@ def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     return QueryLikelihood(index, mean * max(MULTIPLES, key=precision))
 
 
-def average_precision(indexed: IndexedCollection, query: int, found: np.ndarray) -> float:
+def average_precision(indexed: IndexedCollection, query: int, documents: np.ndarray) -> float:
     """The average precision of one query's documents, over all that are relevant."""
     grades = indexed.collection.judgments(query)
     relevant = indexed.collection.relevant(query)
-    hits = [place for place, one in enumerate(found.tolist(), 1) if grades.get(one, 0) > 0]
+    hits = [
+        place for place, document in enumerate(documents.tolist(), 1) if grades.get(document, 0) > 0
+    ]
     return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0
 
 

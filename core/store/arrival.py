@@ -1,4 +1,4 @@
-"""In which order artefacts came: what is chosen by it, later work does not choose otherwise."""
+"""The order in which artefacts came: a choice by it stays the same when later work comes."""
 
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
@@ -8,7 +8,7 @@ Arrival = tuple[bool, str, str]
 
 
 def arrival(store: Store, artefact: Artefact) -> Arrival:
-    """What artefacts are sorted by as they came, the shipped ones first.
+    """What to sort artefacts by to have them as they came, the shipped ones first.
 
     Args:
         store: that they are of.

@@ -185,11 +185,11 @@ class Store:
         if not fitting:
             what = CALLED.get(kind or "", kind or "artefact").removeprefix("a ")
             other = CALLED.get(meant[0].kind, meant[0].kind) if meant else ""
-            found = f"it names {other}, no {what}" if meant else f"no such {what} in the store"
-            raise ArtefactError(text, found, self._names_of(kind))
+            finding = f"it names {other}, no {what}" if meant else f"no such {what} in the store"
+            raise ArtefactError(text, finding, self._names_of(kind))
         if len(fitting) > 1:
-            finding = ", ".join(str(key) for key in fitting)
-            raise ArtefactError(text, f"could be any of {finding}", "Give more digits.")
+            candidates = ", ".join(str(key) for key in fitting)
+            raise ArtefactError(text, f"could be any of {candidates}", "Give more digits.")
         return fitting[0]
 
     def resolve(self, text: str, kind: str | None = None) -> Artefact:

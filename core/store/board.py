@@ -42,34 +42,34 @@ class Board(Protocol):
         """
 
     def names(self) -> list[str]:
-        """Those that are up, the oldest first."""
+        """The names of all assignments, the oldest first."""
 
     def read(self, name: str) -> str | None:
-        """What one says; None: it was taken back."""
+        """The text of an assignment; None where it was taken back."""
 
     def finish(self, name: str) -> None:
-        """Take an assignment away with its count: all of it is done; nothing where it is gone."""
+        """Remove an assignment, all of which is done, with its count; nothing where it is gone."""
 
     def take_back(self, name: str) -> None:
-        """Take it away with all that was told of it."""
+        """Remove it with all lines about it."""
 
     def count(self, name: str) -> None:
-        """One unit more was done of an assignment that is still there."""
+        """Count one more unit as done, if the assignment is still there."""
 
     def units(self, name: str) -> int:
-        """How many were done."""
+        """The number of units done."""
 
     def listen(self, name: str) -> None:
-        """Who asked hears, from now on, what workers tell."""
+        """Keep, from now on, the lines that workers write about an assignment."""
 
     def tell(self, name: str, worker: str, line: str) -> None:
-        """A worker tells who asked something, in one line; nothing where nobody hears it."""
+        """Write one line to who asked; nothing where nobody listens."""
 
     def hear(self, name: str, heard: ReadPositions) -> list[str]:
-        """The lines that were told since, by worker in the order in which they were."""
+        """The lines written since the last call, those of a worker in their order."""
 
     def mark(self) -> str:
-        """What tells this store from any other: who works for another says so."""
+        """A text of this store alone, by which a worker notices that it has opened another."""
 
 
 @dataclass(frozen=True)
@@ -141,19 +141,19 @@ class FolderBoard:
             _append(self.path / f"{name}{LINES}" / worker, f"{line}\n".encode())
 
     def hear(self, name: str, heard: ReadPositions) -> list[str]:
-        """What the files have more than before, as far as it is whole lines."""
-        found = list[str]()
+        """The whole lines that the files have more than before."""
+        lines = list[str]()
         for path in sorted((self.path / f"{name}{LINES}").glob("*")):
             with path.open("rb") as file:
                 file.seek(heard.get(path.name, 0))
                 fresh = file.read()
             end = fresh.rfind(b"\n") + 1
             heard[path.name] = heard.get(path.name, 0) + end
-            found += fresh[:end].decode(errors="replace").splitlines()
-        return found
+            lines += fresh[:end].decode(errors="replace").splitlines()
+        return lines
 
     def mark(self) -> str:
-        """What a file says that the first who asks writes."""
+        """The text of a file, which the first who asks writes."""
         path = self.path / MARK
         with manifest.disk_errors(MARK, self.path.parent):
             private.make_private(self.path.parent)
@@ -218,7 +218,7 @@ class ObjectBoard:
         return len(self.remote.names(f"{FOLDER}/{name}{UNITS}"))
 
     def listen(self, name: str) -> None:
-        """Write an object that says so."""
+        """Write an object that stands for somebody who listens."""
         self.remote.write(f"{FOLDER}/{name}{LINES}/{EAR}", b".")
 
     def tell(self, name: str, worker: str, line: str) -> None:
@@ -230,9 +230,13 @@ class ObjectBoard:
     def hear(self, name: str, heard: ReadPositions) -> list[str]:
         """The objects that were not read before."""
         place = f"{FOLDER}/{name}{LINES}"
-        fresh = [one for one in self.remote.names(place) if one not in heard and one != EAR]
+        fresh = [
+            object_name
+            for object_name in self.remote.names(place)
+            if object_name not in heard and object_name != EAR
+        ]
         heard.update(dict.fromkeys(fresh, 1))
-        read = (self.remote.read(f"{place}/{one}") for one in fresh)
+        read = (self.remote.read(f"{place}/{object_name}") for object_name in fresh)
         return [content.decode(errors="replace") for content in read if content is not None]
 
     def mark(self) -> str:
@@ -299,15 +303,15 @@ class ObjectClaims:
         self.remote.remove(f"{CLAIMS}/{name}")
         return True
 
-    def touch(self, name: str, own: str) -> None:
+    def touch(self, name: str, text: str) -> None:
         """Write it anew while it is the owner's."""
         claim = self.read_claim(name)
-        if claim and claim[1] == own:
+        if claim and claim[1] == text:
             beats = int(str(claim[0]).rpartition("\n")[2]) + 1
-            self.remote.write(f"{CLAIMS}/{name}", f"{own}\n{beats}".encode())
+            self.remote.write(f"{CLAIMS}/{name}", f"{text}\n{beats}".encode())
 
-    def given_back(self, name: str, own: str) -> None:
+    def given_back(self, name: str, text: str) -> None:
         """Remove it where it is the owner's."""
         claim = self.read_claim(name)
-        if claim and claim[1] == own:
+        if claim and claim[1] == text:
             self.remote.remove(f"{CLAIMS}/{name}")

@@ -41,18 +41,18 @@ def damaged_entries(store: Store) -> list[DamagedEntry]:
     ]
 
 
-def remove(store: Store, one: DamagedEntry) -> int:
+def remove(store: Store, entry: DamagedEntry) -> int:
     """Remove it, and return the bytes that are free now.
 
     Raises:
         ArtefactError: the store may not be written to.
     """
-    with manifest.disk_errors(one.name, store.root):
-        if one.path.is_dir() and not one.path.is_symlink():
-            shutil.rmtree(one.path)
+    with manifest.disk_errors(entry.name, store.root):
+        if entry.path.is_dir() and not entry.path.is_symlink():
+            shutil.rmtree(entry.path)
         else:
-            one.path.unlink(missing_ok=True)
-    return one.size
+            entry.path.unlink(missing_ok=True)
+    return entry.size
 
 
 def size_of(place: Path) -> int:

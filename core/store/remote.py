@@ -227,23 +227,23 @@ _LISTED: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
 """Listings by address and folder, with their age."""
 
 
-def copy_of(url: str, own: Path) -> Path:
+def copy_of(url: str, store_folder: Path) -> Path:
     """The folder here in front of an address; made, and marked, when it is not there.
 
     Args:
         url: the address.
-        own: folder of the user's own store, below which it lies.
+        store_folder: folder of the user's own store, below which it lies.
 
     Raises:
         ArtefactError: it cannot be made.
         UsageError: no address.
     """
     url = url.rstrip("/")
-    folder = own / COPIES / hashlib.sha256(url.encode()).hexdigest()[:16]
+    folder = store_folder / COPIES / hashlib.sha256(url.encode()).hexdigest()[:16]
     Remote(url, folder)._file_system  # noqa: B018, SLF001 (refuses what is no address)
     if not (folder / REMOTE).is_file():
         with manifest.disk_errors(url, folder):
-            private.make_private(own)
+            private.make_private(store_folder)
             private.make_private(folder)
             (folder / REMOTE).write_text(json.dumps({"url": url}), encoding="utf-8")
         remote_of.cache_clear()

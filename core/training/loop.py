@@ -65,8 +65,8 @@ class ScheduleState:
         """
         full = len(self.losses) == recipe.stall_epochs
         stalled = full and loss > max(self.losses)
-        kept = (*self.losses, loss)[-recipe.stall_epochs :]
-        return replace(self, losses=kept, decays=self.decays + int(stalled))
+        losses = (*self.losses, loss)[-recipe.stall_epochs :]
+        return replace(self, losses=losses, decays=self.decays + int(stalled))
 
 
 def learning_rate(recipe: TrainingRecipe, share: float, state: ScheduleState) -> float:

@@ -62,8 +62,8 @@ def scores_of(
     """The network's scores of a batch of feature vectors; what stands at padding is undefined."""
     if isinstance(network, UnivariateNet):  # pads have no part in the statistics of a batch
         mask = None if batch.full else batch.mask
-        found: Tensor = network(batch.features, mask, int(batch.lengths.sum()))
-        return found
+        scores: Tensor = network(batch.features, mask, int(batch.lengths.sum()))
+        return scores
     return embedded_scores(network, network.embed(batch.features), batch, start)
 
 
@@ -111,8 +111,8 @@ def check_lengths(name: str, config: Architecture, lengths: Int64[np.ndarray, " 
     """
     longest = int(lengths.max(initial=0))
     if isinstance(config, SetRankConfig) and config.rankings and longest > config.ordinals:
-        found = f"a list of {longest} candidates, {config.ordinals} ordinals"
-        raise DataError(name, found, "Cut the lists (--depth), or train with more ordinals.")
+        finding = f"a list of {longest} candidates, {config.ordinals} ordinals"
+        raise DataError(name, finding, "Cut the lists (--depth), or train with more ordinals.")
 
 
 @torch.inference_mode()

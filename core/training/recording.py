@@ -66,8 +66,11 @@ def share_of_unrecorded(device: torch.device, recorder: Recorder) -> float:
     Infinite where the two do not learn alike.
     """
     recipe = replace(SETRANK_TRAINING["paper"], learning_rate=1e-4)
-    plain, recorded = (_probe(device, recipe, one) for one in (None, recorder))
-    apart = max(abs(one - other) / one for one, other in zip(plain[0], recorded[0], strict=True))
+    plain, recorded = (_probe(device, recipe, used_recorder) for used_recorder in (None, recorder))
+    apart = max(
+        abs(plain_loss - recorded_loss) / plain_loss
+        for plain_loss, recorded_loss in zip(plain[0], recorded[0], strict=True)
+    )
     return recorded[1] / plain[1] if apart <= CLOSE else float("inf")
 
 

@@ -121,8 +121,10 @@ def kept_features(
     anew, and documents of a list stay comparable (dropout, Srivastava et al., JMLR 2014, of whole
     columns).
     """
-    kept: Float[np.ndarray, "lists 1 features"] = (draws.random(shape) >= share).astype(np.float32)
-    return kept / np.float32(1 - share)
+    factors: Float[np.ndarray, "lists 1 features"] = (draws.random(shape) >= share).astype(
+        np.float32
+    )
+    return factors / np.float32(1 - share)
 
 
 @dataclass(eq=False)
@@ -166,9 +168,9 @@ class Steps:
             else:
                 group["lr"] = rate
         if self.recorder is not None and self.most is None:
-            taken = self._recorded(step, self.recorder)
-            if taken is not None:
-                return taken
+            loss = self._recorded(step, self.recorder)
+            if loss is not None:
+                return loss
         return self._in_parts(step)
 
     def _recorded(self, step: Step, recorder: Recorder) -> Tensor | None:

@@ -34,9 +34,9 @@ def within_memory(
             return work(budget), budget
         except torch.OutOfMemoryError as error:
             if budget <= longest:
-                found = f"no memory for one list of {longest} documents"
+                finding = f"no memory for one list of {longest} documents"
                 remedy = "Cut the lists (--depth), take a smaller network, or --device cpu."
-                raise DataError(device, found, remedy) from error
+                raise DataError(device, finding, remedy) from error
         # Out of the handler: the error would keep all tensors of the failed work alive.
         before, budget = budget, max(longest, budget // 2)
         LOG.warning(

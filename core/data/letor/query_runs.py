@@ -64,8 +64,8 @@ class Runs:
         >>> runs = Runs()
         >>> for row, query in enumerate([b"a", b"b", b"a"]):
         ...     runs.append(row, query)
-        >>> found = runs.arranged(3, np.array([1, 0]))
-        >>> found.offsets.tolist(), found.order.tolist(), found.scattered
+        >>> arrangement = runs.arranged(3, np.array([1, 0]))
+        >>> arrangement.offsets.tolist(), arrangement.order.tolist(), arrangement.scattered
         ([0, 1, 3], [1, 0, 2], [0])
         >>> for row, query in enumerate([b"a", b"b"]):
         ...     runs.append(row, query)

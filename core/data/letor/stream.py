@@ -229,10 +229,10 @@ def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Itera
             )
             head = raw.read(6)
             raw.seek(0)
-            found = _opened(raw, head, name, stack)
+            decoded = _opened(raw, head, name, stack)
             if documents:
-                found = _as_text(found, (raw, head), name, gaps=gaps)
-            yield found
+                decoded = _as_text(decoded, (raw, head), name, gaps=gaps)
+            yield decoded
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
@@ -240,28 +240,28 @@ def _decoded(source: Source, name: str, *, documents: bool, gaps: bool) -> Itera
 
 
 def _as_text(
-    found: _Decoded, stored: tuple[BinaryFile, bytes], name: str, *, gaps: bool
+    decoded: _Decoded, stored: tuple[BinaryFile, bytes], name: str, *, gaps: bool
 ) -> _Decoded:
     """The text itself; that of a table is made of its rows.
 
     Args:
-        found: what was decoded.
+        decoded: what was decoded.
         stored: the file as it is stored, and its first bytes.
         name: what errors call it.
         gaps: whether empty cells may be.
     """
     raw, head = stored
-    packed = found.stream is not raw
+    packed = decoded.stream is not raw
     try:
-        kind = kind_of(cast("Any", found.stream).peek(6) if packed else head)
+        kind = kind_of(cast("Any", decoded.stream).peek(6) if packed else head)
     except BROKEN as error:
         raise _damaged(name, error) from error
     if kind is None:
-        return found
+        return decoded
     if packed and kind != JSON:
         raise DataError(name, f"a packed table of {kind}", "Unpack it: it is compressed in itself.")
-    table, size = TableText(found.stream, kind, name, gaps=gaps), found.size
-    read = found.consumed if kind == JSON else lambda: int(size * min(table.share, 1.0))
+    table, size = TableText(decoded.stream, kind, name, gaps=gaps), decoded.size
+    read = decoded.consumed if kind == JSON else lambda: int(size * min(table.share, 1.0))
     return _Decoded(cast("BinaryFile", table), read, 0)
 
 

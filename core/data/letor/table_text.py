@@ -57,10 +57,10 @@ def features_in(path: Path, name: str) -> tuple[str, ...] | None:
             file.seek(0)
             if kind is None:
                 return None
-            first = next(reader_errors(OPENERS[kind](file), name), None)
+            chunk = next(reader_errors(OPENERS[kind](file), name), None)
     except OSError:  # no file that can be read, which reading it tells
         return None
-    return None if first is None else tuple(features_of(_spread(first[0], name)))
+    return None if chunk is None else tuple(features_of(_spread(chunk[0], name)))
 
 
 class TableText(io.RawIOBase):
@@ -123,8 +123,8 @@ class TableText(io.RawIOBase):
                 self._columns = list(map(str, frame.columns))
             if sorted(map(str, frame.columns)) != sorted(self._columns):
                 odd = sorted(set(self._columns) ^ set(map(str, frame.columns)))
-                found = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
-                raise DataError(self._name, found, "Give every row the same columns.")
+                finding = f"rows {frame.index[0]} to {frame.index[-1]} differ in column {odd[0]}"
+                raise DataError(self._name, finding, "Give every row the same columns.")
             spread = _spread(frame[self._columns], self._name)
             dataset = dataset_of(self._name, spread, {}, text=True, gaps=self._gaps)
             yield b"".join(lines(dataset, self._name, finite=False))
@@ -139,8 +139,8 @@ def reader_errors(frames: Iterator[Any], name: str) -> Iterator[Any]:
     try:
         yield from frames
     except (ValueError, OSError) as error:  # as pandas and Arrow have them
-        found = f"a damaged table ({str(error).splitlines()[0][:200]})"
-        raise DataError(name, found, "Write it anew, or check it elsewhere.") from error
+        finding = f"a damaged table ({str(error).splitlines()[0][:200]})"
+        raise DataError(name, finding, "Write it anew, or check it elsewhere.") from error
 
 
 def _parquet(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
@@ -178,12 +178,12 @@ def _json(file: Any) -> Iterator[tuple["pd.DataFrame", float]]:
 def _row(number: int, line: bytes) -> dict[str, Any]:
     """The object of a line."""
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except ValueError as error:
         raise ValueError(f"line {number} is no JSON: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         raise ValueError(f"line {number} is no object {{…}}")  # noqa: TRY004 (the file's fault)
-    return found
+    return fields
 
 
 OPENERS = {PARQUET: _parquet, ARROW: _arrow, JSON: _json}
@@ -196,10 +196,10 @@ def _spread(frame: "pd.DataFrame", name: str) -> "pd.DataFrame":
     import pandas as pd  # noqa: PLC0415 (only tables need it)
 
     try:
-        cells = np.stack([np.asarray(one, dtype=np.float64) for one in frame[LISTS]])
+        cells = np.stack([np.asarray(values, dtype=np.float64) for values in frame[LISTS]])
     except (ValueError, TypeError) as error:
-        found = f"lists of different lengths, or no numbers, in rows from {frame.index[0]} on"
-        raise DataError(name, found, "Give every document as many features.") from error
+        finding = f"lists of different lengths, or no numbers, in rows from {frame.index[0]} on"
+        raise DataError(name, finding, "Give every document as many features.") from error
     if cells.ndim != 2:
         return frame
     wide = pd.DataFrame(cells, index=frame.index, columns=range(1, cells.shape[1] + 1))

@@ -65,10 +65,10 @@ def overlaps(
     """
     shares, heads = _shares(weights), len(weights)
     overlap = np.eye(heads)
-    for first in range(heads):
-        for second in range(first + 1, heads):
-            shared = np.minimum(shares[first], shares[second]).sum() / shares.shape[1]
-            overlap[first, second] = overlap[second, first] = min(shared, 1.0)
+    for head in range(heads):
+        for other in range(head + 1, heads):
+            shared = np.minimum(shares[head], shares[other]).sum() / shares.shape[1]
+            overlap[head, other] = overlap[other, head] = min(shared, 1.0)
     return overlap
 
 
@@ -153,8 +153,7 @@ def rollout(
     >>> rollout([np.array([[0.0, 1.0], [1.0, 0.0]])] * 2).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    first, *later = (_with_residual(weights, residual) for weights in blocks)
-    flow = first
+    flow, *later = (_with_residual(weights, residual) for weights in blocks)
     for mixed in later:
         flow = mixed @ flow
     return flow

@@ -130,12 +130,12 @@ def _active_sums(
 @compiled()
 @no_type_check
 def _swept(
-    found: np.ndarray, places: np.ndarray, seen: tuple, weights: np.ndarray, factor: float
+    partner_sums: np.ndarray, places: np.ndarray, seen: tuple, weights: np.ndarray, factor: float
 ) -> None:
     """Sums of one list's values over partners that are met on the way down, less than 1 below.
 
     Args:
-        found: the sums, by kind of value and document.
+        partner_sums: the sums, by kind of value and document.
         places: documents by falling score.
         seen: score, values and grade of each.
         weights: of a document's grade and its partner's; 0 where they make no pair.
@@ -152,4 +152,4 @@ def _swept(
             total = 0.0
             for other in range(len(weights)):  # all of them: to choose costs more than to add 0
                 total += weights[grade[i], other] * sums[kind, other]
-            found[kind, places[i]] = factor * total
+            partner_sums[kind, places[i]] = factor * total

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Float32, Int64, UInt64
+from jaxtyping import Float32, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.batches import HeldLists
@@ -15,7 +15,7 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.models.config import DLCMConfig
 from shuffleproof.core.models.config_groups import GroupConfig
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
-from shuffleproof.core.seeds import derived_seed
+from shuffleproof.core.seeds import derived_seed, mix_bits
 
 GROUP = 1 << 18  # candidates whose features are held at once
 
@@ -75,11 +75,3 @@ def read_rankings(lists: HeldLists, columns: tuple[int | None, ...]) -> HeldList
         ranks[:, at], tied[:, at] = lists.ranks[:, column], lists.tied[:, column]
         ties[:, at] = lists.ties[:, column]
     return replace(lists, ranks=ranks, tied=tied, ties=ties, present=tuple(read))
-
-
-def mix_bits(values: UInt64[np.ndarray, " values"]) -> UInt64[np.ndarray, " values"]:
-    """SplitMix64's output function (Steele, Lea & Flood, OOPSLA 2014): 64 well-mixed bits."""
-    values = values * np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

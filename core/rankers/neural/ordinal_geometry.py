@@ -61,8 +61,8 @@ def geometries(directory: Path, ranks: int = 40) -> list[OrdinalGeometry]:
 def geometry(table: Float32[np.ndarray, "ranks width"]) -> OrdinalGeometry:
     """The geometry of one table.
 
-    >>> found = geometry(np.array([[1, 0], [0, 2], [-1, 0]], np.float32))
-    >>> found.similarity[0].tolist(), found.lengths.tolist()
+    >>> table = geometry(np.array([[1, 0], [0, 2], [-1, 0]], np.float32))
+    >>> table.similarity[0].tolist(), table.lengths.tolist()
     ([1.0, 0.0, -1.0], [1.0, 2.0, 1.0])
     """
     wide = table.astype(np.float64)
@@ -78,19 +78,19 @@ def geometry(table: Float32[np.ndarray, "ranks width"]) -> OrdinalGeometry:
     return OrdinalGeometry(unit @ unit.T, lengths, plane, (shares[0], shares[1]))
 
 
-def words(found: OrdinalGeometry) -> str:
+def words(geometry: OrdinalGeometry) -> str:
     """A table's geometry in a sentence.
 
     >>> words(geometry(np.array([[2.0, 0.0], [1.0, 1.0]], np.float32)))
     'Ordinal embeddings of ranks 1 to 2: neighbouring ranks have a mean cosine of 0.71, the first \
 and the last one of 0.71; lengths from 1.41 to 2.00; two components hold 100 % of the variance.'
     """
-    cosines, last = found.similarity, len(found.similarity)
+    cosines, last = geometry.similarity, len(geometry.similarity)
     near = float(np.diagonal(cosines, 1).mean()) if last > 1 else 1.0
     neighbours, ends = (number(cosine, ".2f") for cosine in (near, cosines[0, -1]))
     return (
         f"Ordinal embeddings of ranks 1 to {last}: neighbouring ranks have a mean cosine of "
         f"{neighbours}, the first and the last one of {ends}; lengths from "
-        f"{found.lengths.min():.2f} to {found.lengths.max():.2f}; two components hold "
-        f"{100 * sum(found.explained):.0f} % of the variance."
+        f"{geometry.lengths.min():.2f} to {geometry.lengths.max():.2f}; two components hold "
+        f"{100 * sum(geometry.explained):.0f} % of the variance."
     )

@@ -32,10 +32,10 @@ from shuffleproof.core.rankers.neural.feed import (
     document_features,
     feed_order,
     groups_of,
-    mix_bits,
     read_rankings,
 )
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
+from shuffleproof.core.seeds import mix_bits
 from shuffleproof.core.training.loop import EpochReport, StepReport, TrainingData, train
 from shuffleproof.core.training.network import (
     Network,

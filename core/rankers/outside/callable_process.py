@@ -14,8 +14,6 @@ import json
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -24,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from shuffleproof.core.execution.early_end import end_with_parent
 from shuffleproof.core.rankers.outside.returned import UnusableError, numbers
 from shuffleproof.core.rankers.outside.signature import CallSignature, call_signature
 from shuffleproof.core.user_code import failure
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     limit = float(seconds), int(faults)
     faulthandler.enable(int(faults), all_threads=False)
     faulthandler.register(signal.SIGUSR1, int(faults), all_threads=False)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     os.dup2(2, 1)  # what a function prints is no answer
     with Connection(int(connection)) as channel:
         sys.path[:] = json.loads(channel.recv_bytes())
@@ -124,12 +123,6 @@ def _serve(
     filled = io.BytesIO()
     np.save(filled, scores)
     channel.send_bytes(SCORES + filled.getbuffer())
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -114,9 +114,9 @@ class CallableRanker:
         Args:
             threads: numeric threads of those processes; by default as many as this one's.
         """
-        first, *further = self.processes.processes
+        process, *further = self.processes.processes
         processes = FunctionProcesses(
-            self.name, first.seconds, 1 + len(further), threads, own_folders=True
+            self.name, process.seconds, 1 + len(further), threads, own_folders=True
         )
         processes.processes[0].start()
         return replace(self, processes=processes)

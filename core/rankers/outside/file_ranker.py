@@ -176,9 +176,8 @@ class OutsideModel:
         """The scores of lists in several orders: the model is really asked, in each order shown."""
         bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
         rows = np.concatenate([variant.rows for variant in variants])
-        scores = [
-            self._model_scores(dataset, part) for part in np.array_split(rows, _parts(len(rows)))
-        ]
+        questions = max(-(-len(rows) // AT_ONCE), 1)
+        scores = [self._model_scores(dataset, part) for part in np.array_split(rows, questions)]
         return np.split(np.concatenate(scores), bounds)
 
     def _model_scores(
@@ -283,8 +282,8 @@ def in_single_precision(
 
     Where rounding would tie two, the higher one moves up by the smallest step there is.
 
-    >>> found = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
-    >>> bool(found[0] > found[1] == found[2] == 1)
+    >>> scores = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
+    >>> bool(scores[0] > scores[1] == scores[2] == 1)
     True
     """
     rounded = scores.astype(np.float32)
@@ -376,11 +375,6 @@ def _score(path: Path, place: int, line: str) -> float:
         remedy = "Scale the scores: rankers answer in single precision, up to 3.4e38."
         raise LetorError(path, place, line, "a score beyond single precision", remedy)
     return value
-
-
-def _parts(rows: int) -> int:
-    """The questions that so many rows are cut into."""
-    return max(-(-rows // AT_ONCE), 1)
 
 
 def _file(name: str) -> Path:

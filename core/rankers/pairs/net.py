@@ -90,9 +90,14 @@ class PairNet:
         Raises:
             ValueError: they are not those of so many features.
         """
-        first, second = self.arrays["V"].shape
-        shapes = {"A": (features, first), "B": (features, first), "b": (first,)}
-        shapes |= {"V": (first, second), "c": (second,), "w": (second, 1), "d": (1,)}
+        hidden, second_hidden = self.arrays["V"].shape
+        shapes = {"A": (features, hidden), "B": (features, hidden), "b": (hidden,)}
+        shapes |= {
+            "V": (hidden, second_hidden),
+            "c": (second_hidden,),
+            "w": (second_hidden, 1),
+            "d": (1,),
+        }
         if {name: array.shape for name, array in self.arrays.items()} != shapes:
             raise ValueError(f"a net that is not one over {features} features")
 
@@ -105,18 +110,18 @@ class PairNet:
 def initial_weights(features: int, spec: PairNetSpec) -> Arrays:
     """First weights, N(0, 2 / inputs) as He et al. (ICCV 2015) draw them, and no offsets."""
     draws = generator(spec.seed, "pair-net", "weights")
-    first, second = spec.hidden, max(1, spec.hidden // 2)
+    hidden, second_hidden = spec.hidden, max(1, spec.hidden // 2)
 
     def drawn(inputs: int, rows: int, columns: int) -> np.ndarray:
         return (draws.standard_normal((rows, columns)) * np.sqrt(2.0 / inputs)).astype(np.float32)
 
     return {
-        "A": drawn(2 * features, features, first),
-        "B": drawn(2 * features, features, first),
-        "b": np.zeros(first, np.float32),
-        "V": drawn(first, first, second),
-        "c": np.zeros(second, np.float32),
-        "w": drawn(second, second, 1),
+        "A": drawn(2 * features, features, hidden),
+        "B": drawn(2 * features, features, hidden),
+        "b": np.zeros(hidden, np.float32),
+        "V": drawn(hidden, hidden, second_hidden),
+        "c": np.zeros(second_hidden, np.float32),
+        "w": drawn(second_hidden, second_hidden, 1),
         "d": np.zeros(1, np.float32),
     }
 
@@ -129,13 +134,13 @@ class NetFit:
         spec: the recipe.
         state: its arrays and, under `m.` and `v.` before their names, Adam's two moments.
         done: whole epochs.
-        kept: the file that holds the state after each epoch; None: none does.
+        checkpoint: the file that holds the state after each epoch; None: none does.
     """
 
     spec: PairNetSpec
     state: Arrays
     done: int
-    kept: Path | None
+    checkpoint: Path | None
 
     @classmethod
     def start(
@@ -177,7 +182,7 @@ class NetFit:
             torch.from_numpy, (features.copy(), training_pairs.better, training_pairs.weights)
         )
         first_rows, second_rows = (
-            torch.from_numpy(training_pairs.one),
+            torch.from_numpy(training_pairs.document),
             torch.from_numpy(training_pairs.other),
         )
         batches = -(-len(better) // spec.batch_pairs)
@@ -196,11 +201,11 @@ class NetFit:
 
     def _save_state(self) -> None:
         """Write the state, by rename."""
-        if self.kept is not None:
-            self.kept.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self.kept.with_suffix(".new")
+        if self.checkpoint is not None:
+            self.checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self.checkpoint.with_suffix(".new")
             save_file(self.state | {"done": np.array([self.done])}, fresh)
-            fresh.replace(self.kept)
+            fresh.replace(self.checkpoint)
 
 
 def _step(  # noqa: PLR0913, PLR0917 (one step of Adam needs all of them)

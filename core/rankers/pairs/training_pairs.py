@@ -13,16 +13,16 @@ from shuffleproof.core.seeds import generator
 
 @dataclass(frozen=True, eq=False)
 class TrainingPairs:
-    """Pairs in both directions: row k asks whether `one[k]` is better than `other[k]`.
+    """Pairs in both directions: row k asks whether `document[k]` is better than `other[k]`.
 
     Attributes:
-        one: the document named first, a row of the lists' features.
-        other: the document named second.
+        document: the one named first, a row of the lists' features.
+        other: the one named second.
         better: 1 where the first has the higher grade, else 0.
         weights: of every pair; their mean is 1.
     """
 
-    one: Int64[np.ndarray, " pairs"]
+    document: Int64[np.ndarray, " pairs"]
     other: Int64[np.ndarray, " pairs"]
     better: Float32[np.ndarray, " pairs"]
     weights: Float32[np.ndarray, " pairs"]
@@ -47,7 +47,7 @@ class TrainingPairs:
         >>> two = CanonicalLists(np.zeros((2, 1), np.float32), np.array([0, 1], np.float32),
         ...                      np.array([2]))
         >>> pairs = TrainingPairs.of(two, None, True, 0)
-        >>> pairs.one.tolist(), pairs.other.tolist(), pairs.better.tolist()
+        >>> pairs.document.tolist(), pairs.other.tolist(), pairs.better.tolist()
         ([1, 0], [0, 1], [1.0, 0.0])
         """
         offsets, parts = offsets_of(lists.lengths), []

@@ -113,10 +113,10 @@ class PairTrees:
 
 
 def side_by_side(
-    one: Float32[np.ndarray, "pairs features"], other: Float32[np.ndarray, "pairs features"]
+    left: Float32[np.ndarray, "pairs features"], right: Float32[np.ndarray, "pairs features"]
 ) -> Float32[np.ndarray, "pairs tripled"]:
     """[x, z, x − z] of every pair."""
-    return np.concatenate([one, other, one - other], axis=1)
+    return np.concatenate([left, right, left - right], axis=1)
 
 
 def new_booster(
@@ -127,7 +127,7 @@ def new_booster(
     """LightGBM before its first tree."""
     from lightgbm import Booster, Dataset  # noqa: PLC0415 (recipes load without it)
 
-    joined = side_by_side(features[training_pairs.one], features[training_pairs.other])
+    joined = side_by_side(features[training_pairs.document], features[training_pairs.other])
     settings = {
         "objective": "binary",
         "num_leaves": spec.leaves,

@@ -63,7 +63,7 @@ def test_no_pair_is_read_that_was_not_paid_for(name):
         known = PaidPairs.all_of(whole.weights)
         order = AGGREGATORS[name].order(Terms(seed=draw).task(known, None))
         assert known.pairs[0] == known.read.sum()
-        read = known.read | known.read.T if AGGREGATORS[name].adaptive else known.asked
+        read = known.read | known.read.T if AGGREGATORS[name].adaptive else known.paid
         other = tournament(14, random).weights
         poisoned = PaidPairs.all_of(np.where(read, whole.weights, other))
         again = AGGREGATORS[name].order(Terms(seed=draw).task(poisoned, None))

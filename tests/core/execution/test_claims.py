@@ -136,7 +136,7 @@ def test_a_claim_is_touched_as_long_as_its_owner_works(two, monkeypatch):
 
 def test_a_worker_does_its_share_and_counts_what_is_inside_another_unit_once(tmp_path):
     told = []
-    own = Claims(Folder(tmp_path), most=2, told=lambda: told.append(1))
+    own = Claims(Folder(tmp_path), most=2, after_unit=lambda: told.append(1))
     with own.working("cell"), own.working("training within"):
         pass
     with pytest.raises(ZeroDivisionError), own.working("fails"):

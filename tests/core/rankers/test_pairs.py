@@ -68,14 +68,14 @@ def test_lessons_are_the_pairs_of_unequal_grades_balanced_by_grade():
     every = TrainingPairs.of(lists, None, balanced=True, seed=0)
     half = len(every.better) // 2
     assert half == 3 + 3 + 1, "the second list has one grade and teaches nothing"
-    assert (labels[every.one[:half]] > labels[every.other[:half]]).all()
-    assert every.one[half:].tolist() == every.other[:half].tolist()
-    kinds = labels[every.one[:half]] * 10 + labels[every.other[:half]]
+    assert (labels[every.document[:half]] > labels[every.other[:half]]).all()
+    assert every.document[half:].tolist() == every.other[:half].tolist()
+    kinds = labels[every.document[:half]] * 10 + labels[every.other[:half]]
     totals = [every.weights[:half][kinds == kind].sum() for kind in (10, 20, 21)]
     assert totals == pytest.approx([7 / 3] * 3)
     drawn = TrainingPairs.of(lists, 4, balanced=True, seed=1)
     assert len(drawn.better) == 8
-    assert len(set(zip(drawn.one.tolist(), drawn.other.tolist(), strict=True))) == 8
+    assert len(set(zip(drawn.document.tolist(), drawn.other.tolist(), strict=True))) == 8
     plain = TrainingPairs.of(lists, None, balanced=False, seed=0)
     assert (plain.weights == 1).all()
 

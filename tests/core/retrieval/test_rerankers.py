@@ -81,7 +81,7 @@ def test_the_loss_is_its_formula(indexed, name):
         q = read(network, trainer.weak.queries.of(int(triples.queries[place])).tolist())
         first, second = (
             scored(network, q, read(network, documents.of(int(one[place])).tolist())).item()
-            for one in (triples.first, triples.second)
+            for one in (triples.first_documents, triples.second_documents)
         )
         y = float(np.sign(triples.first_scores[place] - triples.second_scores[place]))
         expected.append(max(0.0, 0.7 - y * (first - second)))

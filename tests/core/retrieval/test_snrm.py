@@ -107,8 +107,8 @@ def test_the_papers_loss_is_its_formula(indexed):
     expected = []
     for place in range(7):
         q = phi(trainer.weak.queries.of(int(triples.queries[place])).tolist())
-        d1 = phi(tokens.documents.of(int(triples.first[place])).tolist())
-        d2 = phi(tokens.documents.of(int(triples.second[place])).tolist())
+        d1 = phi(tokens.documents.of(int(triples.first_documents[place])).tolist())
+        d2 = phi(tokens.documents.of(int(triples.second_documents[place])).tolist())
         y = np.sign(triples.first_scores[place] - triples.second_scores[place])
         hinge = max(0.0, 1.0 - float(y) * float(q @ d1 - q @ d2))
         expected.append(hinge + 0.01 * float(torch.cat([q, d1, d2]).abs().sum()))

@@ -75,17 +75,22 @@ def test_labels_are_query_likelihood(indexed):
 
     for place in range(40):
         query = int(triples.queries[place])
-        first, second = int(triples.first[place]), int(triples.second[place])
+        first, second = int(triples.first_documents[place]), int(triples.second_documents[place])
         assert triples.first_scores[place] == pytest.approx(likelihood(query, first), rel=1e-5)
         assert triples.second_scores[place] == pytest.approx(likelihood(query, second), rel=1e-5)
-        assert first in weak.found.of(query)[0]
+        assert first in weak.lists.of(query)[0]
 
 
 def test_the_same_seed_and_step_draw_alike_and_others_differently(indexed):
     one, other = weak_supervision(indexed, RECIPE, 1), weak_supervision(indexed, RECIPE, 1)
     assert one.queries.tokens.tobytes() == other.queries.tokens.tobytes()
-    assert one.triples(7, 20).first.tobytes() == other.triples(7, 20).first.tobytes()
-    assert one.triples(7, 20).first.tobytes() != one.triples(8, 20).first.tobytes()
+    assert (
+        one.triples(7, 20).first_documents.tobytes()
+        == other.triples(7, 20).first_documents.tobytes()
+    )
+    assert (
+        one.triples(7, 20).first_documents.tobytes() != one.triples(8, 20).first_documents.tobytes()
+    )
     third = weak_supervision(indexed, RECIPE, 2)
     assert one.queries.tokens.tobytes() != third.queries.tokens.tobytes()
 
@@ -93,8 +98,10 @@ def test_the_same_seed_and_step_draw_alike_and_others_differently(indexed):
 def test_negatives_of_the_list_are_in_the_list(indexed):
     weak = weak_supervision(indexed, WeakRecipe(**vars(RECIPE) | {"negatives": "list"}))
     triples = weak.triples(0, 100)
-    for query, second in zip(triples.queries.tolist(), triples.second.tolist(), strict=True):
-        assert second in weak.found.of(query)[0]
+    for query, second in zip(
+        triples.queries.tolist(), triples.second_documents.tolist(), strict=True
+    ):
+        assert second in weak.lists.of(query)[0]
 
 
 def test_a_collection_without_words_is_refused(tmp_path):

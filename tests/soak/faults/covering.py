@@ -211,7 +211,7 @@ def imports(file: str, module: str) -> bool:
 def is_kin(file: str, module: str) -> bool:
     """Whether a file of tests is called after a module, its family or its room.
 
-    >>> is_kin("tests/core/data/test_letor.py", "shuffleproof.core.data.letor.cells")
+    >>> is_kin("tests/core/data/test_letor.py", "shuffleproof.core.data.letor.kernel")
     True
     """
     word = Path(file).stem.removeprefix("test_").partition("_")[0]
