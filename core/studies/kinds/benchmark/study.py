@@ -35,11 +35,9 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import FAILED
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
-    GROUPS,
     REFERENCES,
     TRIALS,
     Row,
-    group_of,
     pin_content,
     rows_of,
     trained_at,
@@ -51,11 +49,6 @@ from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted
-
-__all__ = [
-    "GROUPS", "KIND", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
-    "plan_benchmark", "rows_of", "run",
-]  # fmt: skip
 
 KIND = Benchmark.kind
 RUNS = "runs.safetensors"

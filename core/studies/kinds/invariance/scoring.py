@@ -160,7 +160,7 @@ def systematic(
 ) -> dict[str, Int64[np.ndarray, " candidates"]]:
     """The candidate at each place, for every order of NAMES that is not the list as it is.
 
-    >>> from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import lists_of
+    >>> from shuffleproof.core.studies.kinds.benchmark.query import lists_of
     >>> lists = lists_of(np.array([7, 5, 6]), np.array([0, 3]))
     >>> found = systematic(lists, np.array([0.2, 0.9, 0.5]))
     >>> found["reversed"].tolist(), found["first two swapped"].tolist(), found["best last"].tolist()

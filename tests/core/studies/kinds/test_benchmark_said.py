@@ -20,7 +20,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import retrieved_documents as benchmark_retrieved
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -249,22 +248,22 @@ def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
     frame = pd.DataFrame({"ranker": list(own), "family": "benchmark", "level": 0.0, "draw": 0,
                           "tau": 1.0, "set_size": 2.0})  # fmt: skip
     recipe = {"kind": "benchmark", "measures": ["RR"], "stored": ["RR"]}
-    arrays = benchmark_retrieved.arrays_of(dataset, own, scores)
+    arrays = benchmark_query.arrays_of(dataset, own, scores)
     values = np.zeros((2, 1, 2), np.float32)
-    files = {benchmark_retrieved.FILE: arrays}
+    files = {benchmark_query.FILE: arrays}
     made = StudyResult(recipe, frame, values, ("q1", "q2"), {}, files)
     replace(made, facts={"noted": 1}).save(tmp_path)
     assert StudyResult.open(tmp_path).facts == {"noted": 1}
     place = benchmark_query.Place(0, 1)
-    found = benchmark_retrieved.retrieved_documents(tmp_path, place, ("bm25", "ql"))
+    found = benchmark_query.retrieved_documents(tmp_path, place, ("bm25", "ql"))
     assert list(found.document) == ["a", "c", "d", "b"]
     assert list(found.label) == [1, 2, 0, 0]
     np.testing.assert_array_equal(found.bm25, [1, 2, np.nan, np.nan])
     np.testing.assert_array_equal(found.ql, [2, np.nan, 1, 3])  # equal scores by row
     np.testing.assert_array_equal(found["score of ql"], [1, np.nan, 9, 1])
-    (tmp_path / benchmark_retrieved.FILE).unlink()
+    (tmp_path / benchmark_query.FILE).unlink()
     with pytest.raises(DataError, match="stored without what they retrieved"):
-        benchmark_retrieved.retrieved_documents(tmp_path, place, ("bm25", "ql"))
+        benchmark_query.retrieved_documents(tmp_path, place, ("bm25", "ql"))
 
 
 def test_many_randomisation_tests_at_once_are_the_single_ones():
@@ -371,8 +370,8 @@ def test_qrels_of_a_benchmark_come_in_the_zip(artefact, store, tmp_path, capsys)
 def test_runs_need_the_data_that_they_were_made_on(artefact, store):
     facts = artefact.facts | {"fingerprints": ["gone"]}
     with pytest.raises(DataError, match="not stored any more"):
-        benchmark_retrieved.made_on(facts, store)
-    (fold,) = benchmark_retrieved.made_on(artefact.facts, store)
+        benchmark_query.made_on(facts, store)
+    (fold,) = benchmark_query.made_on(artefact.facts, store)
     assert fold.fingerprint == artefact.facts["fingerprints"][0]
 
 
