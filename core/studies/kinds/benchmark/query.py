@@ -61,27 +61,27 @@ class QueryRequest:
     features: Sequence[int] = ()
 
 
-def answers(study: Path, part: RankingDataset, asked: QueryRequest) -> pd.DataFrame:
+def answers(study: Path, part: RankingDataset, request: QueryRequest) -> pd.DataFrame:
     """The documents of a query, in the order of the initial ranking, and where rankers put them.
 
     Args:
         study: the stored benchmark's directory.
         part: the test part of the query's fold.
-        asked: which query and rankers.
+        request: which query and rankers.
 
     Returns:
         Columns document, label, initial (position from 1); for every ranker its name with the
         position that it gave and `score of` its name; `feature` and its id for every feature.
         Equal scores stand in the order of the data set's rows.
     """
-    place = asked.place
+    place = request.place
     with safe_open(study / RUNS, framework="np") as file:
         offsets = file.get_slice(f"offsets/{place.fold}")
         start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
         rows = np.asarray(file.get_slice(f"rows/{place.fold}")[start:stop])
         positions, scores, names = {}, {}, set(file.keys())
-        for ranker in asked.rankers:
-            name = f"scores/{ranker}/{asked.seed}/{place.fold}"
+        for ranker in request.rankers:
+            name = f"scores/{ranker}/{request.seed}/{place.fold}"
             name = name if name in names else f"scores/{ranker}/0/{place.fold}"
             ranker_scores = scores[f"score of {ranker}"] = np.asarray(
                 file.get_slice(name)[start:stop]
@@ -92,7 +92,7 @@ def answers(study: Path, part: RankingDataset, asked: QueryRequest) -> pd.DataFr
         "label": part.labels[rows],
         "initial": np.arange(1, len(rows) + 1),
     }
-    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in asked.features}
+    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in request.features}
     return pd.DataFrame(documents | positions | scores | columns)
 
 
