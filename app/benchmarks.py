@@ -152,8 +152,7 @@ def answers(
     if is_of_runs(found.recipe):
         return benchmark_query.retrieved_documents(path(key), place, pair)
     fold = fold_of(str(found.facts["fingerprints"][place.fold]), query[1])
-    asked = benchmark_query.QueryRequest(place, pair, seed, columns)
-    return benchmark_query.answers(path(key), fold.test, asked)
+    return benchmark_query.answers(path(key), fold.test, place, pair, seed=seed, features=columns)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -51,49 +51,52 @@ def place_of(result: StudyResult, query: str, fold: str) -> Place:
     raise DataError(f"query {query!r}", f"not in the test part of {fold}", "Choose another.")
 
 
-@dataclass(frozen=True)
-class QueryRequest:
-    """What of a query is to be shown."""
-
-    place: Place
-    rankers: Sequence[str]
-    seed: int = 0
-    features: Sequence[int] = ()
-
-
-def answers(study: Path, part: RankingDataset, request: QueryRequest) -> pd.DataFrame:
+def answers(  # noqa: PLR0913 (which query, of whom, and what stands beside)
+    study: Path,
+    part: RankingDataset,
+    place: Place,
+    rankers: Sequence[str],
+    *,
+    seed: int = 0,
+    features: Sequence[int] = (),
+) -> pd.DataFrame:
     """The documents of a query, in the order of the initial ranking, and where rankers put them.
 
     Args:
         study: the stored benchmark's directory.
         part: the test part of the query's fold.
-        request: which query and rankers.
+        place: of the query.
+        rankers: whose answers are shown.
+        seed: of those that have several.
+        features: ids of those that stand beside each document.
 
     Returns:
         Columns document, label, initial (position from 1); for every ranker its name with the
         position that it gave and `score of` its name; `feature` and its id for every feature.
         Equal scores stand in the order of the data set's rows.
     """
-    place = request.place
     with safe_open(study / RUNS, framework="np") as file:
-        offsets = file.get_slice(f"offsets/{place.fold}")
-        start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
-        rows = np.asarray(file.get_slice(f"rows/{place.fold}")[start:stop])
+        inside, rows = _list_in(file, str(place.fold), place.query)
         positions, scores, names = {}, {}, set(file.keys())
-        for ranker in request.rankers:
-            name = f"scores/{ranker}/{request.seed}/{place.fold}"
+        for ranker in rankers:
+            name = f"scores/{ranker}/{seed}/{place.fold}"
             name = name if name in names else f"scores/{ranker}/0/{place.fold}"
-            ranker_scores = scores[f"score of {ranker}"] = np.asarray(
-                file.get_slice(name)[start:stop]
-            )
+            ranker_scores = np.asarray(file.get_slice(name)[inside])
+            scores[f"score of {ranker}"] = ranker_scores
             positions[ranker] = positions_of(ranker_scores, rows)
     documents = {
         "document": document_names(part.doc_ids, rows),
         "label": part.labels[rows],
         "initial": np.arange(1, len(rows) + 1),
     }
-    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in request.features}
+    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in features}
     return pd.DataFrame(documents | positions | scores | columns)
+
+
+def _list_in(file: Any, name: str, query: int) -> tuple[slice, Int64[np.ndarray, " docs"]]:
+    """Where a stored file has the list of a query, of a fold or a run, and its documents' rows."""
+    inside = slice(*map(int, file.get_slice(f"offsets/{name}")[query : query + 2]))
+    return inside, np.asarray(file.get_slice(f"rows/{name}")[inside], dtype=np.int64)
 
 
 def positions_of(
@@ -172,10 +175,8 @@ def retrieved_documents(study: Path, place: Place, pair: tuple[str, str]) -> pd.
 
 
 def _answer(file: Any, query: int, label: str) -> pd.DataFrame:
-    offsets = file.get_slice(f"offsets/{label}")
-    start, stop = (int(bound) for bound in offsets[query : query + 2])
-    rows = np.asarray(file.get_slice(f"rows/{label}")[start:stop], dtype=np.int64)
-    scores = np.asarray(file.get_slice(f"scores/{label}")[start:stop])
+    inside, rows = _list_in(file, label, query)
+    scores = np.asarray(file.get_slice(f"scores/{label}")[inside])
     return pd.DataFrame({label: positions_of(scores, rows), f"score of {label}": scores}, rows)
 
 

@@ -105,18 +105,15 @@ def _row(label: str, preset: str, seeds: int) -> Row:
             f"its recipe, such as {name.base}"
         )
     if name.options is not None:
-        return _combined_row(label, [_row(str(leaf), preset, seeds) for leaf in name.leaves])
+        members = [_row(str(leaf), preset, seeds) for leaf in name.leaves]
+        group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
+        recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
+        return Row(label, recipe, group, max(member.seeds for member in members))
     spec = registry.spec(label, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
     group = GROUPS[-1] if name.is_from_outside else group
     return Row(label, recipe, group, seeds if draws(recipe) else 1)
-
-
-def _combined_row(label: str, members: Sequence[Row]) -> Row:
-    group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
-    recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
-    return Row(label, recipe, group, max(member.seeds for member in members))
 
 
 def draws(recipe: Mapping[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import pandas as pd
 from jaxtyping import Float, Float32, Float64, Int64
 from safetensors.numpy import load_file
 
-from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
@@ -333,12 +333,11 @@ def with_measures(
     if not missing:
         return result
     parsed = [Measure.parse(text) for text in dict.fromkeys(missing)]
-    rows = list(result.trials[["ranker", "draw"]].itertuples(index=False, name=None))
-    answers = _of_files(study, result, rows) if is_of_runs(result.recipe) else _of_folds(
-        study, made_on(result.facts, store), rows
-    )  # fmt: skip
     values = np.stack(
-        [np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1) for row in answers]
+        [
+            np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1)
+            for row in _stored_answers(result, study, store)
+        ]
     )
     stored = [*result.stored_measures, *map(str, parsed)]
     return replace(
@@ -349,28 +348,25 @@ def with_measures(
 
 
 _Answer: TypeAlias = tuple[RankingDataset, CandidateLists, Float[np.ndarray, " candidates"]]
-_Rows: TypeAlias = Sequence[tuple[str, int]]
 
 
-def _of_folds(study: Path, folds: Sequence[Fold], rows: _Rows) -> Iterator[list[_Answer]]:
-    """The lists and scores of every row, fold by fold."""
-    arrays = load_file(study / RUNS)
+def _stored_answers(result: StudyResult, study: Path, store: Store) -> Iterator[list[_Answer]]:
+    """The lists and scores of every row, fold by fold; of a run from a file what it retrieved."""
+    if is_of_runs(result.recipe):
+        dataset, arrays = judged_by(study, result.query_ids)
+        for run in result.trials["ranker"]:
+            retrieved = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
+            yield [(dataset, retrieved, as_ranked(retrieved, arrays[f"scores/{run}"]))]
+        return
+    folds, arrays = made_on(result.facts, store), load_file(study / RUNS)
     lists = [
         lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"]) for part in range(len(folds))
     ]
-    for ranker, draw in rows:
+    for ranker, draw in zip(result.trials["ranker"], result.trials["draw"], strict=True):
         yield [
             (fold.test, lists[part], arrays[f"scores/{ranker}/{draw}/{part}"])
             for part, fold in enumerate(folds)
         ]
-
-
-def _of_files(study: Path, result: StudyResult, rows: _Rows) -> Iterator[list[_Answer]]:
-    """What every run from a file retrieved."""
-    dataset, arrays = judged_by(study, result.query_ids)
-    for run, _ in rows:
-        lists = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
-        yield [(dataset, lists, as_ranked(lists, arrays[f"scores/{run}"]))]
 
 
 def numbers(result: StudyResult, view: View) -> pd.DataFrame:

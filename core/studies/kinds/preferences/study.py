@@ -449,7 +449,8 @@ class ShownPairs:
         item_grades = grades[self.variant.items]
         better = item_grades[:, None] > item_grades[None, :]
         wrong = float(self.variant.pairs.values.T[better].sum())
-        return inverted_pairs(grades, order) / wrong if wrong > NEAR else np.nan
+        _, inverted = _falling_and_rising(grades[order])
+        return float(inverted / wrong) if wrong > NEAR else np.nan
 
 
 def nearness(order: Order, best: Order) -> float:
@@ -465,11 +466,6 @@ def nearness(order: Order, best: Order) -> float:
     place[best] = np.arange(items)
     discordant, _ = _falling_and_rising(place[order].astype(np.float64))
     return 1.0 - 4.0 * discordant / (items * (items - 1))
-
-
-def inverted_pairs(grades: np.ndarray, order: Order) -> int:
-    """Pairs of unequal grade whose worse item stands first; items without a grade count not."""
-    return int(_falling_and_rising(grades[order])[1])
 
 
 def correct(grades: np.ndarray, order: Order) -> float:

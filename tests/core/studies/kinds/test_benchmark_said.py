@@ -210,8 +210,8 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbenc
     assert place == benchmark_query.Place(0, 7)
     test = workbench.prepared.test
     pair = ("feature:2", "random")
-    asked = benchmark_query.QueryRequest(place, pair, features=(4,))
-    found = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
+    stored = artefact.path, workbench.fold.test, place, pair
+    found = benchmark_query.answers(*stored, features=(4,))
     rows = test.lists.rows[test.lists.offsets[7] : test.lists.offsets[8]]
     assert list(found.label) == list(test.dataset.labels[rows])
     assert list(found.initial) == list(range(1, len(rows) + 1))
@@ -221,8 +221,7 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbenc
     assert [by_hand[place - 1] for place in found["feature:2"]] == list(range(len(rows)))
     for column, feature in (("score of feature:2", 2), ("feature 4", 4)):
         np.testing.assert_array_equal(found[column], test.dataset.feature(feature)[rows])
-    asked = benchmark_query.QueryRequest(place, pair, seed=1)
-    other = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
+    other = benchmark_query.answers(*stored, seed=1)
     pd.testing.assert_series_equal(other["feature:2"], found["feature:2"])
     assert not other["random"].equals(found["random"])
     with pytest.raises(DataError, match="not in the test part"):
