@@ -178,18 +178,18 @@ def _known_by(workbench: Workbench, label: str) -> str:
 
 
 def trained_at(
-    workbench: Workbench, label: str, seed: int, wide: Workbench | None = None
+    workbench: Workbench, label: str, seed: int, wide: Workbench
 ) -> Generator[Progress, None, CachedRanker]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
-    `wide` has more initial rankings in its lists, for who reads them.
+    `wide` may have more initial rankings in its lists, for who reads them.
     """
     name = RankerName.parse(label)
     if name.digits:
         return (yield from workbench.train(label))
     if name.options is not None:
         return (
-            yield from (wide or workbench).combined(
+            yield from wide.combined(
                 name.parts,
                 name.options.at(seed),
                 lambda part: trained_at(workbench, part, seed, wide),
@@ -197,6 +197,5 @@ def trained_at(
         )
     spec = registry.spec(name, workbench.preset)
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
-    reads_more = wide is not None and spec.rankings > workbench.prepared.test.lists.rankings
-    home = wide if wide is not None and reads_more else workbench
-    return (yield from home.train(label, changes))
+    reads_more = spec.rankings > workbench.prepared.test.lists.rankings
+    return (yield from (wide if reads_more else workbench).train(label, changes))

@@ -51,7 +51,7 @@ class Verdicts:
     only: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None = None) -> "Verdicts":
+    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None) -> "Verdicts":
         """The verdicts of values [orders, MEASURES, lists] and of what `order_facts` gives."""
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]

@@ -490,9 +490,9 @@ def _falling_and_rising(values: np.ndarray) -> tuple[int, int]:
     return falling, rising
 
 
-def tournament(items: int, seed: int = 0) -> Pairs:
+def tournament(items: int) -> Pairs:
     """A noisy tournament of so many items: preferences of usefulness, one in ten turned round."""
-    draws = generator(seed, "preferences", SCALE, items)
+    draws = generator(0, "preferences", SCALE, items)
     values = 1.0 / (1.0 + np.exp(-8.0 * (useful := draws.random(items))[:, None] + 8.0 * useful))
     values = np.where(np.triu(draws.random(values.shape) < 0.1, 1), values.T, values)
     values = np.triu(values, 1) + np.tril(1.0 - np.triu(values, 1).T, -1)
