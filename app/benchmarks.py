@@ -17,10 +17,10 @@ from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.arrival import Arrival
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import retrieved_documents as benchmark_retrieved
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES
 from shuffleproof.core.words import counted
 
 KIND = benchmark.KIND
@@ -87,7 +87,7 @@ def rankers(recipe: Mapping[str, Any]) -> list[str]:
     if is_of_runs(recipe):
         return list(recipe["runs"])
     labels = [row["label"] for row in recipe["rows"]]
-    return [label for label in labels if label not in benchmark.REFERENCES]
+    return [label for label in labels if label not in REFERENCES]
 
 
 def seeds(recipe: Mapping[str, Any]) -> dict[str, int]:
@@ -150,10 +150,9 @@ def answers(
     found = result(key)
     place = benchmark_query.place_of(found, *query)
     if is_of_runs(found.recipe):
-        return benchmark_retrieved.retrieved_documents(path(key), place, pair)
+        return benchmark_query.retrieved_documents(path(key), place, pair)
     fold = fold_of(str(found.facts["fingerprints"][place.fold]), query[1])
-    asked = benchmark_query.QueryRequest(place, pair, seed, columns)
-    return benchmark_query.answers(path(key), fold.test, asked)
+    return benchmark_query.answers(path(key), fold.test, place, pair, seed=seed, features=columns)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -190,8 +189,8 @@ def runs(key: str) -> bytes:
     Raises:
         DataError: a fold's data is not stored any more.
     """
-    folds = benchmark_retrieved.made_on(result(key).facts, services.store())
+    folds = benchmark_query.made_on(result(key).facts, services.store())
     with TemporaryDirectory() as room:
         out = Path(room) / "runs.zip"
-        benchmark_retrieved.write(path(key), folds, out)
+        benchmark_query.write(path(key), folds, out)
         return out.read_bytes()

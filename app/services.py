@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -133,9 +132,7 @@ def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
 @st.cache_data(max_entries=64)
 def invariance_cards(key: str) -> list[Certificate]:
     """The certificates of a stored invariance study."""
-    artefact = store().resolve(key, "study")
-    reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
-    return certificates(StudyResult.open(Path(artefact.path)), reads)
+    return certificates(StudyResult.open(store().resolve(key, "study").path))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -17,13 +17,16 @@ from shuffleproof.core.studies import conventions
 from shuffleproof.core.studies.claims import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
+from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.result import StudyResult
 
 DATA = "my_set"
 LISTS = ListRecipe(("lambdamart@small",)).plain()
 NOISE = {"ideal": 0.0, INITIAL: 1.2, "random": 9.0, "lambdamart": 1.2, "dlcm": 0.6, "gsf": 0.62}
-GROUPS = dict(zip(NOISE, [benchmark.GROUPS[0]] * 3 + list(benchmark.GROUPS[1:4]), strict=True))
+GROUPS = dict(
+    zip(NOISE, [benchmark_rows.GROUPS[0]] * 3 + list(benchmark_rows.GROUPS[1:4]), strict=True)
+)
 SEEDS = {"random": 2, "dlcm": 2, "gsf": 2}
 
 
@@ -54,7 +57,8 @@ def lists_of(data):
 
 def plan():
     rows = tuple(
-        benchmark.Row(label, {"name": label}, GROUPS[label], SEEDS.get(label, 1)) for label in NOISE
+        benchmark_rows.Row(label, {"name": label}, GROUPS[label], SEEDS.get(label, 1))
+        for label in NOISE
     )
     asked = ("NDCG@5", "NDCG@10")
     return benchmark.Plan(rows, ((DATA, "d" * 64),), asked, conventions.stored_measures(asked))

@@ -30,7 +30,7 @@ from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.ablation import sections as ablation_sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
-from shuffleproof.core.studies.kinds.benchmark import retrieved_documents, sections
+from shuffleproof.core.studies.kinds.benchmark import query, sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.registry import EVERY
@@ -301,8 +301,8 @@ def write_table(artefact: Artefact, chosen: str, store: Store, out: Path, view: 
             raise UsageError(
                 "these runs came from files: use those, nothing of them is written again"
             )
-        folds = retrieved_documents.made_on(artefact.facts, store)
-        retrieved_documents.write(artefact.path, folds, out)
+        folds = query.made_on(artefact.facts, store)
+        query.write(artefact.path, folds, out)
         return
     result = StudyResult.open(artefact.path)
     if artefact.recipe["kind"] == Ablation.kind:

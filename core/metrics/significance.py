@@ -140,13 +140,29 @@ def bootstrap_intervals(
     resamples: int = 2_000,
     method: Literal["bca", "percentile"] = "bca",
 ) -> tuple[Float64[np.ndarray, " curves"], Float64[np.ndarray, " curves"]]:
-    """`bootstrap_interval` of many curves over the same queries, resampled together.
+    """`bootstrap_interval` of many curves over the same queries, resampled together."""
+    drawn, is_known = resampled_means(values, generator, resamples), ~np.isnan(values)
+    bounds = np.full((2, len(values)), np.nan)
+    for curve in range(len(values)):
+        curve_values = values[curve, is_known[curve]].astype(np.float64)
+        if len(curve_values):
+            of_curve = drawn[~np.isnan(drawn[:, curve]), curve]
+            equal = np.ptp(curve_values) == 0
+            bounds[:, curve] = (
+                curve_values[0] if equal else _interval(curve_values, of_curve, confidence, method)
+            )
+    return bounds[0], bounds[1]
+
+
+def resampled_means(
+    values: Real[np.ndarray, "curves queries"], generator: np.random.Generator, resamples: int
+) -> Float64[np.ndarray, "resamples curves"]:
+    """The mean of every curve over each of so many sets of queries, drawn with replacement.
 
     One matrix product a batch of resamples serves all curves: hundreds of points of a figure cost
     about as much as a few. Each curve's NaN values are left out of its means.
     """
-    curves, queries = values.shape
-    is_known = ~np.isnan(values)
+    queries, is_known = values.shape[1], ~np.isnan(values)
     filled, counts = np.where(is_known, values, 0.0).astype(np.float64), is_known.astype(np.float64)
     means = []
     for draws in _batches(resamples, max(queries, 1)):
@@ -156,17 +172,7 @@ def bootstrap_intervals(
         weights = times.reshape(draws, queries).astype(np.float64)
         with np.errstate(invalid="ignore"):  # a resample may hold none of a curve's queries
             means.append((weights @ filled.T) / (weights @ counts.T))
-    drawn = np.concatenate(means)
-    bounds = np.full((2, curves), np.nan)
-    for curve in range(curves):
-        curve_values = values[curve, is_known[curve]].astype(np.float64)
-        if len(curve_values):
-            of_curve = drawn[~np.isnan(drawn[:, curve]), curve]
-            equal = np.ptp(curve_values) == 0
-            bounds[:, curve] = (
-                curve_values[0] if equal else _interval(curve_values, of_curve, confidence, method)
-            )
-    return bounds[0], bounds[1]
+    return np.concatenate(means)
 
 
 def holm(p_values: Real[np.ndarray, " tests"]) -> Float64[np.ndarray, " tests"]:

@@ -139,7 +139,7 @@ def costs(asked: FormState) -> str:
     folds = folds_of(asked.data, services.store()) or [asked.data]
     rows = [
         benchmark.wider(row, lists.initial, preset)
-        for row in benchmark.rows_of(question.rankers, preset, question.seeds)
+        for row in benchmark_rows.rows_of(question.rankers, preset, question.seeds)
     ]
     costs, made, there = [], [], 0
     for fold in folds:
@@ -152,7 +152,7 @@ def costs(asked: FormState) -> str:
         plans = {plan.key: plan for row in rows for plan in _plans(fitting, lists, row, preset)}
         there += sum(plan.there for plan in plans.values())
         costs += [plan.cost for plan in plans.values() if not plan.there]
-    fitted = sum(row.label not in benchmark.REFERENCES for row in rows)
+    fitted = sum(row.label not in benchmark_rows.REFERENCES for row in rows)
     seeds = question.seeds
     text = f"{counted(fitted, 'row')} × {'up to ' if seeds > 1 else ''}"
     text += f"{counted(seeds, 'seed')} × {counted(len(folds), 'fold')}: "
@@ -173,7 +173,7 @@ def _longest(fitting: FitSize, lists: ListRecipe) -> int:
 
 
 def _plans(
-    fitting: FitSize, lists: ListRecipe, row: benchmark.Row, preset: str
+    fitting: FitSize, lists: ListRecipe, row: benchmark_rows.Row, preset: str
 ) -> Iterator[PlannedTraining]:
     """The trainings of a row's rankers on a fold: once a seed where its seed changes anything."""
     wider = replace(lists, initial=_initial(row, lists))
@@ -190,7 +190,7 @@ def _plans(
             yield training.plan_training(fitting, read, leaf.base, own_preset, seeded)
 
 
-def _initial(row: benchmark.Row, lists: ListRecipe) -> tuple[str, ...]:
+def _initial(row: benchmark_rows.Row, lists: ListRecipe) -> tuple[str, ...]:
     """The initial rankings that a row is trained and scored on."""
     return tuple(row.ranker.get(benchmark.WIDER, lists.initial))
 

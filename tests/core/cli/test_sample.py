@@ -78,8 +78,7 @@ def test_flat_lines_were_carried_after_real_permutations(store):
 
 def test_certificates(store):
     artefact = study(store, "invariance")
-    reads = {label: frozenset(names) for label, names in artefact.facts["reads"].items()}
-    cards = invariance.certificates(StudyResult.open(artefact.path), reads)
+    cards = invariance.certificates(StudyResult.open(artefact.path))
     verdicts = {card.ranker: card.invariant for card in cards}
     assert not verdicts.pop("dlcm")
     assert not verdicts.pop("dlcm-without-init")

@@ -55,7 +55,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     for name in map(str, frame["ranker"].unique()):
         heads = frame[frame["ranker"] == name].reset_index(drop=True)
         main = heads[heads["map"].isin(MAIN)]
-        column = next((one for one in DRAWN if main[one].notna().any()), None)
+        column = next((name for name in DRAWN if main[name].notna().any()), None)
         yield Heading(name)
         if len(main) > 1 and column:
             yield Picture("attention", (main, name, column, DRAWN[column]))
@@ -124,16 +124,21 @@ READ_AS = {"order": "order", "ranking": "ranks", "set": "neighbours", "features"
 """What a ranker reads that a change touches."""
 
 
-def table(result: StudyResult) -> pd.DataFrame:
-    """COLUMNS, one row a head: means over the queries, NaN where they mean nothing for the map."""
+def _numbers(result: StudyResult) -> pd.DataFrame:
+    """Every head and induced point: its place, counted from 1, and MEASURES, means over queries."""
     trials = result.trials.reset_index(drop=True)
     means = pd.DataFrame(_means(result.values), columns=list(MEASURES))
-    frame = means.assign(
+    return means.assign(
         ranker=trials["ranker"], map=trials["map"],
         block=trials["block"] + 1, head=trials["head"] + 1,
         lift=means["relevant"] / means["chance"],
         queries=(~np.isnan(result.values[:, 0])).sum(axis=-1),
     )  # fmt: skip
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """COLUMNS, one row a head: means over the queries, NaN where they mean nothing for the map."""
+    frame = _numbers(result)
     return frame.loc[frame["map"] != POINT, tables.keys(COLUMNS)].reset_index(drop=True)
 
 
@@ -142,18 +147,15 @@ def points(result: StudyResult, ranker: str) -> pd.DataFrame:
 
     The dead share is that of queries and heads in which next to nothing is received.
     """
-    chosen = ((result.trials["ranker"] == ranker) & (result.trials["map"] == POINT)).to_numpy()
-    means = pd.DataFrame(_means(result.values[chosen]), columns=list(MEASURES))
-    frame = result.trials[chosen].reset_index(drop=True)
-    places = pd.DataFrame({"block": frame["block"] + 1, "point": frame["head"] + 1})
-    return places.join(means[["received", "dead"]])
+    frame = _numbers(result).rename(columns={"head": "point"})
+    of_ranker = (frame["ranker"] == ranker) & (frame["map"] == POINT)
+    return frame.loc[of_ranker, tables.keys(POINTS)].reset_index(drop=True)
 
 
 def finding(result: StudyResult, ranker: str) -> str:
     """What a ranker's heads look at, in sentences with interval and number of queries."""
     frame = table(result)
-    own = frame[frame["ranker"] == ranker]
-    main = own[own["map"].isin(MAIN)]
+    main = frame[(frame["ranker"] == ranker) & frame["map"].isin(MAIN)]
     name, size = RankerName.of(ranker).display, float(result.facts["set_size"])
     who = "the state at a document" if "paths" in set(main["map"]) else "a document"
     heads = f", mean over {counted(len(main), 'head')}" if len(main) > 1 else ""
@@ -173,9 +175,9 @@ def finding(result: StudyResult, ranker: str) -> str:
 
 def _relevance(result: StudyResult, ranker: str, main: pd.DataFrame) -> str:
     apart = {
-        name: own
+        name: differences
         for name in dict.fromkeys(result.trials["ranker"])
-        if len(own := _apart(result, str(name)))
+        if len(differences := _apart(result, str(name)))
     }
     if ranker not in apart:
         return " No query has a relevant document, so nothing can be said of those."
@@ -241,24 +243,24 @@ def verdict(
     >>> said.text.partition(": ")[2], said.tier
     ('the order shown plays no part in SetRank MSAB.', 'survives')
     """
-    weights = [one for one in changes if KINDS[one[0]].distribution]
-    kind, block, largest = max(weights, key=lambda one: one[2])
+    weights = [change_of for change_of in changes if KINDS[change_of[0]].distribution]
+    kind, block, largest = max(weights, key=lambda change_of: change_of[2])
     name, what = RankerName.of(ranker).display, change.change_name
-    said = f"After re-indexing the largest change of a weight is {amount(largest)}"
+    finding = f"After re-indexing the largest change of a weight is {amount(largest)}"
     many = what == WORDS["features"]
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)
     if largest < ROUNDING:
         part = "change nothing here for" if many else "changes nothing here for"
-        text = f"{said}: the {what} {part if reads_it else 'plays no part in'} {name}."
+        text = f"{finding}: the {what} {part if reads_it else 'plays no part in'} {name}."
         return Headline(text, SURVIVES, WEIGHTS)
     several = {at for name, at, _ in changes if name == kind} != {0}
     place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
     if reads_it:
         is_part = "are part" if many else "is part"
-        text = f"{said}{place}: the {what} {is_part} of what {name} reads."
+        text = f"{finding}{place}: the {what} {is_part} of what {name} reads."
     else:
         text = (
-            f"{said}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to "
+            f"{finding}{place}, more than rounding ({ROUNDING:g}), although {name} declares not to "
             f"read the {what}: the declaration or the code is wrong."
         )
     return Headline(text, BREAKS, WEIGHTS)

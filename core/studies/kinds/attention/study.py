@@ -247,24 +247,24 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(workbench: Workbench, asked: Attention) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: Attention) -> Generator[Progress, None, Artefact]:
     """Train what is missing, ask every ranker for the weights of every test list.
 
     Raises:
         UsageError: a ranker without weights, or none at all.
     """
-    for name in asked.rankers:
+    for name in question.rankers:
         if not attends(RankerName.parse(name).base):
             raise UsageError(f"{name} has no attention and no gates: choose a SetRank or a DLCM")
-    identified = yield from workbench.identified_all(asked.rankers)
+    identified = yield from workbench.identified_all(question.rankers)
     rankers = OpenRankers(identified)
-    base = workbench.test_lists(asked.queries)
+    base = workbench.test_lists(question.queries)
     plan = Plan(
         rankers=digests_of(identified),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         queries=len(base.lists),
-        dead_below=float(asked.dead_below),
+        dead_below=float(question.dead_below),
     )
     ids = query_ids_of(base)
     work = by_cells(

@@ -6,7 +6,7 @@ result is a benchmark of one seed and one fold, so that its table, tests and pic
 
 import shlex
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,9 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import FILE, arrays_of, lists_of
-from shuffleproof.core.studies.kinds.benchmark.study import GROUPS, KIND, REFERENCES
+from shuffleproof.core.studies.kinds.benchmark.query import FILE, arrays_of, lists_of
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, REFERENCES
+from shuffleproof.core.studies.kinds.benchmark.study import KIND
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted
 
@@ -110,7 +111,7 @@ def compare_runs(
 
 
 def measure_runs(
-    qrels: Path, runs: Sequence[Path], measures: Sequence[str] = MEASURES
+    qrels: Path, runs: Sequence[Path], measures: Sequence[str]
 ) -> Generator[Progress, None, StudyResult]:
     """Read judgments and runs, then measure every topic of every run; yields a report a file.
 
@@ -129,20 +130,24 @@ def measure_runs(
         yield Progress(len(parsed) + 1, steps, "files")
     labels = _labels(parsed)
     by_label = {label: run for label, (_, run) in zip(labels, parsed, strict=True)}
-    result = _study_result(judge_runs(grades, by_label), by_label, texts, qrels.name)
-    facts = dict(result.facts) | {
+    of_files = {
         "files": {label: path.name for label, (path, _) in zip(labels, parsed, strict=True)},
         "unjudged": {
             name: len(run.scores.keys() - grades.keys()) for name, run in by_label.items()
         },
         "merged": {name: run.merged for name, run in by_label.items()},
     }
+    result = _study_result(judge_runs(grades, by_label), by_label, texts, qrels.name, of_files)
     yield Progress(steps, steps, "files")
-    return replace(result, facts=facts)
+    return result
 
 
 def _study_result(
-    whole: JudgedRuns, runs: Mapping[str, Run], texts: Sequence[str], data: str
+    whole: JudgedRuns,
+    runs: Mapping[str, Run],
+    texts: Sequence[str],
+    data: str,
+    of_files: Mapping[str, Any],
 ) -> StudyResult:
     stored = conventions.stored_measures(texts)
     parsed = [Measure.parse(text) for text in stored]
@@ -159,7 +164,7 @@ def _study_result(
     )  # fmt: skip
     recipe = {
         "kind": KIND,
-        "runs": {label: _run_digest(run) for label, run in runs.items()},
+        "runs": {label: key_of("run", run.scores).digest for label, run in runs.items()},
         "qrels": whole.dataset.fingerprint,
         "measures": list(texts),
         "stored": list(stored),
@@ -175,6 +180,7 @@ def _study_result(
         "tied": {
             label: tied_share(whole.lists[label].offsets, whole.scores[label]) for label in runs
         },
+        **of_files,
     }
     files = {FILE: arrays_of(whole.dataset, whole.lists, whole.scores)}
     per_query = np.stack(values).astype(np.float32)
@@ -271,10 +277,6 @@ def _check_judged(
     if not any(grades[topic].keys() & run.scores[topic].keys() for topic in shared):
         finding = f"none of its documents is judged in {qrels.name}, though the topics are"
         raise DataError(str(path), finding, remedy)
-
-
-def _run_digest(run: Run) -> str:
-    return key_of("run", {topic: dict(scores) for topic, scores in run.scores.items()}).digest
 
 
 def is_of_runs(recipe: Mapping[str, Any]) -> bool:

@@ -24,7 +24,6 @@ from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
-from shuffleproof.core.studies.kinds.benchmark.query import values_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.result import StudyResult
 
@@ -130,7 +129,7 @@ def critical_difference(
         Without ranks and queries where none counts, or a mean over them is undefined.
     """
     groups = groups_of(result.facts)
-    by_ranker = values_of(result, measure)
+    by_ranker = benchmark_table.values_of(result, measure)
     labels = list(rankers or (label for label in by_ranker if groups[label] != GROUPS[0]))
     values = np.stack([by_ranker[label].mean(axis=0, dtype=np.float64) for label in labels])
     defined = ~np.isnan(values).any(axis=0)

@@ -1,25 +1,31 @@
 """What a benchmark's rows answered, query by query, from the scores that it stored.
 
-Under any measure that is stored or follows from what is; decoded once for as long as somebody
-holds the result, since a page asks for the same values many times.
+Of runs from files the documents have a name, a grade and a score in every run that found them, and
+no features; they are kept beside the comparison so that two runs can be laid over each other.
 """
 
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
-from weakref import WeakKeyDictionary
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Float32, Float64, Int64
+from jaxtyping import Float, Int64
 from safetensors import safe_open
+from safetensors.numpy import load_file
 
 from shuffleproof.core.answers.shown_order import document_names
-from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
+from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.mapped_file import open_fold
+from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.studies.conventions import derive_values
-from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.result import StudyResult
 
@@ -45,49 +51,52 @@ def place_of(result: StudyResult, query: str, fold: str) -> Place:
     raise DataError(f"query {query!r}", f"not in the test part of {fold}", "Choose another.")
 
 
-@dataclass(frozen=True)
-class QueryRequest:
-    """What of a query is to be shown."""
-
-    place: Place
-    rankers: Sequence[str]
-    seed: int = 0
-    features: Sequence[int] = ()
-
-
-def answers(study: Path, part: RankingDataset, asked: QueryRequest) -> pd.DataFrame:
+def answers(  # noqa: PLR0913 (which query, of whom, and what stands beside)
+    study: Path,
+    part: RankingDataset,
+    place: Place,
+    rankers: Sequence[str],
+    *,
+    seed: int = 0,
+    features: Sequence[int] = (),
+) -> pd.DataFrame:
     """The documents of a query, in the order of the initial ranking, and where rankers put them.
 
     Args:
         study: the stored benchmark's directory.
         part: the test part of the query's fold.
-        asked: which query and rankers.
+        place: of the query.
+        rankers: whose answers are shown.
+        seed: of those that have several.
+        features: ids of those that stand beside each document.
 
     Returns:
         Columns document, label, initial (position from 1); for every ranker its name with the
         position that it gave and `score of` its name; `feature` and its id for every feature.
         Equal scores stand in the order of the data set's rows.
     """
-    place = asked.place
     with safe_open(study / RUNS, framework="np") as file:
-        offsets = file.get_slice(f"offsets/{place.fold}")
-        start, stop = (int(bound) for bound in offsets[place.query : place.query + 2])
-        rows = np.asarray(file.get_slice(f"rows/{place.fold}")[start:stop])
+        inside, rows = _list_in(file, str(place.fold), place.query)
         positions, scores, names = {}, {}, set(file.keys())
-        for ranker in asked.rankers:
-            name = f"scores/{ranker}/{asked.seed}/{place.fold}"
+        for ranker in rankers:
+            name = f"scores/{ranker}/{seed}/{place.fold}"
             name = name if name in names else f"scores/{ranker}/0/{place.fold}"
-            ranker_scores = scores[f"score of {ranker}"] = np.asarray(
-                file.get_slice(name)[start:stop]
-            )
+            ranker_scores = np.asarray(file.get_slice(name)[inside])
+            scores[f"score of {ranker}"] = ranker_scores
             positions[ranker] = positions_of(ranker_scores, rows)
     documents = {
         "document": document_names(part.doc_ids, rows),
         "label": part.labels[rows],
         "initial": np.arange(1, len(rows) + 1),
     }
-    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in asked.features}
+    columns = {f"feature {feature}": part.feature(feature)[rows] for feature in features}
     return pd.DataFrame(documents | positions | scores | columns)
+
+
+def _list_in(file: Any, name: str, query: int) -> tuple[slice, Int64[np.ndarray, " docs"]]:
+    """Where a stored file has the list of a query, of a fold or a run, and its documents' rows."""
+    inside = slice(*map(int, file.get_slice(f"offsets/{name}")[query : query + 2]))
+    return inside, np.asarray(file.get_slice(f"rows/{name}")[inside], dtype=np.int64)
 
 
 def positions_of(
@@ -103,58 +112,131 @@ def positions_of(
     return positions
 
 
-DECODED = 24
-"""Measures of a result whose values are remembered: a switch back and forth decodes nothing."""
+FILE = "retrieved.safetensors"
+"""What runs from files retrieved, beside their comparison."""
 
 
-_Seeds: TypeAlias = Mapping[str, Float32[np.ndarray, "seeds queries"]]
-_Means: TypeAlias = Mapping[str, Float64[np.ndarray, " queries"]]
+def arrays_of(
+    dataset: RankingDataset, lists: Mapping[str, CandidateLists], scores: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The documents' names, grades and topics' bounds, and every run's rows, bounds and scores."""
+    names = dataset.doc_ids or TextColumn.of([])
+    arrays = {
+        "labels": dataset.labels, "bounds": dataset.offsets,
+        "blob": names.blob, "starts": names.starts, "ends": names.ends,
+    }  # fmt: skip
+    for label, candidates in lists.items():
+        arrays |= {f"rows/{label}": candidates.rows, f"offsets/{label}": candidates.offsets}
+        arrays[f"scores/{label}"] = scores[label]
+    return {name: np.array(array) for name, array in arrays.items()}
 
-_REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = WeakKeyDictionary()
-"""What was decoded of each result, for as long as somebody holds the result."""
 
+def judged_by(study: Path, topics: tuple[str, ...]) -> tuple[RankingDataset, dict[str, np.ndarray]]:
+    """The judged documents of a stored comparison, and all arrays that were kept of it.
 
-def rankers_of(result: StudyResult) -> list[str]:
-    """The rows that are there, group by group, as they were asked for within each."""
-    present, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
-    return sorted(present, key=lambda label: GROUPS.index(groups[label]))
-
-
-def values_of(result: StudyResult, measure: str) -> _Seeds:
-    """What every row scored on every query under each seed, in the table's order.
-
-    A row whose seeds all gave the same values was one run, and has one.
+    Raises:
+        DataError: a comparison that was stored without them, or without the topics' bounds.
     """
-    return _decoded_values(result, measure)[0]
+    arrays = load_file(study / FILE) if (study / FILE).is_file() else {}
+    if "bounds" not in arrays:
+        remedy = "Compare the files again."
+        raise DataError("these runs", "stored without what this measure needs", remedy)
+    dataset = RankingDataset(
+        np.zeros((len(arrays["labels"]), 0), dtype=np.float32), arrays["labels"],
+        arrays["bounds"], topics, (),
+        TextColumn(*(arrays[name] for name in ("blob", "starts", "ends"))),
+    )  # fmt: skip
+    return dataset, arrays
 
 
-def per_query(result: StudyResult, measure: str) -> _Means:
-    """Every row's value for every query: the mean over its seeds."""
-    return _decoded_values(result, measure)[1]
+def retrieved_documents(study: Path, place: Place, pair: tuple[str, str]) -> pd.DataFrame:
+    """The documents of a topic that either of two runs retrieved, and where.
+
+    Returns:
+        Columns document, label; for each run its name with the position that it gave (from 1) and
+        `score of` its name, both NaN where it did not retrieve the document. The first run's
+        order, then the second's.
+
+    Raises:
+        DataError: a comparison that was stored without them.
+    """
+    if not (study / FILE).is_file():
+        remedy = "Compare the files again."
+        raise DataError("these runs", "stored without what they retrieved", remedy)
+    with safe_open(study / FILE, framework="np") as file:
+        by_run = {label: _answer(file, place.query, label) for label in pair}
+        names = TextColumn(*(file.get_tensor(name) for name in ("blob", "starts", "ends")))
+        frame = by_run[pair[0]].join(by_run[pair[1]], how="outer")
+        frame = frame.sort_values(list(pair))
+        rows = frame.index.to_numpy(np.int64)
+        frame.insert(0, "document", [names[int(row)] for row in rows])
+        frame.insert(1, "label", np.maximum(file.get_tensor("labels")[rows], 0))
+    return frame.reset_index(drop=True)
 
 
-def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
-    remembered = _REMEMBERED.setdefault(result, {})
-    if measure not in remembered:
-        values = derive_values(measure, result.stored_measures, result.values)
-        rows = result.trials.groupby("ranker", sort=False).indices
-        seeds = {
-            label: values[_distinct_trials(result, np.asarray(rows[label]))]
-            for label in rankers_of(result)
-        }
-        means = {
-            label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-            for label, runs in seeds.items()
-        }
-        if len(remembered) >= DECODED:
-            remembered.clear()
-        remembered[measure] = seeds, means
-    return remembered[measure]
+def _answer(file: Any, query: int, label: str) -> pd.DataFrame:
+    inside, rows = _list_in(file, label, query)
+    scores = np.asarray(file.get_slice(f"scores/{label}")[inside])
+    return pd.DataFrame({label: positions_of(scores, rows), f"score of {label}": scores}, rows)
 
 
-def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
-    """The trials of a row; the first alone where nothing that is stored tells them apart."""
-    first, *later = rows
-    values = result.values[first]
-    equal = all(np.array_equal(values, result.values[row], equal_nan=True) for row in later)
-    return rows[:1] if equal else rows
+def made_on(facts: Mapping[str, Any], store: Store) -> list[Fold]:
+    """The stored folds that a benchmark was made on, in its order, whatever they are called now.
+
+    Raises:
+        DataError: one of them is not stored any more.
+    """
+    stored = [*store.artefacts(KIND), find(SAMPLE, store)]
+    by_fingerprint = {artefact.facts.get("fingerprint"): artefact for artefact in stored}
+    folds = []
+    for fold, fingerprint in zip(facts["folds"], facts["fingerprints"], strict=True):
+        if fingerprint not in by_fingerprint:
+            remedy = "Read its files again."
+            raise DataError(fold["name"], "this data set is not stored any more", remedy)
+        folds.append(open_fold(by_fingerprint[fingerprint].path))
+    return folds
+
+
+def write(study: Path, folds: Sequence[Fold], out: Path) -> list[str]:
+    """Write every row, seed and fold as a run, and every fold's judgments; returns the names.
+
+    Raises:
+        DataError: the folds are not those of the study.
+    """
+    result = StudyResult.open(study)
+    if [fold.fingerprint for fold in folds] != list(result.facts["fingerprints"]):
+        raise DataError(result.facts["data"], "other data than the study's", "Give its own folds.")
+    arrays = load_file(study / RUNS)
+    names = []
+    with TemporaryDirectory() as folder, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def add(path: Path) -> None:
+            archive.write(path, path.name)
+            path.unlink()
+            names.append(path.name)
+
+        for part, fold in enumerate(folds):
+            ending = f".fold{part + 1}" if len(folds) > 1 else ""
+            qrels = Path(folder) / f"qrels{ending}.txt"
+            trec.write_qrels(qrels, fold.test)
+            add(qrels)
+            lists = lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"])
+            for name in sorted(name for name in arrays if name.startswith("scores/")):
+                label, seed, of_part = name.removeprefix("scores/").rsplit("/", 2)
+                if int(of_part) == part:
+                    tag = f"{label.replace(' ', '-').replace(':', '-')}.seed{seed}"
+                    run = Path(folder) / f"{tag}{ending}.run"
+                    trec.write_run(run, fold.test, lists, arrays[name], tag)
+                    add(run)
+    return names
+
+
+def lists_of(rows: np.ndarray, offsets: np.ndarray) -> CandidateLists:
+    """Lists without initial rankings: what scores are of."""
+    return CandidateLists(
+        offsets=offsets.copy(),
+        queries=np.arange(len(offsets) - 1, dtype=np.int64),
+        rows=rows.copy(),
+        ranks=np.zeros((len(rows), 0), dtype=np.int32),
+        prior=np.zeros((len(rows), 0), dtype=np.float32),
+    )

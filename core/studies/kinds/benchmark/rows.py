@@ -105,18 +105,15 @@ def _row(label: str, preset: str, seeds: int) -> Row:
             f"its recipe, such as {name.base}"
         )
     if name.options is not None:
-        return _combined_row(label, [_row(str(leaf), preset, seeds) for leaf in name.leaves])
+        members = [_row(str(leaf), preset, seeds) for leaf in name.leaves]
+        group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
+        recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
+        return Row(label, recipe, group, max(member.seeds for member in members))
     spec = registry.spec(label, preset)
     recipe = spec.recipe()
     group = GROUPS[0] if label in REFERENCES else group_of(spec)
     group = GROUPS[-1] if name.is_from_outside else group
     return Row(label, recipe, group, seeds if draws(recipe) else 1)
-
-
-def _combined_row(label: str, members: Sequence[Row]) -> Row:
-    group = max((GROUPS[2], *(member.group for member in members)), key=GROUPS.index)
-    recipe = {"name": label, "members": [dict(member.ranker) for member in members]}
-    return Row(label, recipe, group, max(member.seeds for member in members))
 
 
 def draws(recipe: Mapping[str, Any]) -> bool:
@@ -181,18 +178,18 @@ def _known_by(workbench: Workbench, label: str) -> str:
 
 
 def trained_at(
-    workbench: Workbench, label: str, seed: int, wide: Workbench | None = None
+    workbench: Workbench, label: str, seed: int, wide: Workbench
 ) -> Generator[Progress, None, CachedRanker]:
     """A row's ranker at one seed: trained or found, a combination's members likewise.
 
-    `wide` has more initial rankings in its lists, for who reads them.
+    `wide` may have more initial rankings in its lists, for who reads them.
     """
     name = RankerName.parse(label)
     if name.digits:
         return (yield from workbench.train(label))
     if name.options is not None:
         return (
-            yield from (wide or workbench).combined(
+            yield from wide.combined(
                 name.parts,
                 name.options.at(seed),
                 lambda part: trained_at(workbench, part, seed, wide),
@@ -200,6 +197,5 @@ def trained_at(
         )
     spec = registry.spec(name, workbench.preset)
     changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
-    reads_more = wide is not None and spec.rankings > workbench.prepared.test.lists.rankings
-    home = wide if wide is not None and reads_more else workbench
-    return (yield from home.train(label, changes))
+    reads_more = spec.rankings > workbench.prepared.test.lists.rankings
+    return (yield from (wide if reads_more else workbench).train(label, changes))

@@ -17,16 +17,14 @@ from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.headline import NOISE, UNTOLD
 from shuffleproof.core.studies.kinds.benchmark import published
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.query import rankers_of
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, TRIALS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.table import (
     PAIRED_T,
     against_baseline,
     comparison,
-    differences_from,
-    intervals,
     marked_means,
     means,
+    rankers_of,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
@@ -50,14 +48,13 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Who is best, and from how many of the others it cannot be told apart."""
     measures = tuple(view.measures) or result.measures
     measure = USUAL if USUAL in measures else measures[-1]
-    frame = means(result, [measure])
-    ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"].dropna()
+    ranked = _ranked_means(result, measure).dropna()
     ranked = ranked[view.compared_labels(ranked.index)]
     if ranked.empty:
         return Headline("No ranker has been measured yet.", UNTOLD)
     best = str(ranked.idxmax())
     text = f"{RankerName.of(best).display} is best: {heads([measure])[0]} {ranked[best]:.3f}"
-    differences = differences_from(result, measure, best, view.test)
+    differences = against_baseline(result, measure, best, view.test)
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
         chance = "" if row["p"] <= ALPHA else " (may be chance)"
         beside = RankerName.of(row["ranker"]).display
@@ -72,6 +69,12 @@ def headline(result: StudyResult, view: View) -> Headline:
         return Headline(f"{text}, above all others by more than chance.")
     words = f"{alike} of {counted(len(others), 'other')} cannot be told from it"
     return Headline(f"{text}; {words}.", NOISE, f"by {view.test} after Holm's adjustment")
+
+
+def _ranked_means(result: StudyResult, measure: str) -> "pd.Series[float]":
+    """The means of all rankers that are not there for comparison."""
+    frame = means(result, [measure])
+    return frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -138,8 +141,7 @@ CHOSEN = " (it was chosen as best on these same queries, which flatters it)"
 
 def finding(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
     """One paragraph, written from the numbers."""
-    frame = means(result, [measure])
-    ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
+    ranked = _ranked_means(result, measure)
     if not len(ranked):
         return "No ranker has been measured yet."
     if ranked.isna().any():
@@ -149,7 +151,7 @@ def finding(result: StudyResult, measure: str, test: str = PAIRED_T) -> str:
     text = f"{best} {verb}: {name} {ranked[best]:.3f}{_over_initial(result, measure, test, best)}."
     if len(ranked) == 1:
         return text
-    frame = differences_from(result, measure, best, test)
+    frame = against_baseline(result, measure, best, test)
     return f"{text} {_against_best(frame[frame['group'] != GROUPS[0]])}"
 
 
@@ -157,17 +159,16 @@ def _over_initial(result: StudyResult, measure: str, test: str, best: str) -> st
     """How the best one stands to the initial ranking, and whether that is more than chance."""
     if INITIAL not in rankers_of(result):
         return ""
-    frame = differences_from(result, measure, INITIAL, test)
+    frame = against_baseline(result, measure, INITIAL, test)
     row = next(row for row in frame.to_dict("records") if row["ranker"] == best)
-    difference, p = row["difference"], row["p"]
-    if not difference:
+    if not row["difference"]:
         return ", as much as the initial ranking"
-    (low,), (high,) = intervals(result, measure, INITIAL, [best], test)
-    direction = "above" if difference > 0 else "below"
-    verdict = "more than chance" if p <= ALPHA else "which may be chance"
+    direction = "above" if row["difference"] > 0 else "below"
+    verdict = "more than chance" if row["p"] <= ALPHA else "which may be chance"
+    bounds = interval(row["low"], row["high"])
     return (
-        f", {abs(difference):.3f} {direction} the initial ranking (95 % interval of the difference "
-        f"{interval(low, high)}, {p_value(p)} after Holm's adjustment for {len(frame)} "
+        f", {abs(row['difference']):.3f} {direction} the initial ranking (95 % interval of the "
+        f"difference {bounds}, {p_value(row['p'])} after Holm's adjustment for {len(frame)} "
         f"comparisons, N = {row['n']}): {verdict}"
     )
 
@@ -194,13 +195,12 @@ def disagreement(result: StudyResult, measure: str, test: str = PAIRED_T) -> str
     Returns:
         Empty where both say the same, or one of them says nothing.
     """
-    frame = means(result, [measure])
-    ranked = frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
+    ranked = _ranked_means(result, measure)
     critical = published.critical_difference(result, measure) if len(ranked) > 1 else None
     if critical is None or not critical.queries or ranked.isna().any():
         return ""
     best, ahead = str(ranked.idxmax()), str(critical.ranks.index[0])
-    frame = differences_from(result, measure, best, test)
+    frame = against_baseline(result, measure, best, test)
     significant = set(frame.loc[frame["p"] <= ALPHA, "ranker"])
     beyond_critical = set(
         critical.ranks.index[(critical.ranks - critical.ranks[best]).abs() > critical.difference]
@@ -234,7 +234,7 @@ def _with_differences(frame: pd.DataFrame) -> str:
     names = [f"{ranker} ({signed(difference)})" for ranker, difference in pairs]
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], f"{len(names) - NAMED + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return listed(names)
 
 
 AGAIN = "failed: the same command tries them again"

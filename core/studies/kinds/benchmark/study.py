@@ -13,7 +13,7 @@ RankBoost as further columns, as in the paper's Table 4. All other rows keep the
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,9 @@ from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.engine import FAILED
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.benchmark.rows import (
-    GROUPS,
     REFERENCES,
     TRIALS,
     Row,
-    group_of,
     pin_content,
     rows_of,
     trained_at,
@@ -51,11 +49,6 @@ from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted
-
-__all__ = [
-    "GROUPS", "KIND", "REFERENCES", "RUNS", "Plan", "Row", "group_of",
-    "plan_benchmark", "rows_of", "run",
-]  # fmt: skip
 
 KIND = Benchmark.kind
 RUNS = "runs.safetensors"
@@ -105,30 +98,31 @@ class Plan(cells.CellPlan):
         return key_of("trial", facts).digest
 
 
-def plan_benchmark(workbenches: Sequence[Workbench], asked: Benchmark) -> Plan:
+def plan_benchmark(workbenches: Sequence[Workbench], question: Benchmark) -> Plan:
     """The plan of a benchmark on these folds, one workbench each, their lists made alike.
 
     Raises:
         UsageError: no ranker, or one that cannot read these lists.
     """
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    texts = tuple(str(Measure.parse(text)) for text in question.measures)
     folds = tuple((workbench.name, workbench.lists_digest) for workbench in workbenches)
-    rows = pin_content(rows_of(asked.rankers, workbenches[0].preset, asked.seeds), workbenches)
+    rows = pin_content(
+        rows_of(question.rankers, workbenches[0].preset, question.seeds), workbenches
+    )
     return Plan(
         with_initial_rankings(rows, workbenches), folds, texts, conventions.stored_measures(texts)
     )
 
 
 def run(
-    workbenches: Sequence[Workbench], asked: Benchmark, data: str
+    workbenches: Sequence[Workbench], question: Benchmark, data: str
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, first = plan_benchmark(workbenches, asked), workbenches[0]
+    plan, first = plan_benchmark(workbenches, question), workbenches[0]
     records = first.records_of(row.label for row in plan.rows)
     ids = [query for workbench in workbenches for query in query_ids_of(workbench.prepared.test)]
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
-        """Train and score what is missing; rows that fail are left out."""
         failed: dict[str, ShuffleproofError] = {}
         computed = yield from cells.run_cells(
             plan.cells(), records, lambda cell: _compute(workbenches, plan, cell), failed
@@ -175,9 +169,9 @@ def _compute(
 
 
 def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
-    first, bounds = workbenches[0], [0]
-    for workbench in workbenches:
-        bounds.append(bounds[-1] + len(workbench.prepared.test.lists))
+    first, lists = workbenches[0], [workbench.prepared.test.lists for workbench in workbenches]
+    bounds = [0, *accumulate(map(len, lists))]
+    all_queries = sum(workbench.fold.test.queries for workbench in workbenches)
     return {
         "folds": [
             {"name": workbench.name, "start": start, "stop": stop}
@@ -185,12 +179,10 @@ def _facts(workbenches: Sequence[Workbench], plan: Plan) -> dict[str, Any]:
         ],
         "fingerprints": [workbench.fold.fingerprint for workbench in workbenches],
         "queries": bounds[-1],
-        "candidates": sum(
-            int(workbench.prepared.test.lists.offsets[-1]) for workbench in workbenches
-        ),
+        "candidates": sum(len(of_fold.rows) for of_fold in lists),
         "lists": first.recipe.plain(),
         "preset": first.preset,
-        **_of_queries(workbenches, bounds[-1]),
+        **({} if bounds[-1] == all_queries else {"of_queries": all_queries}),
         "groups": {row.label: row.group for row in plan.rows},
         "wider": {row.label: row.ranker[WIDER] for row in plan.rows if WIDER in row.ranker},
         "sizes": [_sizes(workbench) for workbench in workbenches],
@@ -206,11 +198,6 @@ def _tuning_trials(plan: Plan) -> dict[str, dict[str, int]]:
         if (preset := named_presets.of(name.base).get(name.preset)) is not None:
             trials[row.label] = preset.trials
     return {TRIALS: trials} if trials else {}
-
-
-def _of_queries(workbenches: Sequence[Workbench], studied: int) -> dict[str, int]:
-    all_queries = sum(workbench.fold.test.queries for workbench in workbenches)
-    return {} if studied == all_queries else {"of_queries": all_queries}
 
 
 def _sizes(workbench: Workbench) -> dict[str, int | float]:

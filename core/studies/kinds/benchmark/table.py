@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Float32, Float64
+from jaxtyping import Float, Float32, Float64, Int64
 from safetensors.numpy import load_file
 
-from shuffleproof.core.data.dataset import Fold, RankingDataset
+from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.metrics.measure import Measure
@@ -33,37 +34,14 @@ from shuffleproof.core.metrics.significance import (
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.conventions import derivable
+from shuffleproof.core.studies.conventions import derivable, derive_values
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, is_of_runs
-from shuffleproof.core.studies.kinds.benchmark.query import per_query, rankers_of, values_of
-from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import (
-    judged_by,
-    lists_of,
-    made_on,
-)
+from shuffleproof.core.studies.kinds.benchmark.query import judged_by, lists_of, made_on
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, groups_of
 from shuffleproof.core.studies.kinds.benchmark.study import RUNS
-from shuffleproof.core.studies.kinds.ranking_degradation.sections import (
-    TESTS,
-)
-from shuffleproof.core.studies.result import StudyResult, by_query
+from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
+from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
 from shuffleproof.core.studies.sections import View
-
-__all__ = [
-    "LETTERS",
-    "MEANS",
-    "SYMBOLS",
-    "against_baseline",
-    "check_baselines",
-    "comparison",
-    "deltas",
-    "differences_from",
-    "intervals",
-    "marked_means",
-    "marks",
-    "means",
-    "rankers_of",
-]  # fmt: skip
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SYMBOLS: Mapping[str, str] = {"letters": LETTERS, "daggers": "+†‡§¶‖"}
@@ -100,6 +78,63 @@ def comparison(baseline: str) -> tuple[tables.Column, ...]:
         tables.Column("losses", "worse", tables.COUNT),
         tables.QUERIES,
     )
+
+
+DECODED = 24
+"""Measures of a result whose values are remembered: a switch back and forth decodes nothing."""
+
+
+_Seeds: TypeAlias = Mapping[str, Float32[np.ndarray, "seeds queries"]]
+_Means: TypeAlias = Mapping[str, Float64[np.ndarray, " queries"]]
+
+_REMEMBERED: WeakKeyDictionary[StudyResult, dict[str, tuple[_Seeds, _Means]]] = WeakKeyDictionary()
+"""What was decoded of each result, for as long as somebody holds the result."""
+
+
+def rankers_of(result: StudyResult) -> list[str]:
+    """The rows that are there, group by group, as they were asked for within each."""
+    present, groups = dict.fromkeys(result.trials.ranker), groups_of(result.facts)
+    return sorted(present, key=lambda label: GROUPS.index(groups[label]))
+
+
+def values_of(result: StudyResult, measure: str) -> _Seeds:
+    """What every row scored on every query under each seed, in the table's order.
+
+    A row whose seeds all gave the same values was one run, and has one.
+    """
+    return _decoded_values(result, measure)[0]
+
+
+def per_query(result: StudyResult, measure: str) -> _Means:
+    """Every row's value for every query: the mean over its seeds."""
+    return _decoded_values(result, measure)[1]
+
+
+def _decoded_values(result: StudyResult, measure: str) -> tuple[_Seeds, _Means]:
+    remembered = _REMEMBERED.setdefault(result, {})
+    if measure not in remembered:
+        values = derive_values(measure, result.stored_measures, result.values)
+        rows = result.trials.groupby("ranker", sort=False).indices
+        seeds = {
+            label: values[_distinct_trials(result, np.asarray(rows[label]))]
+            for label in rankers_of(result)
+        }
+        means = {
+            label: runs.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
+            for label, runs in seeds.items()
+        }
+        if len(remembered) >= DECODED:
+            remembered.clear()
+        remembered[measure] = seeds, means
+    return remembered[measure]
+
+
+def _distinct_trials(result: StudyResult, rows: Int64[np.ndarray, " seeds"]) -> np.ndarray:
+    """The trials of a row; the first alone where nothing that is stored tells them apart."""
+    first, *later = rows
+    values = result.values[first]
+    equal = all(np.array_equal(values, result.values[row], equal_nan=True) for row in later)
+    return rows[:1] if equal else rows
 
 
 def means(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
@@ -151,55 +186,31 @@ def against_baseline(
 ) -> pd.DataFrame:
     """Every ranker against one: `comparison`, the baseline left out.
 
+    Beside paired t tests the intervals are Student's, adjusted as Holm adjusts p, so that both say
+    the same; other tests have no interval of their own, and a BCa bootstrap stands beside them.
+
     Raises:
         UnknownNameError: no such ranker in the study, or no such test.
     """
-    frame = differences_from(result, measure, baseline, test)
-    if len(frame):
-        low, high = intervals(result, measure, baseline, list(frame["ranker"]), test)
-        frame = frame.assign(low=low, high=high)
-    return frame.reindex(columns=tables.keys(comparison("")))
-
-
-def differences_from(
-    result: StudyResult, measure: str, baseline: str, test: str = PAIRED_T
-) -> pd.DataFrame:
-    """What `against_baseline` says, without the intervals, which take most of its time."""
-    values = _checked_values(result, measure, baseline, test)
+    _check_names(result, [baseline], test)
+    values, groups = per_query(result, measure), groups_of(result.facts)
     labels = [label for label in values if label != baseline]
-    columns = [name for name in tables.keys(comparison("")) if name not in {"low", "high"}]
     if not labels:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=tables.keys(comparison("")))
     differences = _differences(measure, values, labels, baseline)
-    p, groups = holm(_p_values(differences, test)), groups_of(result.facts)
+    if test == PAIRED_T:
+        p, low, high = adjusted_tests(differences)
+    else:
+        p = holm(_p_values(differences, test))
+        low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
     rows = []
     for at, label in enumerate(labels):
-        defined = differences[at, ~np.isnan(differences[at])]
         counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
-        mean = float(defined.mean()) if len(defined) else float("nan")
         outcomes = counts.wins, counts.ties, counts.losses
-        effect = effect_size(defined)
-        rows.append((groups[label], label, mean, p[at], effect, *outcomes, sum(outcomes)))
-    return pd.DataFrame(rows, columns=columns)
-
-
-def intervals(
-    result: StudyResult, measure: str, baseline: str, labels: Sequence[str], test: str = PAIRED_T
-) -> tuple[Float64[np.ndarray, " rankers"], Float64[np.ndarray, " rankers"]]:
-    """95 % intervals of these rankers' differences from one, of those of all rankers.
-
-    Beside paired t tests they are Student's, adjusted as Holm adjusts p, so that both say the
-    same; other tests have no interval of their own, and a BCa bootstrap stands beside them.
-    """
-    values = _checked_values(result, measure, baseline, test)
-    all_labels = [label for label in values if label != baseline]
-    differences = _differences(measure, values, all_labels, baseline)
-    if test == PAIRED_T:
-        _, low, high = adjusted_tests(differences)
-    else:
-        low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
-    rows = [all_labels.index(label) for label in labels]
-    return low[rows], high[rows]
+        effect = effect_size(differences[at, ~np.isnan(differences[at])])
+        tested = known_mean(differences[at]), low[at], high[at], p[at], effect
+        rows.append((groups[label], label, *tested, *outcomes, sum(outcomes)))
+    return pd.DataFrame(rows, columns=tables.keys(comparison("")))
 
 
 def marks(result: StudyResult, view: View) -> pd.DataFrame:
@@ -262,13 +273,6 @@ def deltas(result: StudyResult, ranker: str, baseline: str, measure: str) -> pd.
     return frame[["query", "fold", "ranker", "baseline", "difference"]]
 
 
-def _checked_values(
-    result: StudyResult, measure: str, baseline: str, test: str
-) -> Mapping[str, Float64[np.ndarray, " queries"]]:
-    _check_names(result, [baseline], test)
-    return per_query(result, measure)
-
-
 def _check_names(result: StudyResult, baselines: Sequence[str], test: str) -> None:
     if test not in TESTS:
         raise UnknownNameError("test", test, TESTS)
@@ -329,12 +333,11 @@ def with_measures(
     if not missing:
         return result
     parsed = [Measure.parse(text) for text in dict.fromkeys(missing)]
-    rows = list(result.trials[["ranker", "draw"]].itertuples(index=False, name=None))
-    answers = _of_files(study, result, rows) if is_of_runs(result.recipe) else _of_folds(
-        study, made_on(result.facts, store), rows
-    )  # fmt: skip
     values = np.stack(
-        [np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1) for row in answers]
+        [
+            np.concatenate([evaluate(parsed, *answer) for answer in row], axis=1)
+            for row in _stored_answers(result, study, store)
+        ]
     )
     stored = [*result.stored_measures, *map(str, parsed)]
     return replace(
@@ -345,28 +348,25 @@ def with_measures(
 
 
 _Answer: TypeAlias = tuple[RankingDataset, CandidateLists, Float[np.ndarray, " candidates"]]
-_Rows: TypeAlias = Sequence[tuple[str, int]]
 
 
-def _of_folds(study: Path, folds: Sequence[Fold], rows: _Rows) -> Iterator[list[_Answer]]:
-    """The lists and scores of every row, fold by fold."""
-    arrays = load_file(study / RUNS)
+def _stored_answers(result: StudyResult, study: Path, store: Store) -> Iterator[list[_Answer]]:
+    """The lists and scores of every row, fold by fold; of a run from a file what it retrieved."""
+    if is_of_runs(result.recipe):
+        dataset, arrays = judged_by(study, result.query_ids)
+        for run in result.trials["ranker"]:
+            retrieved = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
+            yield [(dataset, retrieved, as_ranked(retrieved, arrays[f"scores/{run}"]))]
+        return
+    folds, arrays = made_on(result.facts, store), load_file(study / RUNS)
     lists = [
         lists_of(arrays[f"rows/{part}"], arrays[f"offsets/{part}"]) for part in range(len(folds))
     ]
-    for ranker, draw in rows:
+    for ranker, draw in zip(result.trials["ranker"], result.trials["draw"], strict=True):
         yield [
             (fold.test, lists[part], arrays[f"scores/{ranker}/{draw}/{part}"])
             for part, fold in enumerate(folds)
         ]
-
-
-def _of_files(study: Path, result: StudyResult, rows: _Rows) -> Iterator[list[_Answer]]:
-    """What every run from a file retrieved."""
-    dataset, arrays = judged_by(study, result.query_ids)
-    for run, _ in rows:
-        lists = lists_of(arrays[f"rows/{run}"], arrays[f"offsets/{run}"])
-        yield [(dataset, lists, as_ranked(lists, arrays[f"scores/{run}"]))]
 
 
 def numbers(result: StudyResult, view: View) -> pd.DataFrame:

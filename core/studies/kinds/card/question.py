@@ -6,14 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.experiment.ranker_sets import CONTRAST
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.question import (
-    CONVENTION,
-    RANKERS,
-    Facts,
-    Question,
-    Scope,
-    rankers_of,
-)
+from shuffleproof.core.studies.question import CONVENTION, RANKERS, Facts, Question, Scope
 
 
 @dataclass(frozen=True)
@@ -46,11 +39,10 @@ class Card(Question):
     seed: int = parameter(0, "of the draws")
 
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "Card":
+    def of(cls, recipe: Facts, facts: Facts) -> Question:
         """The question that a stored card has answered."""
-        del facts
-        families = tuple(dict.fromkeys(family for family, _ in recipe["perturbations"]))
-        return cls(tuple(rankers_of(recipe)), families, recipe["draws"], recipe["seed"])
+        families = list(dict.fromkeys(family for family, _ in recipe["perturbations"]))
+        return super().of({**recipe, "families": families}, facts)
 
     def refuse(self, scope: Scope) -> None:
         """Refuse families that change neither order nor ranking."""

@@ -18,6 +18,7 @@ from shuffleproof.core.metrics.robustness import (
     conditional_value_at_risk,
     worst_query,
 )
+from shuffleproof.core.metrics.significance import resampled_means
 from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import without_ordinals
@@ -133,21 +134,9 @@ def resampled_shares(
     >>> percentiles(kept["a"]), percentiles(area["a"]), keep_more(kept, "a")
     ((0.5, 0.5), (0.75, 0.75), [])
     """
-    cube = np.stack(list(values.values()))
-    rankers, levels, queries = cube.shape
-    defined = ~np.isnan(cube).reshape(-1, queries)
-    filled = np.where(defined, cube.reshape(-1, queries), 0.0)
-    means = []
-    batch = max(1, AT_ONCE // max(queries, 1))
-    for offset in range(0, resamples, batch):
-        count = min(batch, resamples - offset)
-        drawn_queries = draws.integers(0, max(queries, 1), size=(count, queries))
-        rows = np.arange(count)[:, None] * queries
-        times = np.bincount((drawn_queries + rows).ravel(), minlength=count * queries)
-        weights = times.reshape(count, queries).astype(np.float64)
-        with np.errstate(invalid="ignore"):  # a resample may hold none of a point's queries
-            means.append((weights @ filled.T) / (weights @ defined.T.astype(np.float64)))
-    curves = np.concatenate(means).reshape(-1, rankers, levels)
+    every_curve = np.concatenate(list(values.values()))
+    means = resampled_means(every_curve, draws, resamples)
+    curves = means.reshape(-1, len(values), len(distance))
     with np.errstate(invalid="ignore", divide="ignore"):  # nothing is kept of nothing
         shares = curves[..., -1] / curves[..., 0]
         area = area_under_curve(distance, curves) / curves[..., 0]
@@ -319,13 +308,13 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
     """The cards with a column `front`: no ranker is better in one thing and as good in the others.
 
     The three things are start (effectiveness), kept (robustness, in which a difference counts
-    beyond chance alone, see FRONT) and milliseconds a list; the initial ranking takes no part and
-    has no value.
+    beyond chance alone, see FRONT) and milliseconds a list (none where they are not known yet);
+    the initial ranking takes no part and has no value.
     """
     rows = frame.to_dict("records")
     less = {str(row["ranker"]): set(row["keeps_less_than"].split(SEPARATOR)) for row in rows}
     points = {
-        str(row["ranker"]): (float(row["start"]), -_time(row))
+        str(row["ranker"]): (float(row["start"]), -float(np.nan_to_num(row["milliseconds_a_list"])))
         for row in rows
         if row["ranker"] != INITIAL and not is_precomputed(str(row["ranker"]))
     }
@@ -340,11 +329,6 @@ def pareto(frame: pd.DataFrame) -> pd.DataFrame:
         for label in less
     ]
     return frame.assign(front=pd.array(front, dtype=object))
-
-
-def _time(row: Mapping[Any, Any]) -> float:
-    """Milliseconds a list; those that are not known yet have no say."""
-    return 0.0 if np.isnan(row["milliseconds_a_list"]) else float(row["milliseconds_a_list"])
 
 
 def finding(frame: pd.DataFrame, family: str, measure: str) -> str:
@@ -421,7 +405,6 @@ class _Points:
 
     @cached_property
     def trials(self) -> pd.DataFrame:
-        """Those of the family."""
         return self.result.trials[self.result.trials.family == self.family]
 
     @cached_property
@@ -467,7 +450,6 @@ class _Points:
         return mean_of(Measure.parse(self.measure), values.astype(np.float32))
 
     def at(self, label: str, level: float, measure: str) -> Float64[np.ndarray, " queries"]:
-        """A ranker's values at a level."""
         return self.result.per_query(label, self.family, level, measure).astype(np.float64)
 
     def is_certified(self, label: str) -> bool:

@@ -64,32 +64,31 @@ def check(families: Sequence[str]) -> None:
             )
 
 
-def run(workbench: Workbench, asked: Card) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artefact]:
     """Train what is missing, disturb, measure, time; the initial ranking beside the rankers.
 
     Raises:
         UsageError: a family that changes more than order or ranking.
     """
-    check(asked.families)
-    identified = yield from workbench.identified_all(asked.rankers)
+    check(question.families)
+    identified = yield from workbench.identified_all(question.rankers)
     entered = with_initial(identified)
     measures = (str(MEASURE),)
     study = Study(
-        kind=asked.kind,
+        kind=question.kind,
         rankers=digests_of(entered),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
-        perturbations=pairs_of(asked.families),
+        perturbations=pairs_of(question.families),
         measures=measures,
-        draws=asked.draws,
-        seed=asked.seed,
+        draws=question.draws,
+        seed=question.seed,
         stored=(*conventions.stored_measures(measures), *OWN),
     )
     base: JudgedLists = workbench.prepared.test
     records, rankers = workbench.records(identified), OpenRankers(entered)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
-        """Disturb, measure and time every ranker."""
         asked_for = [Measure.parse(text) for text in study.stored_measures if text not in OWN]
         step = measured_by(asked_for, answer_changes)
         result = yield from _run_trials(study, base, rankers, records, step)

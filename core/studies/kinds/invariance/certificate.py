@@ -9,16 +9,18 @@ import pandas as pd
 import scipy
 
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.kinds.invariance import verdict as invariance_verdict
-from shuffleproof.core.studies.kinds.invariance.examination import MEASURES
+from shuffleproof.core.studies.kinds.invariance.examination import MEASURES, answer_changed
 from shuffleproof.core.studies.kinds.invariance.verdict import (
     INVARIANT,
     NOT,
     UNTOLD,
     Verdict,
     Verdicts,
+    checked_theorem,
     largest_fact,
+    lists_in_words,
     systematic_of,
+    verdict_with_reasons,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, number
@@ -221,20 +223,20 @@ def failure_bound(failures: int, orders: int) -> float:
     return float(scipy.special.betaincinv(failures + 1, orders - failures, CONFIDENCE))
 
 
-def certificates(result: StudyResult, reads: Mapping[str, frozenset[Any]]) -> list[Certificate]:
+def certificates(result: StudyResult) -> list[Certificate]:
     """One certificate a ranker; what was stored before lists were judged one by one is untold."""
-    theorems = result.facts.get("theorems", {})
-    return [
-        _certificate(result, str(label), tuple(sorted(reads[str(label)])), theorems.get(label))
-        for label in dict.fromkeys(result.trials.ranker)
-    ]
+    return [_certificate(result, label) for label in dict.fromkeys(map(str, result.trials.ranker))]
 
 
-def _certificate(
-    result: StudyResult, label: str, reads: tuple[str, ...], theorem: Mapping[str, Any] | None
-) -> Certificate:
+def _examined(result: StudyResult, label: str) -> tuple[np.ndarray, pd.DataFrame]:
+    """The values of a ranker's orders, and their facts."""
     rows = np.flatnonzero((result.trials.ranker == label).to_numpy())
-    block, facts = np.asarray(result.values[rows]), result.trials.iloc[rows]
+    return np.asarray(result.values[rows]), result.trials.iloc[rows]
+
+
+def _certificate(result: StudyResult, label: str) -> Certificate:
+    reads = tuple(sorted(result.facts["reads"][label]))
+    block, facts = _examined(result, label)
     common: dict[str, Any] = {
         "ranker": label,
         "reads": reads,
@@ -246,11 +248,12 @@ def _certificate(
     }
     if tuple(result.stored_measures) != MEASURES:
         return _earlier_certificate(block, common)
-    theorem, systematic = invariance_verdict.checked_theorem(theorem, facts), systematic_of(facts)
+    theorem = checked_theorem(result.facts.get("theorems", {}).get(label), facts)
+    systematic = systematic_of(facts)
     judged = Verdicts.of(block, systematic)
-    verdict, reasons = invariance_verdict.verdict(judged, facts, result.query_ids, theorem)
+    verdict, reasons = verdict_with_reasons(judged, facts, result.query_ids, theorem)
     new = (block[:, MEASURES.index("order-seen-first")] > 0) & ~judged.silent
-    changed = ((block[:, 1] > 0) | (block[:, 4] > 1)) & judged.moved
+    changed = answer_changed(np.moveaxis(block, 1, 0)) & judged.moved
     orders, failing = int(new.sum()), int((changed & new).sum())
     sampled = slice(result.facts.get("sampled"))
     tau = block[:, 2]
@@ -306,7 +309,7 @@ def _not_examined(facts: pd.DataFrame, reads: tuple[str, ...]) -> Iterator[str]:
 def _earlier_certificate(block: np.ndarray, common: Mapping[str, Any]) -> Certificate:
     """What a study of before says: the changes that it saw, and no assurance."""
     moved = block[:, 1].max(axis=0) > 0
-    text = "another order moves documents in " + invariance_verdict.lists_in_words(moved)
+    text = "another order moves documents in " + lists_in_words(moved)
     return Certificate(
         **common,
         verdict=NOT if moved.any() else UNTOLD,
@@ -348,12 +351,20 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
 
     Columns query, verdict, deviation, moved, tau, gap; the most damaged first.
     """
-    rows = np.flatnonzero((result.trials.ranker == ranker).to_numpy())
-    block = np.asarray(result.values[rows])
+    block, facts = _examined(result, ranker)
+    if tuple(result.stored_measures) == MEASURES:
+        judged = Verdicts.of(block, systematic_of(facts))
+        verdicts = np.select(
+            [judged.moved, judged.near | judged.doubtful, judged.silent],
+            [NOT, UNTOLD, "says nothing"],
+            INVARIANT,
+        )
+    else:
+        verdicts = np.where(block[:, 1].max(axis=0) > 0, NOT, UNTOLD)
     frame = pd.DataFrame(
         {
             "query": result.query_ids,
-            "verdict": _verdicts(result, ranker, block),
+            "verdict": verdicts,
             "deviation": block[:, 0].max(axis=0),
             "moved": block[:, 1].max(axis=0).astype(int),
             "tau": block[:, 2].min(axis=0),
@@ -363,22 +374,3 @@ def per_query(result: StudyResult, ranker: str) -> pd.DataFrame:
     return frame.sort_values(
         ["moved", "deviation"], ascending=False, kind="stable", ignore_index=True
     )
-
-
-def _verdicts(result: StudyResult, ranker: str, block: np.ndarray) -> np.ndarray:
-    if tuple(result.stored_measures) != MEASURES:
-        return np.where(block[:, 1].max(axis=0) > 0, NOT, UNTOLD)
-    facts = result.trials[result.trials.ranker == ranker]
-    judged = Verdicts.of(block, systematic_of(facts))
-    names = np.select(
-        [judged.moved, judged.near | judged.doubtful, judged.silent],
-        [NOT, UNTOLD, "says nothing"],
-        INVARIANT,
-    )
-    return np.asarray(names)
-
-
-def certificates_of(result: StudyResult) -> list[Certificate]:
-    """The certificates of a stored study."""
-    reads = {label: frozenset(names) for label, names in result.facts["reads"].items()}
-    return certificates(result, reads)

@@ -6,14 +6,14 @@ there by a process that has seen no other. Whatever changes without the order be
 apart from what the order does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64, Int64, Real
 
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ShuffleproofError
@@ -28,7 +28,6 @@ from shuffleproof.core.studies.kinds.invariance.scoring import (
     ScoredOrder,
     ScoringRequest,
     as_in,
-    order_facts,
     systematic,
 )
 
@@ -101,7 +100,7 @@ def examine(
         (lists that they clearly change more), `exact_change`
         (what an order changes of float64 scores, as a share of the list's largest; None where there
         are none), `own_rounding` (lists whose changes the ranker's own rounding may explain),
-        `systematic` (see `scoring.order_facts`), `scorings` (of each list, here),
+        `systematic` (see `order_facts`), `scorings` (of each list, here),
         `lists_scored` (in all), `fresh_processes`, `own_folders` (those had some), `ours` (one
         of our rankers), and what `_coverage` tells.
 
@@ -129,11 +128,11 @@ def examine(
             state = _lists_beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
         compared[: len(fresh)] = fresh
     orders = systematic(lists, as_is.scores)
-    systematic_lists = [(arranged or lists.shown_as)(order) for order in orders.values()]
+    systematic_lists = {name: (arranged or lists.shown_as)(order) for name, order in orders.items()}
     rare = (
-        [asking.fresh(variant) for variant in systematic_lists]
+        [asking.fresh(variant) for variant in systematic_lists.values()]
         if asking.afresh
-        else asking.all_here(systematic_lists)
+        else asking.all_here(list(systematic_lists.values()))
     )
     random_orders, systematic_orders = (
         _Comparison(asking, base, before.scores, scored, floor).excused()
@@ -143,16 +142,8 @@ def examine(
     changed = [difference(as_is.scores, scored.scores) for scored in permuted]
     noise = _noise(lists, floor, repeat_changes, changed) if unstable.any() else {}
     company &= not unstable.any()
-    kinds, ranker_rounding = (
-        kinds_of(base, ranker.reads),
-        np.maximum(random_orders.own, systematic_orders.own),
-    )
-    systematic_facts = order_facts(
-        lists,
-        list(zip(orders, systematic_lists, strict=True)),
-        systematic_orders.values(),
-        MEASURES,
-    )
+    kinds = kinds_of(base, ranker.reads)
+    ranker_rounding = np.maximum(random_orders.own, systematic_orders.own)
     facts = {
         "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
         "largest_score": float(np.abs(before.scores[np.isfinite(before.scores)]).max(initial=0.0)),
@@ -165,7 +156,7 @@ def examine(
         "noise_lists": 0,
         "exact_change": random_orders.exact_change(),
         "own_rounding": int((segments.maxima(lists.offsets, ranker_rounding) > 0).sum()),
-        "systematic": systematic_facts,
+        "systematic": order_facts(lists, systematic_lists, systematic_orders.values()),
         "scorings": 1 + REPEATS + len(variants),
         "lists_scored": asking.scored + len(lists),
         "fresh_processes": asking.processes,
@@ -219,7 +210,7 @@ class _Comparison:
     asking: ScoringRequest
     base: JudgedLists
     before: np.ndarray
-    asked: Sequence[ScoredOrder]
+    orders: Sequence[ScoredOrder]
     floor: Floor
 
     @property
@@ -230,7 +221,7 @@ class _Comparison:
     @cached_property
     def changed(self) -> list[Float64[np.ndarray, " candidates"]]:
         """How much each order changed each score."""
-        return [difference(self.before, scored.scores) for scored in self.asked]
+        return [difference(self.before, scored.scores) for scored in self.orders]
 
     @cached_property
     def largest(self) -> Float64[np.ndarray, "orders lists"]:
@@ -260,7 +251,7 @@ class _Comparison:
         near = pairs_within(lists.offsets, self.before, floor.doubt)
         blocks = []
         for changed, maximum, order, new in zip(
-            self.changed, self.largest, self.asked, self._seen_first(), strict=True
+            self.changed, self.largest, self.orders, self._seen_first(), strict=True
         ):
             passed, doubted = (
                 segments.sums(
@@ -288,7 +279,7 @@ class _Comparison:
         in float64 do not change at all, the order has no part in it.
         """
         lists = self.base.lists
-        if not self.asked or self._exact_scores is None:
+        if not self.orders or self._exact_scores is None:
             return self
         limit = EXCUSED * rounding.scales(lists.offsets, self.before).spread
         doubted = _lists_beyond(lists, self.changed, self.floor) & (
@@ -304,7 +295,7 @@ class _Comparison:
     def exact_change(self) -> float | None:
         """What an order changes in float64, as a share of the list's largest score; of a few."""
         lists = self.base.lists
-        if self._exact_scores is None or not self.asked or not len(lists):
+        if self._exact_scores is None or not self.orders or not len(lists):
             return None
         sample = np.unique(np.linspace(0, len(lists) - 1, EXACT_SAMPLE).astype(np.int64))
         return self._in_float64(sample, 0)
@@ -312,7 +303,7 @@ class _Comparison:
     def _in_float64(self, sample: Int64[np.ndarray, " sample"], order: int) -> float:
         """What one order changes of these lists' float64 scores, as a share of a list's largest."""
         lists, arranged = (
-            side.select(sample) for side in (self.base.lists, self.asked[order].shown)
+            side.select(sample) for side in (self.base.lists, self.orders[order].shown)
         )
         before = self._exact_scores(self.base.dataset, lists)
         after = as_in(lists, arranged, self._exact_scores(self.base.dataset, arranged))
@@ -328,9 +319,9 @@ class _Comparison:
             return unconfirmed
         orders, counts = np.unique(self.largest.argmax(axis=0)[over_floor], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
-            repeated = self.asking.repeat(self.asked[at])
+            repeated = self.asking.repeat(self.orders[at])
             unconfirmed |= _lists_beyond(
-                lists, [difference(repeated.scores, self.asked[at].scores)], self.floor
+                lists, [difference(repeated.scores, self.orders[at].scores)], self.floor
             )
         return unconfirmed
 
@@ -338,8 +329,8 @@ class _Comparison:
         """1 where an order of a list was not scored before, neither as it is nor in another."""
         lists = self.base.lists
         earlier = [{lists.rows[low:high].tobytes()} for low, high in pairwise(lists.offsets)]
-        new = np.zeros((len(self.asked), len(lists)))
-        for at, order in enumerate(self.asked):
+        new = np.zeros((len(self.orders), len(lists)))
+        for at, order in enumerate(self.orders):
             for place, (low, high) in enumerate(pairwise(lists.offsets)):
                 arrangement = order.shown.rows[low:high].tobytes()
                 new[at, place] = arrangement not in earlier[place]
@@ -420,3 +411,65 @@ def _count_repeated(values: np.ndarray) -> int:
     """How many of these equal another one."""
     _, counts = np.unique(values, return_counts=True)
     return int(counts[counts > 1].sum())
+
+
+def answer_changed(
+    values: Real[np.ndarray, "measures *lists"],
+) -> Bool[np.ndarray, "*lists"]:
+    """Where an order moved a document, or changed a score, by more than arithmetic can."""
+    return (values[MEASURES.index("documents-moved")] > 0) | (
+        values[MEASURES.index("deviation-over-floor")] > 1
+    )
+
+
+def order_facts(
+    lists: CandidateLists,
+    shown: Mapping[str, CandidateLists],
+    values: Sequence[Float64[np.ndarray, "measures lists"]],
+) -> dict[str, Any]:
+    """What systematic orders did, as plain values.
+
+    Args:
+        lists: as they are.
+        shown: those of each order, by its name.
+        values: one row of MEASURES a list, for each order.
+
+    Returns:
+        By name, how many lists an order changed (`shown`) and in how many of those the answer
+        (`changed`); the lists in which any did (`moved`), those in which it may have (`doubtful`),
+        and those in which a score changed at all (`stirred`).
+    """
+    moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
+    orders: dict[str, dict[str, int]] = {}
+    for (name, variant), block in zip(shown.items(), values, strict=True):
+        by_measure = dict(zip(MEASURES, block, strict=True))
+        differing = (
+            segments.sums(lists.offsets, (variant.rows != lists.rows).astype(np.float64)) > 0
+        )
+        changed = answer_changed(block) & differing
+        moved |= changed
+        doubtful |= (by_measure["documents-in-doubt"] > 0) & differing
+        stirred |= (by_measure["score-deviation"] > 0) & differing
+        orders[name] = {"shown": int(differing.sum()), "changed": int(changed.sum())}
+    return {
+        "orders": orders,
+        "moved": np.flatnonzero(moved).tolist(),
+        "doubtful": np.flatnonzero(doubtful & ~moved).tolist(),
+        "stirred": np.flatnonzero(stirred).tolist(),
+    }
+
+
+def join_facts(summaries: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
+    """Several summaries, each with how many lists it is of, as one: all lists in a row."""
+    orders: dict[str, dict[str, int]] = {}
+    merged: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}
+    start = 0
+    for summary, lists in summaries:
+        for name, counts in summary["orders"].items():
+            totals = orders.setdefault(name, {"shown": 0, "changed": 0})
+            for count_name, count in counts.items():
+                totals[count_name] += count
+        for name in ("moved", "doubtful", "stirred"):
+            merged[name] += [start + at for at in summary[name]]
+        start += lists
+    return merged

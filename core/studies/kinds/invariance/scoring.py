@@ -7,19 +7,18 @@ share of orders is about.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int64, Real
+from jaxtyping import Int64, Real
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.argsort_descending import falling_order
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment.score_floor import numeric_scores
 from shuffleproof.core.experiment.score_reuse import scores_of_all, source_of
-from shuffleproof.core.metrics import segments
 from shuffleproof.core.rankers.base import Ranker
 
 
@@ -62,7 +61,6 @@ class ScoringRequest:
     """
 
     def __init__(self, ranker: Ranker, base: JudgedLists) -> None:
-        """Nothing is asked yet."""
         self.ranker, self.base = ranker, base
         self._maker_of_fresh = _maker_of_fresh(ranker)
         self.scored, self.processes, self.folders = 0, 0, True
@@ -107,13 +105,11 @@ class ScoringRequest:
         self.folders &= getattr(ranker, "has_own_folders", False)
         return result
 
-    def repeat(self, asked: ScoredOrder) -> ScoredOrder:
+    def repeat(self, order: ScoredOrder) -> ScoredOrder:
         """The same question once more."""
-        return (
-            self.fresh(asked.shown, asked.threads)
-            if asked.afresh
-            else self.score_order(asked.shown)
-        )
+        if order.afresh:
+            return self.fresh(order.shown, order.threads)
+        return self.score_order(order.shown)
 
     def another(self, threads: int | None = None) -> Ranker:
         """The ranker without what it may remember, where it can be had."""
@@ -160,7 +156,7 @@ def systematic(
 ) -> dict[str, Int64[np.ndarray, " candidates"]]:
     """The candidate at each place, for every order of NAMES that is not the list as it is.
 
-    >>> from shuffleproof.core.studies.kinds.benchmark.retrieved_documents import lists_of
+    >>> from shuffleproof.core.studies.kinds.benchmark.query import lists_of
     >>> lists = lists_of(np.array([7, 5, 6]), np.array([0, 3]))
     >>> found = systematic(lists, np.array([0.2, 0.9, 0.5]))
     >>> found["reversed"].tolist(), found["first two swapped"].tolist(), found["best last"].tolist()
@@ -179,60 +175,3 @@ def systematic(
         ROWS: ragged.order_within(lists.offsets, lists.rows),
     }
     return {name: order for name, order in orders.items() if (order != starts + places).any()}
-
-
-def order_facts(
-    lists: CandidateLists,
-    shown: Sequence[tuple[str, CandidateLists]],
-    values: Sequence[Float64[np.ndarray, "measures lists"]],
-    measures: Sequence[str],
-) -> dict[str, Any]:
-    """What systematic orders did, as plain values.
-
-    Args:
-        lists: as they are.
-        shown: name and lists of each order.
-        values: of each order, a row a measure.
-        measures: their names.
-
-    Returns:
-        By name, how many lists an order changed (`shown`) and in how many of those the answer
-        (`changed`); the lists in which any did (`moved`), those in which it may have (`doubtful`),
-        and those in which a score changed at all (`stirred`).
-    """
-    moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
-    orders: dict[str, dict[str, int]] = {}
-    for (name, variant), block in zip(shown, values, strict=True):
-        by_measure = dict(zip(measures, block, strict=True))
-        differing = (
-            segments.sums(lists.offsets, (variant.rows != lists.rows).astype(np.float64)) > 0
-        )
-        changed = (
-            (by_measure["documents-moved"] > 0) | (by_measure["deviation-over-floor"] > 1)
-        ) & differing
-        moved |= changed
-        doubtful |= (by_measure["documents-in-doubt"] > 0) & differing
-        stirred |= (by_measure["score-deviation"] > 0) & differing
-        orders[name] = {"shown": int(differing.sum()), "changed": int(changed.sum())}
-    return {
-        "orders": orders,
-        "moved": np.flatnonzero(moved).tolist(),
-        "doubtful": np.flatnonzero(doubtful & ~moved).tolist(),
-        "stirred": np.flatnonzero(stirred).tolist(),
-    }
-
-
-def join_facts(found: Sequence[tuple[Mapping[str, Any], int]]) -> dict[str, Any]:
-    """Several summaries, each with how many lists it is of, as one: all lists in a row."""
-    orders: dict[str, dict[str, int]] = {}
-    merged: dict[str, Any] = {"orders": orders, "moved": [], "doubtful": [], "stirred": []}
-    start = 0
-    for summary, lists in found:
-        for name, counts in summary["orders"].items():
-            totals = orders.setdefault(name, {"shown": 0, "changed": 0})
-            for count_name, count in counts.items():
-                totals[count_name] += count
-        for name in ("moved", "doubtful", "stirred"):
-            merged[name] += [start + at for at in summary[name]]
-        start += lists
-    return merged

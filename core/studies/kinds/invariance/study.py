@@ -23,12 +23,8 @@ from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.kinds.invariance import examination, scoring
-from shuffleproof.core.studies.kinds.invariance.certificate import (
-    Certificate,
-    certificates,
-    certificates_of,
-)
+from shuffleproof.core.studies.kinds.invariance import examination
+from shuffleproof.core.studies.kinds.invariance.certificate import Certificate, certificates
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.verdict import largest_fact, systematic_of
 from shuffleproof.core.studies.result import StudyResult
@@ -48,16 +44,16 @@ DUPLICATES = 3
 """Copies of documents that are planted in every list, where that is asked for."""
 
 
-def run(workbench: Workbench, asked: Invariance) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: Invariance) -> Generator[Progress, None, Artefact]:
     """Show every test list in many orders and compare the scores.
 
     Raises:
         FixedScoresError: scores in a file.
     """
-    refuse(asked.rankers)
-    identified = yield from workbench.identified_all(asked.rankers)
+    refuse(question.rankers)
+    identified = yield from workbench.identified_all(question.rankers)
     study = plan_certificate(
-        digests_of(identified), asked.permutations, asked.seed, workbench.lists_digest
+        digests_of(identified), question.permutations, question.seed, workbench.lists_digest
     )
     study = replace(study, initial=workbench.recipe.initial)
     return (yield from workbench.disturb(study, identified, measure_variants, _theorems))
@@ -126,13 +122,12 @@ def certify(  # noqa: PLR0913 (who is examined, on what, and how often)
             raise
         unexamined = sum(len(lists.lists) for _, lists in examined[len(results) :])
         unseen = (f"{counted(unexamined, 'list')}, because {limit.seconds:g} s had passed",)
-    theorem = theorem_of(ranker)
-    facts = {} if theorem is None else {"theorems": {label: theorem.plain()}}
     sampled = sum(len(lists.lists) for ending, lists in examined[: len(results)] if not ending)
-    joined = replace(_joined_result(results), facts=facts | {"sampled": sampled})
+    facts = {"reads": {label: ranker.reads}, "sampled": sampled} | _theorems({label: ranker})
+    joined = replace(_joined_result(results), facts=facts)
     all_lengths = np.concatenate(lengths)
     joined.trials["middle_length"] = float(np.median(all_lengths)) if len(all_lengths) else 0.0
-    card = certificates(joined, {label: ranker.reads})[0]
+    card = certificates(joined)[0]
     return replace(card, unseen=(*unseen, *card.unseen))
 
 
@@ -172,7 +167,7 @@ def _joined_result(results: Sequence[StudyResult]) -> StudyResult:
     for name in ("numeric_floor", "largest_score", "longest", "noise_more", "noise_lists"):
         trials[name] = max(result.trials[name].max() for result in results)
     trials["own_folders"] = all(result.trials["own_folders"].all() for result in results)
-    systematic = scoring.join_facts(
+    systematic = examination.join_facts(
         [(systematic_of(result.trials) or {}, len(result.query_ids)) for result in results]
     )
     trials["systematic"] = pd.Series([systematic] * len(trials), dtype=object)
@@ -214,7 +209,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     is_function = RankerName.parse(ranker).kind is Kind.FUNCTION
     if queries is None and not lists and not is_function and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
-        return certificates_of(StudyResult.open(stored.path))[0]
+        return certificates(StudyResult.open(stored.path))[0]
     additional = yield from _additional_lists(workbench, queries, lists, seed)
     identified = yield from workbench.identified(ranker)
     base = workbench.test_lists(queries)

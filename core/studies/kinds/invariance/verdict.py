@@ -13,7 +13,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.studies.kinds.invariance.examination import EXACT, MEASURES, Examination
+from shuffleproof.core.studies.kinds.invariance.examination import (
+    EXACT,
+    MEASURES,
+    Examination,
+    answer_changed,
+)
 from shuffleproof.core.words import counted
 
 Verdict = Literal["invariant", "not invariant", "cannot be told"]
@@ -46,8 +51,8 @@ class Verdicts:
     only: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None = None) -> "Verdicts":
-        """The verdicts of values [orders, MEASURES, lists] and of `scoring.order_facts` orders."""
+    def of(cls, block: np.ndarray, systematic: Mapping[str, Any] | None) -> "Verdicts":
+        """The verdicts of values [orders, MEASURES, lists] and of what `order_facts` gives."""
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
         summary = systematic or {"orders": {}, "moved": [], "doubtful": [], "stirred": []}
@@ -55,8 +60,8 @@ class Verdicts:
             np.isin(np.arange(len(share)), summary[name])
             for name in ("moved", "doubtful", "stirred")
         )
-        changed = (values["documents-moved"] > 0) | (values["deviation-over-floor"] > 1)
-        by_chance, defined = changed.any(axis=0), ~np.isnan(share)
+        by_chance = answer_changed(np.moveaxis(block, 1, 0)).any(axis=0)
+        defined = ~np.isnan(share)
         moved = (by_chance | also) & defined
         doubtful = ((values["documents-in-doubt"] > 0).any(axis=0) | perhaps) & ~moved & defined
         unchanged = ~((values["score-deviation"] > 0).any(axis=0) | stirred)
@@ -73,10 +78,10 @@ def verdict_of(
     block = np.stack(seen.values).astype(np.float32)
     facts = pd.DataFrame([seen.facts])
     judged = Verdicts.of(block, systematic_of(facts))
-    return verdict(judged, facts, query_ids, checked_theorem(theorem, facts))
+    return verdict_with_reasons(judged, facts, query_ids, checked_theorem(theorem, facts))
 
 
-def verdict(
+def verdict_with_reasons(
     judged: Verdicts,
     facts: pd.DataFrame,
     query_ids: tuple[str, ...],

@@ -9,12 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from shuffleproof.core.errors import DataError, ShuffleproofError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import beyond
 from shuffleproof.core.perturb.registry import ATTACK, entry_of
+from shuffleproof.core.perturb.system import BFLOAT16, ORDER, SEED, THREADS
 from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.studies.kinds.perturbations.system import in_words, meaningless, untrainable
+from shuffleproof.core.rankers.neural.recipes import FIXED
+from shuffleproof.core.studies.resolved_rankers import has_no_recipe
 
 InapplicableRankers = dict[str, dict[str, str]]
 """By family, the rankers without values under it and the reason of each."""
+
+NETWORKS = frozenset({BFLOAT16, THREADS})
+"""Families that change the arithmetic of networks alone."""
 
 
 def inapplicable_rankers(
@@ -33,34 +39,82 @@ def inapplicable_rankers(
     >>> found = inapplicable_rankers(["label-noise", "cut"], ["dlcm", "feature:2", "dlcm#01"])
     >>> found["label-noise"]["feature:2"], found["cut"]
     ('learns from no label', {})
+    >>> inapplicable_rankers(["bfloat16"], ["dlcm#0123", "feature:3"])["bfloat16"]
+    {'feature:3': 'no bfloat16 in it'}
     """
     return {family: _reasons(family, labels, rankings) for family in dict.fromkeys(families)}
 
 
 def _reasons(family: str, labels: Sequence[str], rankings: int) -> dict[str, str]:
-    entry = entry_of(family)
     if family == ATTACK:
         return dict.fromkeys(labels, "no network among the rankers to be attacked")
-    if "ranking" in entry.changes and not rankings:
+    if "ranking" in entry_of(family).changes and not rankings:
         return dict.fromkeys(labels, "the lists carry no initial ranking")
-    unable = {}
-    if entry.retrains:
-        reasons = untrainable(labels)
-        unable = {name: f"cannot be trained again, {reason}" for name, reason in reasons.items()}
-    able = [label for label in labels if label not in unable]
-    learns = _learning_nothing(able) if "labels" in entry.changes else {}
-    return meaningless(family, able) | learns | unable | beyond(family, labels)
+    reasons = {label: _reason(family, label) for label in labels}
+    return {label: why for label, why in reasons.items() if why} | beyond(family, labels)
 
 
-def _learning_nothing(labels: Iterable[str]) -> dict[str, str]:
-    """The rankers to which labels to learn from are all the same, and why."""
-    reasons = {}
-    for label in labels:
+def _reason(family: str, label: str) -> str:
+    """Why a family has nothing to say of a ranker; empty where it has."""
+    entry = entry_of(family)
+    if entry.retrains and (untrainable := without_recipe(label)):
+        return f"cannot be trained again, {untrainable}"
+    if "labels" in entry.changes:
         if label == INITIAL:
-            reasons[label] = "given, not trained again"
-        elif not registry.entry(RankerName.parse(label).base).learns:
-            reasons[label] = "learns from no label"
-    return reasons
+            return "given, not trained again"
+        learns = registry.entry(RankerName.parse(label).base).learns
+        return "" if learns else "learns from no label"
+    return _reason_of_system(family, label) if "system" in entry.changes else ""
+
+
+def _reason_of_system(family: str, label: str) -> str:
+    name = RankerName.parse(label).base
+    if label == INITIAL:
+        return "given, not computed"
+    if family in NETWORKS and name not in FIXED:
+        return "no bfloat16 in it" if family == BFLOAT16 else "nothing added up in parallel"
+    if family == SEED and seed_of(registry.spec(name)) is None:
+        return "nothing drawn in training"
+    return "learns from no row" if family == ORDER and not registry.entry(name).learns else ""
+
+
+def without_recipe(label: str) -> str:
+    """Why a ranker has no recipe to be trained by; empty where it has one.
+
+    >>> [without_recipe(label) for label in ("dlcm@small", "dlcm#01", "scores:mine.txt")]
+    ['', 'named by its key, not by a recipe', 'from outside']
+    >>> [without_recipe(label) for label in ("scores#01", "mine:score", "rrf:dlcm+mart")]
+    ['from outside', 'from outside', 'a combination']
+    """
+    name = RankerName.parse(label)
+    if name.options is not None:
+        return "a combination"
+    if has_no_recipe(name):
+        return "from outside"
+    return "named by its key, not by a recipe" if name.digits else ""
+
+
+def seed_of(spec: RankerSpec) -> int | None:
+    """The seed in a ranker's recipe; None: nothing in it is drawn.
+
+    >>> seed_of(registry.spec("random", "paper")), seed_of(registry.spec("feature:3", "paper"))
+    (0, None)
+    """
+    recipe = spec.recipe()
+    seed: int | None = recipe.get("training", recipe).get("seed")
+    return seed
+
+
+def in_words(reasons: Mapping[str, str]) -> str:
+    """Labels and their reasons in words, each reason once.
+
+    >>> in_words({"initial ranking": "given", "mart": "no net", "ranksvm": "no net"})
+    'initial ranking (given); mart, ranksvm (no net)'
+    """
+    labels: dict[str, list[str]] = {}
+    for label, reason in reasons.items():
+        labels.setdefault(reason, []).append(label)
+    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in labels.items())
 
 
 def failure_reason(error: ShuffleproofError, *, trains: bool) -> str:

@@ -17,9 +17,12 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import methods, tables
 from shuffleproof.core.studies.conventions import derivable, derive_values
-from shuffleproof.core.studies.kinds.perturbations import applicability
+from shuffleproof.core.studies.kinds.perturbations.applicability import (
+    in_words,
+    inapplicable_rankers,
+)
 from shuffleproof.core.studies.kinds.perturbations.study import as_is, trials_where
-from shuffleproof.core.studies.kinds.perturbations.system import OWN, in_words
+from shuffleproof.core.studies.kinds.perturbations.system import OWN
 from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
 from shuffleproof.core.studies.result import StudyResult, change_by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
@@ -55,17 +58,17 @@ def headline(result: StudyResult, view: View) -> Headline:
     apart, last = not same.all(), last[same]
     rows: list[Any] = list(last.itertuples())
     values = {
-        (row.ranker, f"under {row.family} at {row.level:g}"): (
+        (row.ranker, _where(row)): (
             as_is(result, row.ranker, measure),
             result.per_query(row.ranker, row.family, row.level, measure),
         )
         for row in rows
         if view.family in {"", row.family}
     }
-    said = answers.headline(answers.losses(values))
+    answer = answers.headline(answers.losses(values))
     if not apart:
-        return said
-    return replace(said, text=f"Same documents: {said.text}", why=f"{said.why}. {UNLIKE}")
+        return answer
+    return replace(answer, text=f"Same documents: {answer.text}", why=f"{answer.why}. {UNLIKE}")
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -94,8 +97,8 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     wide = transfer(frame).to_dict("index")
     return {
         "transfer": {
-            str(row): {str(ranker): float(loss) for ranker, loss in own.items()}
-            for row, own in wide.items()
+            str(attacked): {str(ranker): float(loss) for ranker, loss in of_row.items()}
+            for attacked, of_row in wide.items()
         },
         "left_out": facts.get("left_out", {}),
         "lists_that_reach": facts.get("reached", {}),
@@ -118,9 +121,8 @@ def _notes(facts: Mapping[str, Any], families: set[str]) -> list[str]:
 
 
 def _convention(result: StudyResult, measure: str) -> str:
-    draws, queries = counted(result.recipe["draws"], "draw"), len(result.query_ids)
-    convention = Measure.parse(measure).convention()
-    return f"{convention} · N = {counted(queries, 'query')} · {draws}"
+    draws = counted(result.recipe["draws"], "draw")
+    return Convention.of(measure, len(result.query_ids), draws).text
 
 
 def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
@@ -128,8 +130,8 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
     summary = result.summary_under(view.measures)
     for (family, measure), group in summary.groupby(["family", "measure"], sort=False):
         entry = entry_of(str(family))
-        told = OWN[:1] if entry.of_input else (OWN[0], OWN[-1])
-        if measure in OWN and measure not in told:
+        shown = OWN[:1] if entry.of_input else (OWN[0], OWN[-1])
+        if measure in OWN and measure not in shown:
             continue
         spec = tables.SHORT if measure in OWN else tables.VALUE
         yield tables.levels(group, f"{measure} under {family} ({entry.unit})", spec,
@@ -174,12 +176,12 @@ def transfer_text(wide: pd.DataFrame, measure: str) -> str:
     Attacks cost the network that they are made on 0.250 RR on average and the others 0.075: 30 %.
     """
     known = [name for name in wide.index if name in wide.columns]
-    own = [float(wide.loc[name, name]) for name in known]
+    on_attacked = [float(wide.loc[name, name]) for name in known]
     others = wide.to_numpy(float)[wide.index.to_numpy()[:, None] != wide.columns.to_numpy()]
     others = others[~np.isnan(others)]
-    if not own or not len(others):
+    if not on_attacked or not len(others):
         return ""
-    hit, passed = float(np.mean(own)), float(others.mean())
+    hit, passed = float(np.mean(on_attacked)), float(others.mean())
     share = f": {100 * passed / hit:.0f} %" if hit > 0 and passed > 0 else ""
     text = f"Attacks cost the network that they are made on {hit:.3f} {measure} on average and "
     return f"{text}the others {passed:.3f}{share}.".replace(" -", " −")
@@ -210,9 +212,7 @@ def skipped_text(names: Sequence[str], families: Sequence[str]) -> str:
 (learns from no label).'
     """
     known = [family for family in families if family != ATTACK]
-    return omission_text(
-        {"left_out": applicability.inapplicable_rankers(known, [INITIAL, *names])}, known
-    )
+    return omission_text({"left_out": inapplicable_rankers(known, [INITIAL, *names])}, known)
 
 
 def short_of(facts: Mapping[str, Any], families: Collection[str]) -> str:
@@ -300,10 +300,12 @@ def families_by_group(families: Iterable[str]) -> dict[str, list[str]]:
     >>> families_by_group(["cut", "shuffle-shown", "sample"])
     {'order': ['shuffle-shown'], 'set': ['cut', 'sample']}
     """
-    found: dict[str, list[str]] = {name: [] for name in GROUPS}
-    for family in dict.fromkeys(families):
-        found[group_of(family)].append(family)
-    return {name: own for name, own in found.items() if own}
+    groups = {family: group_of(family) for family in families}
+    return {
+        name: [family for family, group in groups.items() if group == name]
+        for name in GROUPS
+        if name in groups.values()
+    }
 
 
 def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
@@ -312,35 +314,30 @@ def families_by_heading(families: Iterable[str]) -> dict[str, list[str]]:
     >>> list(families_by_heading(["label-noise", "cut", "gradient-sign@dlcm"]))
     ['The set and its best value', 'The features, by an attack on', 'The training labels']
     """
-    found: dict[str, list[str]] = {}
-    for name, own in families_by_group(families).items():
-        attacks = [*filter(attack_target, own)]
-        found[HEADINGS.get(name, GROUPS[name])] = [
-            family for family in own if family not in attacks
-        ]
-        found |= {ATTACKS: attacks} if attacks else {}
-    return {heading: own for heading, own in found.items() if own}
+    headings: dict[str, list[str]] = {}
+    for name, members in families_by_group(families).items():
+        for family in members:
+            heading = ATTACKS if attack_target(family) else HEADINGS.get(name, GROUPS[name])
+            headings.setdefault(heading, []).append(family)
+    return headings
 
 
 def losses(result: StudyResult, measure: str) -> pd.DataFrame:
     """What every family at every level costs each ranker: COLUMNS, unchanged levels among them."""
-    parsed, own = Measure.parse(measure), [name for name in OWN if name in result.stored_measures]
-    cube = {
-        name: derive_values(name, result.stored_measures, result.values) for name in (measure, *own)
-    }
-    start: dict[str, float] = {}
+    parsed = Measure.parse(measure)
+    of_answers = [name for name in OWN if name in result.stored_measures]
+    rankers = map(str, result.trials["ranker"].unique())
+    start = {ranker: mean_of(parsed, as_is(result, ranker, measure)) for ranker in rankers}
+    points: Any = result.trials.groupby(["ranker", "family", "level"], sort=False)
     rows = []
-    points: dict[Any, Any] = dict(result.trials.groupby(["ranker", "family", "level"]).indices)
-    taus = result.trials["tau"].to_numpy(float)
-    for (ranker, family, level), at in sorted(points.items(), key=lambda one: int(one[1][0])):
-        if ranker not in start:
-            start[ranker] = mean_of(parsed, as_is(result, ranker, measure))
-        mean = mean_of(parsed, _over_draws(cube[measure][at]))
-        facts = {"ranker": ranker, "family": family, "level": float(level)}
-        facts["tau"] = float(taus[at].mean())
+    for (ranker, family, level), trials in points:
+        mean = mean_of(parsed, result.per_query(ranker, family, level, measure))
+        facts = {"ranker": ranker, "family": family, "level": level, "tau": trials["tau"].mean()}
         numbers = {"as_is": start[ranker], "mean": mean, "loss": start[ranker] - mean}
-        answer = {name: known_mean(_over_draws(cube[name][at])) for name in own}
-        rows.append(facts | numbers | answer)
+        changes = {
+            name: known_mean(result.per_query(ranker, family, level, name)) for name in of_answers
+        }
+        rows.append(facts | numbers | changes)
     return pd.DataFrame(rows, columns=tables.keys(COLUMNS))
 
 
@@ -422,7 +419,7 @@ def regrets_of(result: StudyResult, summary: pd.DataFrame, measure: str) -> pd.D
     frame, shown = summary.reset_index(drop=True), _within_reach(measure)
     points = zip(frame["ranker"], frame["family"], frame["level"], strict=True)
     values = [result.per_query(*point, shown) for point in points]
-    pairs = {row: (np.ones_like(own), own) for row, own in enumerate(values)}
+    pairs = {row: (np.ones_like(of_row), of_row) for row, of_row in enumerate(values)}
     return paired_rows(frame, pairs).assign(measure=regret_axis(measure))
 
 
@@ -522,25 +519,24 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> tuple[Headl
         query: its id.
         measure: that is lost.
     """
-    own = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
-    if own.empty:
+    compared = cells[cells["ranker"] != INITIAL].dropna(subset=["loss"])
+    if compared.empty:
         return Headline(f"Query {query}: no value of {measure} is known here.", answers.UNTOLD), ""
-    same = _of_same_documents(own["family"])
-    kept = own[same]
-    worst: Any = kept.iloc[int(kept["loss"].argmax())]
-    others = _with_others(own[~same], measure)
-    others = f"{others.removeprefix('. ')}." if others else ""
+    same = _of_same_documents(compared["family"])
+    alike = compared[same]
+    worst: Any = alike.iloc[int(alike["loss"].argmax())]
+    others = _of_other_documents(compared[~same], measure)
     values = [(worst["as_is"], worst["value"])]
-    tier = answers.of_one_list(values, changed=bool((kept["loss"] != 0).any()))
+    tier = answers.of_one_list(values, changed=bool((alike["loss"] != 0).any()))
     if worst["loss"] <= 0:
         return Headline(f"Query {query}: no ranker loses {measure}.", *tier), others
-    lost = kept.groupby("ranker", sort=False)["loss"].max()
+    lost = alike.groupby("ranker", sort=False)["loss"].max()
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
         f"Query {query}, same documents: {worst['ranker']} loses most, {number(worst['loss'])} "
-        f"{measure} under {worst['family']} at {worst['level']:g} ({change})"
+        f"{measure} {_where(worst)} ({change})"
         f"{nothing if unharmed else ''}."
     )
     return Headline(answer, *tier), others
@@ -560,64 +556,58 @@ def most_changed(result: StudyResult) -> str:
 
 def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
     """Which rows are of families that keep the set of documents; all where none is."""
-    kept = np.array(["set" not in entry_of(str(one)).changes for one in families], bool)
-    return kept if kept.any() else np.ones(len(kept), bool)
+    same = np.array(["set" not in entry_of(str(name)).changes for name in families], bool)
+    return same if same.any() else np.ones(len(same), bool)
 
 
 def finding(frame: pd.DataFrame, measure: str, rankers: Sequence[str], strength: str) -> str:
     """What the losses amount to, in words: as the headline has it, then where the set changes."""
-    own = [name for name in rankers if name != INITIAL] or list(rankers)
-    found = condense(frame[frame["ranker"].isin(own)], strength).dropna(subset=["loss"])
-    if found.empty:
+    compared = [name for name in rankers if name != INITIAL] or list(rankers)
+    cells = condense(frame[frame["ranker"].isin(compared)], strength).dropna(subset=["loss"])
+    if cells.empty:
         return ""
-    same = _of_same_documents(found["family"])
-    count = found.loc[same, "family"].nunique()
+    same = _of_same_documents(cells["family"])
+    count = cells.loc[same, "family"].nunique()
     families = counted(count, "family", "families")
     leave = "leave" if count > 1 else "leaves"
     alike = "" if same.all() else f" that {leave} the documents as they are"
     words = f"At {STRENGTHS[strength]}, over {families}{alike}: "
-    words += _largest(found[same], measure)
-    return f"{words}{_with_others(found[~same], measure)}."
+    words += f"{_largest(cells[same], measure)}."
+    return " ".join(filter(None, [words, _of_other_documents(cells[~same], measure)]))
 
 
-def _largest(found: pd.DataFrame, measure: str) -> str:
+def _largest(cells: pd.DataFrame, measure: str) -> str:
     """The largest loss, whose largest is least, and whom nothing harms."""
-    worst: Any = found.iloc[int(found["loss"].argmax())]
+    worst: Any = cells.iloc[int(cells["loss"].argmax())]
     if worst["loss"] <= 0:
         return f"no ranker loses {measure} under any of them"
     words = f"the largest loss is {worst['ranker']}'s {_where(worst)} "
-    words += _amount(found, worst, measure)
-    lost = found.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
+    words += _amount(cells, worst, measure)
+    lost = cells.groupby("ranker", sort=False)["loss"].max().sort_values(kind="stable")
     if len(lost) > 1 and lost.iloc[0] > 0:
         words += f"; {lost.index[0]}'s largest is the least ({signed(-lost.iloc[0])})"
     unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
     return f"{words}; nothing here harms {', '.join(unharmed)}" if unharmed else words
 
 
-def _with_others(found: pd.DataFrame, measure: str) -> str:
+def _of_other_documents(cells: pd.DataFrame, measure: str) -> str:
     """The largest loss where the set of documents changes, and why it stands apart."""
-    if found.empty or found["loss"].max() <= 0:
+    if cells.empty or cells["loss"].max() <= 0:
         return ""
-    worst: Any = found.iloc[int(found["loss"].argmax())]
+    worst: Any = cells.iloc[int(cells["loss"].argmax())]
     return (
-        f". {UNLIKE} There the largest loss is {worst['ranker']}'s {_where(worst)} "
-        f"{_amount(found, worst, measure)}"
+        f"{UNLIKE} There the largest loss is {worst['ranker']}'s {_where(worst)} "
+        f"{_amount(cells, worst, measure)}."
     )
 
 
-def _amount(found: pd.DataFrame, worst: Any, measure: str) -> str:
+def _amount(cells: pd.DataFrame, worst: Any, measure: str) -> str:
     """The largest loss in brackets, and who else loses as much, as far as it is printed."""
     loss = signed(-worst["loss"])
-    equal = found[[signed(-each) == loss for each in found["loss"]]]["ranker"]
+    equal = cells[[signed(-each) == loss for each in cells["loss"]]]["ranker"]
     others = [str(name) for name in equal.unique() if name != worst["ranker"]]
     return f"({loss} {measure}{f', as much as {listed(others)}' if others else ''})"
 
 
 def _where(point: Any) -> str:
-    at = "" if np.isnan(point["level"]) else f" at {point['level']:g}"
-    return f"under {point['family']}{at}"
-
-
-def _over_draws(values: Any) -> Any:
-    """A point's value for every query: the mean over its draws."""
-    return values.mean(axis=0, dtype=np.float64).astype(np.float32)
+    return f"under {point.family} at {point.level:g}"

@@ -34,6 +34,7 @@ from shuffleproof.core.studies.kinds.perturbations import applicability
 from shuffleproof.core.studies.kinds.perturbations.applicability import (
     InapplicableRankers,
     failure_reason,
+    inapplicable_rankers,
 )
 from shuffleproof.core.studies.kinds.perturbations.question import Perturbations
 from shuffleproof.core.studies.kinds.perturbations.system import (
@@ -52,7 +53,7 @@ PLAIN = ("transpositions", "shuffle-shown")
 """Families whose unchanged level shows the lists as they are, where none of a study's does."""
 
 
-def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: Perturbations) -> Generator[Progress, None, Artefact]:
     """Train what is missing, disturb, measure.
 
     `gradient-sign` without a name attacks every network in turn.
@@ -62,36 +63,34 @@ def run(workbench: Workbench, asked: Perturbations) -> Generator[Progress, None,
         UsageError: an attack on a ranker that is not studied, or every family means nothing for
             every ranker.
     """
-    check(asked.rankers, dict(asked.perturbations))
-    identified = yield from workbench.identified_all(asked.rankers)
+    check(question.rankers, dict(question.perturbations))
+    identified = yield from workbench.identified_all(question.rankers)
     entered = with_initial(identified)
     rankers = OpenRankers(entered)
-    pairs = _attacks(asked.perturbations, rankers)
+    pairs = _attacks(question.perturbations, rankers)
     families = dict(pairs)
-    left_out = applicability.inapplicable_rankers(
-        [*families, *PLAIN], list(rankers), workbench.prepared.test.lists.rankings
-    )
+    rankings = workbench.prepared.test.lists.rankings
+    left_out = inapplicable_rankers([*families, *PLAIN], list(rankers), rankings)
     applicability.check({family: left_out[family] for family in families}, list(rankers))
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    texts = tuple(str(Measure.parse(text)) for text in question.measures)
     study = Study(
-        kind=asked.kind,
+        kind=question.kind,
         rankers=digests_of(entered),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         perturbations=_with_as_is(pairs, left_out),
         measures=(*texts, *OWN),
-        draws=asked.draws,
-        seed=asked.seed,
+        draws=question.draws,
+        seed=question.seed,
         stored=(*conventions.stored_measures(texts), *OWN),
     )
     records, ids = workbench.records(identified), query_ids_of(workbench.prepared.test)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
-        """Disturb, measure, and train again where a family asks for it."""
         left_out = _left_out(workbench, study)
         yield from Trials(workbench, study, rankers, records, left_out).run()
         applicability.check(left_out, list(rankers))
-        facts |= {"left_out": _plain_reasons(left_out)}
+        facts |= {"left_out": {family: why for family, why in left_out.items() if why}}
         result = so_far(study, records, ids, facts)
         return result and _without_left_out(result, facts["left_out"])
 
@@ -124,7 +123,7 @@ def check(names: Sequence[str], families: Iterable[str]) -> None:
     for family in families:
         if (attacked_label := attack_target(family)) and attacked_label not in labels:
             raise UsageError(f"{family}: name a network among the rankers that are studied")
-    left_out = applicability.inapplicable_rankers(families, labels)
+    left_out = inapplicable_rankers(families, labels)
     if ATTACK not in families:  # which networks there are is known when the rankers are
         applicability.check(left_out, labels)
 
@@ -139,9 +138,7 @@ def as_is(result: StudyResult, ranker: str, measure: str) -> Float32[np.ndarray,
     return result.per_query(ranker, family, level, measure)
 
 
-def _with_as_is(
-    pairs: Pairs, left_out: applicability.InapplicableRankers
-) -> tuple[tuple[str, float], ...]:
+def _with_as_is(pairs: Pairs, left_out: InapplicableRankers) -> tuple[tuple[str, float], ...]:
     """The pairs, the lists as they are first where no family has them for every ranker.
 
     >>> _with_as_is([("cut:0.5+shuffle-shown", 1)], {})
@@ -159,17 +156,15 @@ def _with_as_is(
     return ((plain_family, entry_of(plain_family).unchanged), *all_pairs)
 
 
-def _for_all(left_out: applicability.InapplicableRankers, family: str) -> bool:
+def _for_all(left_out: InapplicableRankers, family: str) -> bool:
     """Whether every ranker has a value on the lists as they are under a family."""
     return all(is_precomputed(label) for label in left_out.get(family, {}))
 
 
-def _left_out(workbench: Workbench, study: Study) -> applicability.InapplicableRankers:
+def _left_out(workbench: Workbench, study: Study) -> InapplicableRankers:
     families = dict.fromkeys(family for family, _ in study.perturbations)
     labels = [label for label, _ in study.rankers]
-    left_out = applicability.inapplicable_rankers(
-        families, labels, workbench.prepared.test.lists.rankings
-    )
+    left_out = inapplicable_rankers(families, labels, workbench.prepared.test.lists.rankings)
     for family, reasons in left_out.items():
         if all(is_as_is(*pair) for pair in study.perturbations if pair[0] == family):
             left_out[family] = {
@@ -224,17 +219,14 @@ def _lists_reaching(base: JudgedLists, pairs: Pairs) -> dict[str, dict[str, int]
     return by_family
 
 
-def _plain_reasons(left_out: applicability.InapplicableRankers) -> dict[str, dict[str, str]]:
-    return {family: dict(why) for family, why in left_out.items() if why}
-
-
 def _facts(workbench: Workbench, study: Study, rankers: Mapping[str, Ranker]) -> dict[str, Any]:
     base: JudgedLists = workbench.prepared.test
     families = {family: entry_of(family) for family, _ in study.perturbations}
+    left_out = _left_out(workbench, study)
     return workbench.facts(base, rankers) | {
         "changes": {family: sorted(entry.changes) for family, entry in families.items()},
         "units": {family: entry.unit for family, entry in families.items()},
-        "left_out": _plain_reasons(_left_out(workbench, study)),
+        "left_out": {family: why for family, why in left_out.items() if why},
         "reached": _lists_reaching(base, study.perturbations),
     }
 
@@ -281,10 +273,8 @@ class Trials:
 
     def run(self) -> Generator[Progress, None, None]:
         """Trials of other inputs, then those that ask or train otherwise."""
-        step, armed = (
-            measured_by(self._relevance()),
-            AttackFactory(self.rankers, self.workbench.prepared.test),
-        )
+        step = measured_by(self._relevance())
+        armed = AttackFactory(self.rankers, self.workbench.prepared.test)
         parts = [(part, len(plan(part))) for part in self._parts()]
         finished, total = 0, sum(count for _, count in parts)
         for part, count in parts:
@@ -360,7 +350,6 @@ class _Kept:
     records: TrialRecords
 
     def get(self, digest: str) -> CellResult | None:
-        """A record's facts and arrays, or None."""
         return self.records.get(digest)
 
     def put(self, digest: str, meta: dict[str, Any], arrays: Any) -> None:

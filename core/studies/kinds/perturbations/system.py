@@ -1,13 +1,11 @@
 """Trials that no disturbed list tells: rankers trained again, or asked in another way.
 
-Asked in bfloat16, in other batches or with other numbers of threads, only arithmetic moves; not
-every ranker has something to be changed (a tree has no bfloat16, an initial ranking is not
-computed at all): those are named with the reason, and have no values; a 0 is always a measured
-one. Trained on other labels, in another order or from another seed, only the training part
-changes: what a ranker is selected and tested on, and the candidate lists, stay what they were.
+Asked in bfloat16, in other batches or with other numbers of threads, only arithmetic moves. Trained
+on other labels, in another order or from another seed, only the training part changes: what a
+ranker is selected and tested on, and the candidate lists, stay what they were.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,17 +22,16 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.metrics.segments import largest_deviations
 from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import entry_of, perturbation
-from shuffleproof.core.perturb.system import BATCHES, BFLOAT16, ORDER, SEED, THREADS, reordered
+from shuffleproof.core.perturb.system import BATCHES, ORDER, SEED, THREADS, reordered
 from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
 from shuffleproof.core.rankers.canonical import in_file_order
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, CachedRanker
-from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.rankers.neural.recipes import FIXED
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.resolved_rankers import has_no_recipe
+from shuffleproof.core.studies.kinds.perturbations.applicability import seed_of, without_recipe
 from shuffleproof.core.studies.run import MeasureTrial, values_of, with_answers
 from shuffleproof.core.studies.study import CellResult, Trial
 from shuffleproof.core.studies.workbench import TrainingData, Workbench
@@ -114,7 +111,7 @@ class Retraining:
         Raises:
             UsageError: a callable, a file, a stored ranker or a combination: it has no recipe.
         """
-        if reason := _no_recipe(trial.ranker):
+        if reason := without_recipe(trial.ranker):
             raise UsageError(
                 f"{trial.ranker} cannot be trained again ({reason}): name a ranker by its recipe, "
                 "or leave the families that change labels, rows or the seed of the training out"
@@ -146,78 +143,6 @@ class Retraining:
             return spec
         seed = str(recipe_seed + 1 + trial.draw + STEP * self.seed)
         return registry.spec(trial.ranker, self.workbench.preset, seed=seed)
-
-
-def seed_of(spec: RankerSpec) -> int | None:
-    """The seed in a ranker's recipe; None: nothing in it is drawn.
-
-    >>> seed_of(registry.spec("random", "paper")), seed_of(registry.spec("feature:3", "paper"))
-    (0, None)
-    """
-    recipe = spec.recipe()
-    seed: int | None = recipe.get("training", recipe).get("seed")
-    return seed
-
-
-def untrainable(names: Iterable[str]) -> dict[str, str]:
-    """The rankers that have no recipe to be trained by, and why.
-
-    >>> untrainable(["dlcm@small", "dlcm#01", "scores:mine.txt"])
-    {'dlcm#01': 'named by its key, not by a recipe', 'scores:mine.txt': 'from outside'}
-    >>> untrainable(["scores#01", "mine:score", "rrf:dlcm+mart"])["rrf:dlcm+mart"]
-    'a combination'
-    """
-    reasons = {name: _no_recipe(name) for name in names}
-    return {name: reason for name, reason in reasons.items() if reason}
-
-
-def _no_recipe(text: str) -> str:
-    name = RankerName.parse(text)
-    if name.options is not None:
-        return "a combination"
-    if has_no_recipe(name):
-        return "from outside"
-    return "named by its key, not by a recipe" if name.digits else ""
-
-
-NETWORKS = frozenset({BFLOAT16, THREADS})
-
-
-def meaningless(family: str, labels: Iterable[str]) -> dict[str, str]:
-    """Why a family means nothing for some of a study's rankers; empty for those of the input.
-
-    >>> meaningless("bfloat16", ["dlcm#0123", "feature:3"])
-    {'feature:3': 'no bfloat16 in it'}
-    """
-    if "system" not in entry_of(family).changes:
-        return {}
-    reasons = {label: _reason(family, label) for label in labels}
-    return {label: reason for label, reason in reasons.items() if reason}
-
-
-def in_words(reasons: Mapping[str, str]) -> str:
-    """Labels and their reasons in words, each reason once.
-
-    >>> in_words({"initial ranking": "given", "mart": "no net", "ranksvm": "no net"})
-    'initial ranking (given); mart, ranksvm (no net)'
-    """
-    labels: dict[str, list[str]] = {}
-    for label, reason in reasons.items():
-        labels.setdefault(reason, []).append(label)
-    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in labels.items())
-
-
-def _reason(family: str, label: str) -> str:
-    name = RankerName.parse(label).base
-    if label == INITIAL:
-        return "given, not computed"
-    if family in NETWORKS and name not in FIXED:
-        return "no bfloat16 in it" if family == BFLOAT16 else "nothing added up in parallel"
-    if family == SEED and seed_of(registry.spec(name)) is None:
-        return "nothing drawn in training"
-    if family == ORDER and not registry.entry(name).learns:
-        return "learns from no row"
-    return ""
 
 
 def scores_under(

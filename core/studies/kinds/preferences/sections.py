@@ -123,11 +123,6 @@ def label(name: str) -> str:
     return AGGREGATORS[name].title if name in AGGREGATORS else name
 
 
-def names(result: StudyResult) -> list[str]:
-    """The aggregators that are there, in the order asked for."""
-    return list(dict.fromkeys(map(str, result.trials["ranker"])))
-
-
 def families(result: StudyResult) -> list[str]:
     """The disturbances that are there, in the order asked for."""
     present = dict.fromkeys(map(str, result.trials["family"]))
@@ -138,20 +133,14 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Who loses most of its agreement under the strongest level of a disturbance, and who least."""
     present = families(result)
     family = view.family if view.family in present else present[0] if present else ""
-    frame = summary(result)
-    frame = frame[frame["measure"] == AGREEMENT]
-    undisturbed = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
     if not family:
+        _, undisturbed, _ = _agreements(result, AS_IS)
         best = str(undisturbed.idxmax())
         return Headline(
             f"{label(best)} agrees with most of the preferences: {number(undisturbed[best])}."
         )
-    of_family = frame[frame["disturbance"] == family]
-    level = of_family["level"].max() if family != "calls" else of_family["level"].min()
-    disturbed = of_family[of_family["level"] == level].set_index("aggregator")["mean"]
-    lost = (
-        (undisturbed.reindex(disturbed.index) - disturbed) / undisturbed.reindex(disturbed.index)
-    ).dropna()
+    level, undisturbed, disturbed = _agreements(result, family)
+    lost = ((undisturbed - disturbed) / undisturbed).dropna()
     if lost.empty:
         return Headline("No query has a preference.")
     worst, least = str(lost.idxmax()), str(lost.idxmin())
@@ -161,6 +150,19 @@ def headline(result: StudyResult, view: View) -> Headline:
     greatest = float(lost[worst])
     tier = SURVIVES if greatest < SMALL else BENDS if greatest < LARGE else BREAKS
     return Headline(text, tier, "by the mean share of agreement that the worst of them loses")
+
+
+def _agreements(
+    result: StudyResult, family: str
+) -> tuple[float, "pd.Series[float]", "pd.Series[float]"]:
+    """The strongest level of a disturbance; by aggregator the agreement without it, and at it."""
+    frame = summary(result)
+    frame = frame[frame["measure"] == AGREEMENT].set_index("aggregator")
+    of_family = frame[frame["disturbance"] == family]
+    level = of_family["level"].min() if family == "calls" else of_family["level"].max()
+    disturbed = of_family.loc[of_family["level"] == level, "mean"]
+    undisturbed = frame.loc[frame["disturbance"] == AS_IS, "mean"]
+    return float(level), undisturbed.reindex(disturbed.index), disturbed
 
 
 def sections(result: StudyResult, _view: View) -> Iterator[Section]:
@@ -183,7 +185,7 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
     if len(bins):
         facts = bins, str(result.facts["origin"])
         yield Picture("calibration", facts, [Table(bins, CALIBRATION, "Calibration")])
-    by_items = with_display_names(result)
+    by_items = _with_titles(scale(result))
     if len(by_items):
         yield Picture("calls", (by_items,))
         yield Table(by_items, SCALES, "Calls and time on generated tournaments")
@@ -265,16 +267,12 @@ def by_level(result: StudyResult, family: str) -> Table:
 def as_given(result: StudyResult) -> Table:
     """Three agreements of every aggregator with nothing disturbed, and its calls."""
     rows = []
-    for name in names(result):
-        query_values = {
-            measure: result.per_query(name, AS_IS, 0.0, measure)
-            for measure in (AGREEMENT, TAU, RELEVANCE, CORRECT, CALLS, BEST)
-        }
+    for name in map(str, result.trials["ranker"].unique()):
         row = {
-            measure: known_mean(np.asarray(query_values[measure], np.float64))
+            measure: known_mean(result.per_query(name, AS_IS, 0.0, measure))
             for measure in (*WORDS, BEST)
         }
-        calls = round(float(np.nansum(query_values[CALLS])))
+        calls = round(float(np.nansum(result.per_query(name, AS_IS, 0.0, CALLS))))
         rows.append(
             {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
         )
@@ -312,11 +310,11 @@ def scale(result: StudyResult) -> pd.DataFrame:
     """Calls and seconds of every aggregator by the number of items."""
     rows = result.trials[result.trials["family"] == SCALE]
     costs = [
-        {"aggregator": name, "items": int(level)}
-        | {
-            measure: float(result.draws(name, SCALE, level, measure)[0, 0])
-            for measure in (CALLS, SECONDS)
-        }
+        (
+            name,
+            int(level),
+            *(float(result.draws(name, SCALE, level, cost)[0, 0]) for cost in (CALLS, SECONDS)),
+        )
         for name, level in zip(rows["ranker"].astype(str), rows["level"].tolist(), strict=True)
     ]
     return pd.DataFrame(costs, columns=tables.keys(SCALES))
@@ -328,16 +326,18 @@ def calibration(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(CALIBRATION))
 
 
-def with_display_names(result: StudyResult) -> pd.DataFrame:
-    """The same by the names that people call aggregators by."""
-    frame = scale(result)
-    return frame.assign(aggregator=frame["aggregator"].map(label))
-
-
 def findings(result: StudyResult) -> list[str]:
     """The preferences, the three agreements, what harms most, and the bounds, in sentences."""
     return [
-        *filter(None, (_preferences(result), _agreements(result), _harm(result), _calls(result))),
+        *filter(
+            None,
+            (
+                _preferences(result),
+                _best_by_agreement_and_labels(result),
+                _harm(result),
+                _calls(result),
+            ),
+        ),
         *_bound_sentences(bounds(result)),
     ]
 
@@ -357,7 +357,7 @@ def _preferences(result: StudyResult) -> str:
     return f"{text}, so no order agrees with all." if facts["cyclic_triads"] else f"{text}."
 
 
-def _agreements(result: StudyResult) -> str:
+def _best_by_agreement_and_labels(result: StudyResult) -> str:
     frame = as_given(result).frame
     if not frame[AGREEMENT].notna().any():
         return ""
@@ -377,24 +377,14 @@ def _agreements(result: StudyResult) -> str:
 
 
 def _harm(result: StudyResult) -> str:
-    frame = summary(result)
-    frame = frame[frame["measure"] == AGREEMENT]
-    undisturbed = frame[frame["disturbance"] == AS_IS].set_index("aggregator")["mean"]
     parts = []
     for family in families(result):
-        of_family = frame[frame["disturbance"] == family]
-        if family in {"calls", "runs"} or of_family.empty:
-            continue
-        disturbed = of_family[of_family["level"] == of_family["level"].max()].set_index(
-            "aggregator"
-        )["mean"]
-        lost = (undisturbed.reindex(disturbed.index) - disturbed).dropna()
-        if len(lost):
+        level, undisturbed, disturbed = _agreements(result, family)
+        lost = (undisturbed - disturbed).dropna()
+        if family not in {"calls", "runs"} and len(lost):
             worst = str(lost.idxmax())
-            parts.append(
-                f"{DISTURBANCES[family].title.lower()} at {of_family['level'].max():g} "
-                f"{label(worst)} ({number(lost[worst])})"
-            )
+            title = DISTURBANCES[family].title.lower()
+            parts.append(f"{title} at {level:g} {label(worst)} ({number(lost[worst])})")
     return f"What costs whom most agreement: {'; '.join(parts)}." if parts else ""
 
 
@@ -405,8 +395,7 @@ def _calls(result: StudyResult) -> str:
     fewest = frame[frame["level"] == frame["level"].min()]
     best = _best_row(fewest, "mean")
     return (
-        f"With {percent(fewest['level'].iloc[0])} of the pairs asked {best['aggregator']} agrees "
-        "most "
+        f"With {percent(best['level'])} of the pairs asked {best['aggregator']} agrees most "
         f"({number(best['mean'])})."
     )
 
@@ -431,8 +420,6 @@ def _where_measured(row: Any) -> str:
 
 def _with_titles(frame: pd.DataFrame) -> pd.DataFrame:
     """The same with the names that people call aggregators and disturbances by."""
-    titles = {AS_IS: "Nothing", **{name: entry.title for name, entry in DISTURBANCES.items()}}
-    columns = {"disturbance": frame["disturbance"].map(titles)}
-    if "aggregator" in frame:
-        columns["aggregator"] = frame["aggregator"].map(label)
-    return frame.assign(**columns)
+    aggregators = {name: entry.title for name, entry in AGGREGATORS.items()}
+    disturbances = {AS_IS: "Nothing", **{name: entry.title for name, entry in DISTURBANCES.items()}}
+    return frame.replace({"aggregator": aggregators, "disturbance": disturbances})

@@ -91,7 +91,6 @@ class Material:
         queries: their ids.
         pairs: the preferences, by query.
         labels: the grades, by query, NaN where there is none; empty: none is known.
-        digest: of all of that.
         origin: what the preferences are from, in words.
         calibration: of a function, what it says of pairs of unequal grade against how often it is
             right.
@@ -101,38 +100,32 @@ class Material:
     queries: tuple[str, ...]
     pairs: tuple[Pairs, ...]
     labels: tuple[Float64[np.ndarray, " items"], ...]
-    digest: str
     origin: str
     calibration: tuple[CalibrationBin, ...] = ()
 
     @classmethod
-    def of(cls, name: str, found: Preferences, queries: int | None) -> "Material":
+    def of(cls, name: str, preferences: Preferences, queries: int | None) -> "Material":
         """Stored preferences, of the first so many queries."""
-        places = range(found.queries if queries is None else min(queries, found.queries))
-        return cls.with_digest(
-            name, tuple(found.query_ids[place] for place in places),
-            tuple(found.pairs(place) for place in places),
-            tuple(found.labels[place] for place in places) if found.labels else (),
-            "rankings" if found.rankings else "judgments",
+        places = range(
+            preferences.queries if queries is None else min(queries, preferences.queries)
+        )
+        return cls(
+            name, tuple(preferences.query_ids[place] for place in places),
+            tuple(preferences.pairs(place) for place in places),
+            tuple(preferences.labels[place] for place in places) if preferences.labels else (),
+            "rankings" if preferences.rankings else "judgments",
         )  # fmt: skip
 
-    @classmethod
-    def with_digest(
-        cls,
-        name: str,
-        queries: tuple[str, ...],
-        pairs: tuple[Pairs, ...],
-        labels: tuple[np.ndarray, ...],
-        origin: str,
-    ) -> "Material":
-        """The same with its digest."""
-        digest = hashlib.sha256(repr((queries, bool(labels))).encode())
-        for of_query in pairs:
+    @property
+    def digest(self) -> str:
+        """Of queries, preferences and labels."""
+        digest = hashlib.sha256(repr((self.queries, bool(self.labels))).encode())
+        for of_query in self.pairs:
             for array in (of_query.values, of_query.votes if of_query.weigh else np.zeros(0)):
                 digest.update(np.ascontiguousarray(array).tobytes())
-        for grades in labels:
+        for grades in self.labels:
             digest.update(np.asarray(grades, np.float64).tobytes())
-        return cls(name, queries, pairs, labels, digest.hexdigest(), origin)
+        return digest.hexdigest()
 
     @cached_property
     def best(self) -> tuple[Kemeny, ...]:
@@ -217,7 +210,7 @@ def largest_timed(name: str) -> int:
 
 
 def open_preferences(
-    asked: PreferenceAggregation, scope: "Scope"
+    question: PreferenceAggregation, scope: "Scope"
 ) -> Generator[Progress, None, Material]:
     """The preferences of a name, a key or a file; of a ranking data set those of a function.
 
@@ -227,22 +220,23 @@ def open_preferences(
     """
     store, data = scope.store, scope.data
     if data == planted.NAME and data not in store.names():
-        return Material.of(data, planted.planted_preferences(), asked.queries)
+        return Material.of(data, planted.planted_preferences(), question.queries)
     if not is_data_set(data, store):
-        return Material.of(data, preference_store.find(scope.pinned or data, store), asked.queries)
+        return Material.of(
+            data, preference_store.find(scope.pinned or data, store), question.queries
+        )
     bench = yield from scope.open_workbench(lists_of())
-    function = yield from bench.identified(asked.function)
-    base = bench.test_lists(asked.queries)
+    function = yield from bench.identified(question.function)
+    base = bench.test_lists(question.queries)
     dataset, lists = base.dataset, base.lists
     matrices = preferences_of(function.ranker, dataset, lists)
     grades = dataset.labels[lists.rows].astype(np.float64)
-    material = Material.with_digest(
+    return Material(
         data, tuple(dataset.query_ids[query] for query in lists.queries.tolist()),
         tuple(pairs_of_matrix(np.asarray(matrix, np.float64)) for matrix in matrices),
         tuple(grades[start:end] for start, end in pairwise(lists.offsets.tolist())),
-        asked.function,
+        question.function, calibration(function.ranker, base),
     )  # fmt: skip
-    return replace(material, calibration=calibration(function.ranker, base))
 
 
 def lists_of() -> ListRecipe:
@@ -259,15 +253,13 @@ def is_data_set(data: str, store: Store) -> bool:
 
 
 def run(
-    material: Material, asked: PreferenceAggregation, store: Store
+    material: Material, question: PreferenceAggregation, store: Store
 ) -> Generator[Progress, None, Artefact]:
     """Disturb the preferences, make an order of each query by every aggregator, measure it."""
     measures = (AGREEMENT, TAU, *((RELEVANCE, CORRECT) if material.labels else ()))
-    plan = Plan(
-        asked.aggregators, asked.disturbances, asked.levels, asked.function, asked.draws,
-        asked.seed, asked.queries, asked.sizes, material.digest, measures,
-    )  # fmt: skip
-    work = _Work(material, asked.seed)
+    fields = vars(question) | {"material": material.digest, "measures": measures}
+    plan = Plan(**fields)
+    work = _Work(material, question.seed)
 
     def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
         values = yield from work.values(cell.row)
@@ -303,7 +295,6 @@ class _Work:
     """The preferences with what several cells share: one disturbance at a time."""
 
     def __init__(self, material: Material, seed: int) -> None:
-        """Begin with nothing disturbed."""
         self.material, self.seed = material, seed
         self.at: tuple[str, float, int] | None = None
         self.shown: list[list[ShownPairs]] = []
@@ -440,14 +431,14 @@ class ShownPairs:
         missing = pairs.items * (pairs.items - 1) // 2 - pairs.count
         return Aggregation(self.best, pairs.count, missing, complete=True)
 
-    def bounded(self, made: Aggregation, family: str) -> tuple[float, float]:
+    def bounded(self, aggregation: Aggregation, family: str) -> tuple[float, float]:
         """Agreement as a share of the best order's, loss as a multiple of the least.
 
         Nothing is proven of an order of some pairs alone.
         """
         if family == "calls" or not self.most:
             return np.nan, np.nan
-        agreed = float(kernels.agreement(self.variant.pairs.weights, made.order))
+        agreed = float(kernels.agreement(self.variant.pairs.weights, aggregation.order))
         loss = self.total - agreed
         return agreed / self.most, loss / self.least if self.least > NEAR else np.nan
 
@@ -458,7 +449,8 @@ class ShownPairs:
         item_grades = grades[self.variant.items]
         better = item_grades[:, None] > item_grades[None, :]
         wrong = float(self.variant.pairs.values.T[better].sum())
-        return inverted_pairs(grades, order) / wrong if wrong > NEAR else np.nan
+        _, inverted = _falling_and_rising(grades[order])
+        return float(inverted / wrong) if wrong > NEAR else np.nan
 
 
 def nearness(order: Order, best: Order) -> float:
@@ -474,11 +466,6 @@ def nearness(order: Order, best: Order) -> float:
     place[best] = np.arange(items)
     discordant, _ = _falling_and_rising(place[order].astype(np.float64))
     return 1.0 - 4.0 * discordant / (items * (items - 1))
-
-
-def inverted_pairs(grades: np.ndarray, order: Order) -> int:
-    """Pairs of unequal grade whose worse item stands first; items without a grade count not."""
-    return int(_falling_and_rising(grades[order])[1])
 
 
 def correct(grades: np.ndarray, order: Order) -> float:
@@ -503,9 +490,9 @@ def _falling_and_rising(values: np.ndarray) -> tuple[int, int]:
     return falling, rising
 
 
-def tournament(items: int, seed: int = 0) -> Pairs:
+def tournament(items: int) -> Pairs:
     """A noisy tournament of so many items: preferences of usefulness, one in ten turned round."""
-    draws = generator(seed, "preferences", SCALE, items)
+    draws = generator(0, "preferences", SCALE, items)
     values = 1.0 / (1.0 + np.exp(-8.0 * (useful := draws.random(items))[:, None] + 8.0 * useful))
     values = np.where(np.triu(draws.random(values.shape) < 0.1, 1), values.T, values)
     values = np.triu(values, 1) + np.tril(1.0 - np.triu(values, 1).T, -1)

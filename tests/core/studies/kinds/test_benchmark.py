@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine, table_text
-from shuffleproof.core.studies.kinds.benchmark import published, retrieved_documents, sections
+from shuffleproof.core.studies.kinds.benchmark import published, query, sections
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -107,12 +107,12 @@ def test_only_rankers_whose_seed_changes_something_are_trained_again(workbench):
     specs = [registry.spec("lambdamart", "small", trees=5, seed=seed) for seed in (0, 1)]
     one, other = (run_to_end(spec.fit(everything, everything)) for spec in specs)
     assert one.text.partition("[seed:")[0] == other.text.partition("[seed:")[0]
-    known = dict(zip(RANKERS, benchmark.rows_of(RANKERS, "paper", 3)[3:], strict=True))
+    known = dict(zip(RANKERS, benchmark_rows.rows_of(RANKERS, "paper", 3)[3:], strict=True))
     assert [row.seeds for row in known.values()] == [1, 1, 1, 1]
     names = ["ranksvm", "irsvm", "rankboost", "frank-additive", "mart", "rrf:mart+ranksvm"]
-    assert {row.seeds for row in benchmark.rows_of(names, "paper", 3)[3:]} == {1}
+    assert {row.seeds for row in benchmark_rows.rows_of(names, "paper", 3)[3:]} == {1}
     names = ["mart@tuned", "gsf", "ranknet", "dlcm", "shuffled:dlcm", "rrf:mart+dlcm"]
-    assert {row.seeds for row in benchmark.rows_of(names, "paper", 3)[3:]} == {3}
+    assert {row.seeds for row in benchmark_rows.rows_of(names, "paper", 3)[3:]} == {3}
 
 
 def test_seeds_that_gave_the_same_are_one_run(result):
@@ -260,7 +260,7 @@ def test_text_has_bold_best_marks_and_a_note(result):
 
 
 def test_runs_of_every_row_read_back_to_the_stored_scores(result, artefact, workbench, tmp_path):
-    names = retrieved_documents.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
+    names = query.write(artefact.path, [workbench.fold], tmp_path / "runs.zip")
     assert len(names) == 1 + len(result.trials)
     with zipfile.ZipFile(tmp_path / "runs.zip") as archive:
         archive.extractall(tmp_path)
@@ -350,7 +350,7 @@ def test_what_cannot_be_a_row_is_refused_before_anything_is_trained(workbench, n
 
 
 def test_lists_longer_than_ordinals_are_refused_in_the_plan():
-    rows = benchmark.rows_of(
+    rows = benchmark_rows.rows_of(
         ["mart", "setrank-msab-init", "shuffled:setrank-imsab-init"], "small", 1
     )
     most = benchmark.limits(rows[4].ranker)[1]
@@ -380,7 +380,7 @@ def test_a_row_that_fails_is_said_to_and_the_others_are_kept(workbench, store, m
     assert "file-order failed and is left out of all comparisons. file-order: the training" in told
     assert "failed: the same command tries them again" in told
     assert re.search(r"file-order +\| +failed", told), told
-    names = retrieved_documents.write(artefact.path, [workbench.fold], store.root / "runs.zip")
+    names = query.write(artefact.path, [workbench.fold], store.root / "runs.zip")
     assert "feature-1.seed0.run" in names
     with pytest.raises(DivergedError):
         run_to_end(benchmark.run([lists], Benchmark(("file-order",), 1, measures), "sample"))
@@ -487,7 +487,7 @@ def test_every_baseline_has_a_mark_or_is_refused(result):
 
 def test_stored_rankers_cannot_be_seeded_anew():
     with pytest.raises(UsageError, match="stored ranker"):
-        benchmark.rows_of(["dlcm#123456"], "small", 2)
+        benchmark_rows.rows_of(["dlcm#123456"], "small", 2)
 
 
 def test_folds_are_found_by_name(store):

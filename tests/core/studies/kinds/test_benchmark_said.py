@@ -20,7 +20,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import published as benchmark_published
 from shuffleproof.core.studies.kinds.benchmark import query as benchmark_query
-from shuffleproof.core.studies.kinds.benchmark import retrieved_documents as benchmark_retrieved
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
@@ -211,8 +210,8 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbenc
     assert place == benchmark_query.Place(0, 7)
     test = workbench.prepared.test
     pair = ("feature:2", "random")
-    asked = benchmark_query.QueryRequest(place, pair, features=(4,))
-    found = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
+    stored = artefact.path, workbench.fold.test, place, pair
+    found = benchmark_query.answers(*stored, features=(4,))
     rows = test.lists.rows[test.lists.offsets[7] : test.lists.offsets[8]]
     assert list(found.label) == list(test.dataset.labels[rows])
     assert list(found.initial) == list(range(1, len(rows) + 1))
@@ -222,8 +221,7 @@ def test_one_query_is_answered_from_the_stored_scores(result, artefact, workbenc
     assert [by_hand[place - 1] for place in found["feature:2"]] == list(range(len(rows)))
     for column, feature in (("score of feature:2", 2), ("feature 4", 4)):
         np.testing.assert_array_equal(found[column], test.dataset.feature(feature)[rows])
-    asked = benchmark_query.QueryRequest(place, pair, seed=1)
-    other = benchmark_query.answers(artefact.path, workbench.fold.test, asked)
+    other = benchmark_query.answers(*stored, seed=1)
     pd.testing.assert_series_equal(other["feature:2"], found["feature:2"])
     assert not other["random"].equals(found["random"])
     with pytest.raises(DataError, match="not in the test part"):
@@ -249,22 +247,22 @@ def test_two_runs_from_files_are_laid_over_each_other(tmp_path):
     frame = pd.DataFrame({"ranker": list(own), "family": "benchmark", "level": 0.0, "draw": 0,
                           "tau": 1.0, "set_size": 2.0})  # fmt: skip
     recipe = {"kind": "benchmark", "measures": ["RR"], "stored": ["RR"]}
-    arrays = benchmark_retrieved.arrays_of(dataset, own, scores)
+    arrays = benchmark_query.arrays_of(dataset, own, scores)
     values = np.zeros((2, 1, 2), np.float32)
-    files = {benchmark_retrieved.FILE: arrays}
+    files = {benchmark_query.FILE: arrays}
     made = StudyResult(recipe, frame, values, ("q1", "q2"), {}, files)
     replace(made, facts={"noted": 1}).save(tmp_path)
     assert StudyResult.open(tmp_path).facts == {"noted": 1}
     place = benchmark_query.Place(0, 1)
-    found = benchmark_retrieved.retrieved_documents(tmp_path, place, ("bm25", "ql"))
+    found = benchmark_query.retrieved_documents(tmp_path, place, ("bm25", "ql"))
     assert list(found.document) == ["a", "c", "d", "b"]
     assert list(found.label) == [1, 2, 0, 0]
     np.testing.assert_array_equal(found.bm25, [1, 2, np.nan, np.nan])
     np.testing.assert_array_equal(found.ql, [2, np.nan, 1, 3])  # equal scores by row
     np.testing.assert_array_equal(found["score of ql"], [1, np.nan, 9, 1])
-    (tmp_path / benchmark_retrieved.FILE).unlink()
+    (tmp_path / benchmark_query.FILE).unlink()
     with pytest.raises(DataError, match="stored without what they retrieved"):
-        benchmark_retrieved.retrieved_documents(tmp_path, place, ("bm25", "ql"))
+        benchmark_query.retrieved_documents(tmp_path, place, ("bm25", "ql"))
 
 
 def test_many_randomisation_tests_at_once_are_the_single_ones():
@@ -371,8 +369,8 @@ def test_qrels_of_a_benchmark_come_in_the_zip(artefact, store, tmp_path, capsys)
 def test_runs_need_the_data_that_they_were_made_on(artefact, store):
     facts = artefact.facts | {"fingerprints": ["gone"]}
     with pytest.raises(DataError, match="not stored any more"):
-        benchmark_retrieved.made_on(facts, store)
-    (fold,) = benchmark_retrieved.made_on(artefact.facts, store)
+        benchmark_query.made_on(facts, store)
+    (fold,) = benchmark_query.made_on(artefact.facts, store)
     assert fold.fingerprint == artefact.facts["fingerprints"][0]
 
 

@@ -54,9 +54,7 @@ def answered(capsys, store, line):
 def ran(asked, pairs, labels=()):
     """The study of these preferences, in a store of memory's life."""
     names = tuple(f"q{at}" for at in range(len(pairs)))
-    return study.Material.with_digest(
-        "mine", names, tuple(pairs), tuple(labels), "judgments"
-    ), asked
+    return study.Material("mine", names, tuple(pairs), tuple(labels), "judgments"), asked
 
 
 def values(result, name, family, level, measure):
@@ -151,7 +149,7 @@ def test_bounds_are_measured_where_they_are_proven_and_hold(tmp_path):
 def test_no_aggregator_asks_more_than_it_may(result):
     for level in (0.1, 0.5):
         allowed = [calls_at(level, SAMPLE.pairs(query)) for query in range(6)]
-        for name in sections.names(result):
+        for name in result.trials["ranker"].unique():
             asked = values(result, name, "calls", level, study.CALLS)
             assert (asked <= allowed).all()
     every = values(result, "goa", "calls", 1.0, study.AGREEMENT)
