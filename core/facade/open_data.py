@@ -9,9 +9,10 @@ from os import PathLike, fspath
 from typing import Any, TypeVar
 
 from shuffleproof.command import answer, arguments_for_flags
+from shuffleproof.core.cli.open import with_conventions
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.interrupts import interruptible
-from shuffleproof.core.metrics.bundles import BUNDLES, under
+from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
@@ -81,15 +82,11 @@ class OpenData:
                 if field.name in given
                 else syntax_of(field).value(field, {}, self.scope.usual_preset)
             )
-        conventions = given.pop("conventions", None)
-        for field in parameters(kind):
-            if field.names == "measures":
-                texts = values[field.name]
-                values[field.name] = tuple(under(text, conventions) for text in texts)
+        question = with_conventions(kind(**values), given.pop("conventions", None))
         scope = self.scope if kind.over_folds else self._scope
         with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
             found = workbench.ask(
-                kind(**values), scope.data, preset=scope.preset, store=scope.store, watch=watch,
+                question, scope.data, preset=scope.preset, store=scope.store, watch=watch,
                 **{**(scope.lists or {}), **given},
             )  # fmt: skip
         return Result.of(found)

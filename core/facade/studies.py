@@ -10,6 +10,7 @@ import pandas as pd
 
 from shuffleproof.command import answer, arguments_for_flags, takes_flags
 from shuffleproof.core.checks.rankers import examine_ranker
+from shuffleproof.core.cli.open import initial_rankers
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -20,10 +21,8 @@ from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageErro
 from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.progress import limit_seconds, run_to_end
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import names, workbench
 from shuffleproof.core.studies.by_name import by_name
@@ -268,9 +267,8 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     scope = Scope(where, place, {"depth": depth, "scores": scores, **lists}, preset)
     if initial is not None:
         texts = by_name(INITIAL, initial)
-        parsed = [RankerName.parse(ranker_name(text)) for text in texts]
-        asked = [str(registry.at(name, scope.usual_preset)) for name in parsed]
-        scope = replace(scope, lists={**(scope.lists or {}), "initial": asked})
+        rankers = initial_rankers(texts, scope.usual_preset)
+        scope = replace(scope, lists={**(scope.lists or {}), "initial": rankers})
     names.check(names.Names(initial=scope.recipe().initial), scope.usual_preset, where)
     found = Studies(scope, progress)
     catalogue.find(found._fold, where)  # noqa: SLF001 (its own constructor)
