@@ -110,8 +110,8 @@ class Claims:
         """Hold the claim of a unit while it is made.
 
         Raises:
-            Taken: another worker is at it.
-            Enough: this worker has done its share.
+            ClaimTakenError: another worker is at it.
+            UnitsDone: this worker has done its share.
         """
         if self.most is not None and self.done >= self.most and not self._held:
             raise UnitsDone
@@ -195,7 +195,7 @@ def claim_unit(name: str) -> Iterator[None]:
     """Hold the claim of a unit, where work is shared; else nothing.
 
     Raises:
-        Taken, Enough: see `Claims.working`.
+        ClaimTakenError, UnitsDone: see `Claims.working`.
     """
     claims = SHARING.get()
     if claims is None:
@@ -209,7 +209,7 @@ def wait_for(name: str) -> None:
     """Nothing, unless another worker is at a unit.
 
     Raises:
-        Taken: another worker is.
+        ClaimTakenError: another worker is.
     """
     claims = SHARING.get()
     if claims is not None and not claims.is_free(name):
@@ -230,7 +230,7 @@ def values_of(
     Those that another worker is at are passed over, and told when the others are done.
 
     Raises:
-        Taken: another worker is at one of them.
+        ClaimTakenError: another worker is at one of them.
     """
     results, last_taken = list[Any](), None
     for work in works:
