@@ -22,7 +22,7 @@ from shuffleproof.core import tuning
 from shuffleproof.core.errors import JobError, ShuffleproofError
 from shuffleproof.core.execution.jobs import HIGHEST, LOWEST, Job, Jobs
 from shuffleproof.core.execution.jobs_history import Step
-from shuffleproof.core.jobs import SHORT
+from shuffleproof.core.job_kinds import SHORT
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import RankerName

@@ -14,7 +14,6 @@ import streamlit as st
 
 from shuffleproof.app import services
 from shuffleproof.core.answers.one_list import Answer, features_wanted
-from shuffleproof.core.answers.scoring import recipe_values
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -72,8 +71,7 @@ class List:
 
     def question(self) -> dict[str, Any]:
         """The question's parts that name the list."""
-        recipe = recipe_values(self.recipe)
-        return _data(self.data) | {"recipe": recipe, "query": self.query}
+        return _data(self.data) | {"recipe": self.recipe.plain(), "query": self.query}
 
 
 @lru_cache(maxsize=1)
@@ -186,7 +184,7 @@ def values_of_queries(
     Raises:
         ScoringError: the process has no answer.
     """
-    question = _data(data.data) | {"recipe": recipe_values(recipe), "rankers": list(rankers)}
+    question = _data(data.data) | {"recipe": recipe.plain(), "rankers": list(rankers)}
     answer: dict[str, Any] = resident().ask(f"{WORK}:values_of_queries", question)
     return answer
 

@@ -14,9 +14,11 @@ from typing import Any
 
 from shuffleproof.core import sharing
 from shuffleproof.core.execution import jobs_supervisor, jobs_worker
+from shuffleproof.core.execution.early_end import EarlyEnd
 from shuffleproof.core.execution.executor import configured
-from shuffleproof.core.jobs import KINDS, SHORT, WORKER, Reports
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.job_kinds import KINDS, SHORT, Reports
+from shuffleproof.core.jobs import WORKER
+from shuffleproof.core.store.artefacts import Store, store_at
 from shuffleproof.core.studies.registry import EVERY
 
 LOG = logging.getLogger("shuffleproof.jobs")
@@ -44,7 +46,7 @@ def do_job(kind: str, store: Store, parameters: Mapping[str, Any]) -> Reports:
 
 def _work(kind: str) -> Callable[[Path, Mapping[str, Any]], jobs_worker.Work]:
     def work(root: Path, parameters: Mapping[str, Any]) -> jobs_worker.Work:
-        return do_job(kind, Store(root, default_store().bundled), parameters)
+        return do_job(kind, store_at(root), parameters)
 
     return work
 
@@ -54,10 +56,11 @@ def main(arguments: Sequence[str]) -> int:
     role, root, *rest = arguments
     if role == "work":
         kinds = {name: _work(name) for name in KINDS}
-        jobs_worker.leave(jobs_worker.work(Path(root), rest[0], rest[1], kinds))
+        return jobs_worker.work(Path(root), rest[0], rest[1], kinds)
     jobs_supervisor.supervise(Path(root), WORKER, idle_seconds=float(rest[0]), short=SHORT)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end = EarlyEnd()
+    end.status = main(sys.argv[1:])

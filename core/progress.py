@@ -8,6 +8,7 @@ from typing import TypeVar
 from shuffleproof.core.errors import UnfinishedError
 
 Answer = TypeVar("Answer")
+Report = TypeVar("Report")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,18 @@ def run_to_end(
             watch(progress)
 
 
+def with_reports(
+    work: Generator[Report, None, Answer], progress_of: Callable[[Report], Progress]
+) -> Generator[Progress, None, Answer]:
+    """The same work, its reports made the Progress of something larger, or other words of it."""
+    while True:
+        try:
+            report = next(work)
+        except StopIteration as stop:
+            return stop.value
+        yield progress_of(report)
+
+
 def with_words(
     work: Generator[Progress, None, Answer], what: str
 ) -> Generator[Progress, None, Answer]:
@@ -69,12 +82,7 @@ def with_words(
     >>> [progress.unit for progress in with_words(one_step(), "of dlcm")]
     ['epochs of dlcm']
     """
-    while True:
-        try:
-            progress = next(work)
-        except StopIteration as stop:
-            return stop.value
-        yield replace(progress, unit=f"{progress.unit} {what}")
+    return with_reports(work, lambda report: replace(report, unit=f"{report.unit} {what}"))
 
 
 class TimeLimitReached(BaseException):

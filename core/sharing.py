@@ -30,7 +30,7 @@ from shuffleproof.core.execution.executor import configured, executor
 from shuffleproof.core.execution.jobs_slots import cores
 from shuffleproof.core.execution.this_job import THIS_JOB
 from shuffleproof.core.execution.work import Failure
-from shuffleproof.core.jobs import KINDS
+from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store import manifest
 from shuffleproof.core.store.artefacts import Store, store_at
@@ -63,7 +63,7 @@ class Assignment:
     """What workers do together.
 
     Attributes:
-        kind: of job, as `core.jobs.KINDS` has it.
+        kind: of job, as `core.job_kinds.KINDS` has it.
         parameters: of the job, plain JSON.
         code: digest of the program that asked; workers of another are refused.
         modules: of the user's own, imported by each worker.
@@ -301,7 +301,7 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
     try:
         while True:
             try:
-                return _run(store, (board, name, voice), asked)
+                return _run(store, voice, asked)
             except claims.ClaimTakenError as other:
                 while board.read(name) is not None and not held.is_free(other.name):
                     time.sleep(POLL)
@@ -312,8 +312,8 @@ def _worked(store: Store, name: str, held: claims.Claims) -> int:
         claims.SHARING.reset(token)
 
 
-def _run(store: Store, told: tuple[Board, str, _Voice], asked: Assignment) -> int:
-    board, name, voice = told
+def _run(store: Store, voice: _Voice, asked: Assignment) -> int:
+    board, name = voice.board, voice.assignment
     looked = time.monotonic()
     with (
         closing(KINDS[asked.kind](store, **asked.parameters)) as reports,

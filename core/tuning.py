@@ -38,7 +38,7 @@ from shuffleproof.core.parameters import (
     value_of,
 )
 from shuffleproof.core.parameters import text_of as written
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.base import RankerSpec
 from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
@@ -105,7 +105,7 @@ class Search:
     """A search under way.
 
     Attributes:
-        asked: what is searched.
+        tuning: what is searched.
         scope: of the data set and its folds.
         base: the ranker's name at the preset that the search starts from.
         space: the range of every field.
@@ -113,7 +113,7 @@ class Search:
         history: a row a trial.
     """
 
-    asked: Tuning
+    tuning: Tuning
     scope: Scope
     base: RankerName
     space: Mapping[str, Range]
@@ -123,72 +123,74 @@ class Search:
     @property
     def identity(self) -> dict[str, Any]:
         """What determines every trial but how many there are."""
-        spec, first = registry.spec(self.base), self.folds[0]
+        spec, workbench = registry.spec(self.base), self.folds[0]
         return {
             "ranker": spec.recipe(),
             "search": {name: list(ends) for name, ends in self.space.items()},
-            "seed": self.asked.seed,
-            **({"at_once": self.asked.at_once} if self.asked.at_once > 1 else {}),
-            "lists": {} if spec.fits_documents else first.recipe.learning_fields(),
+            "seed": self.tuning.seed,
+            **({"at_once": self.tuning.at_once} if self.tuning.at_once > 1 else {}),
+            "lists": {} if spec.fits_documents else workbench.recipe.learning_fields(),
             "folds": [
                 [part.fingerprint for part in (one.fold.train, one.fold.valid)]
                 for one in self.folds
             ],
         }
 
-    def stored_row(self, one: "Proposal") -> dict[str, Any] | None:
+    def stored_row(self, proposal: "Proposal") -> dict[str, Any] | None:
         """The row of a trial that was made before; None: it is to be made."""
-        found = self._records.get(self.digest(one))
-        return None if found is None else dict(found[0])
+        stored = self._records.get(self.digest(proposal))
+        return None if stored is None else dict(stored[0])
 
-    def digest(self, one: "Proposal") -> str:
+    def digest(self, proposal: "Proposal") -> str:
         """What a trial's row is filed under, and claimed."""
-        facts = {"kind": "tune", "asked": self.identity, "pruned": one.asked is not None}
-        recipe = registry.spec(one.name, **one.texts).recipe()
+        facts = {"kind": "tune", "asked": self.identity, "pruned": proposal.trial is not None}
+        recipe = registry.spec(proposal.name, **proposal.texts).recipe()
         return key_of("trial", facts | {"ranker": recipe}).digest
 
     @property
     def _records(self) -> Records:
         return Records(self.scope.store.root / RECORDS, self.scope.store.remote)
 
-    def trial(self, one: "Proposal") -> Generator[Progress, None, dict[str, Any]]:
+    def trial(self, proposal: "Proposal") -> Generator[Progress, None, dict[str, Any]]:
         """One trial: trained on every fold, or found; its row of the history.
 
         Raises:
-            Taken: work is shared, and another worker is at it.
+            ClaimTakenError: work is shared, and another worker is at it.
         """
-        row = self.stored_row(one)
+        row = self.stored_row(proposal)
         if row is None:
-            digest = self.digest(one)
+            digest = self.digest(proposal)
             with claims.claim_unit(claim_of(digest)):
-                row = self.stored_row(one)  # who had the claim before may be done
+                row = self.stored_row(proposal)  # who had the claim before may be done
                 if row is None:
-                    row = yield from self._worked(one, Curve(self._begun / f"{digest}.json"))
+                    row = yield from self._worked(proposal, Curve(self._begun / f"{digest}.json"))
                     self._records.put(digest, row, {})
-        elif one.asked is not None:
+        elif proposal.trial is not None:
             for step, value in row["curve"]:
-                one.asked.report(value, step)
-        return row | {"of": one.of, "fields": dict(one.fields)}
+                proposal.trial.report(value, step)
+        return row | {"of": proposal.of, "fields": dict(proposal.fields)}
 
     @property
     def _begun(self) -> Path:
         return self.scope.store.root / RECORDS / "begun"
 
-    def _worked(self, one: "Proposal", curve: "Curve") -> Generator[Progress, None, dict[str, Any]]:
+    def _worked(
+        self, proposal: "Proposal", curve: "Curve"
+    ) -> Generator[Progress, None, dict[str, Any]]:
         start, values, keys = time.perf_counter(), [], []
         state, why = DONE, ""
         for at, workbench in enumerate(self.folds):
-            work = workbench.train(str(one.name), one.texts)
+            work = workbench.train(str(proposal.name), proposal.texts)
             try:
-                kept = yield from _watched(work, curve, one.asked if at == 0 else None)
+                trained = yield from _watched(work, curve, proposal.trial if at == 0 else None)
             except (DivergedError, DataError) as error:
                 state, why = FAILED, str(error)
                 break
-            if kept is None:
+            if trained is None:
                 state = PRUNED
                 break
-            values.append(float(kept.artefact.facts["valid"].get(MEASURE, float("nan"))))
-            keys.append(str(kept.artefact.key))
+            values.append(float(trained.artefact.facts["valid"].get(MEASURE, float("nan"))))
+            keys.append(str(trained.artefact.key))
         value = fsum(values) / len(values) if state == DONE else None
         seconds = time.perf_counter() - start
         points = curve.ended()
@@ -206,13 +208,13 @@ class Proposal:
         of: a preset, or SEARCH.
         name: of the ranker at a preset.
         fields: of its recipe that differ.
-        asked: Optuna's, which may stop it; None: it is never stopped.
+        trial: Optuna's, which may stop it; None: it is never stopped.
     """
 
     of: str
     name: RankerName
     fields: Mapping[str, Any] = field(default_factory=dict)
-    asked: "Trial | None" = None
+    trial: "Trial | None" = None
 
     @property
     def texts(self) -> dict[str, str]:
@@ -256,40 +258,37 @@ class Curve:
 
 
 def _watched(
-    work: Generator[Progress, None, CachedRanker], curve: Curve, asked: "Trial | None"
+    work: Generator[Progress, None, CachedRanker], curve: Curve, trial: "Trial | None"
 ) -> Generator[Progress, None, CachedRanker | None]:
     """A training whose validation is told to Optuna on its way; None where that stops it."""
-    told = False
+    if trial is None:
+        return (yield from work)
+    is_told = False
     while True:
         try:
             progress = next(work)
         except StopIteration as stop:
-            if asked and not told:
-                _tell_before(curve, asked, None)
+            if not is_told:
+                _tell_before(curve, trial, None)
             return stop.value
         apart = max(1, ceil(progress.total / CURVE))
-        if (
-            asked
-            and "valid" in progress.values
-            and not progress.part
-            and progress.done % apart == 0
-        ):
-            if not told:
-                _tell_before(curve, asked, progress.done)
-                told = True
+        if "valid" in progress.values and not progress.part and progress.done % apart == 0:
+            if not is_told:
+                _tell_before(curve, trial, progress.done)
+                is_told = True
             curve.add(progress.done, float(progress.values["valid"]))
-            asked.report(curve.points[-1][1], progress.done)
-            if asked.should_prune():
+            trial.report(curve.points[-1][1], progress.done)
+            if trial.should_prune():
                 work.close()
                 return None
         yield progress
 
 
-def _tell_before(curve: Curve, asked: "Trial", first: int | None) -> None:
+def _tell_before(curve: Curve, trial: "Trial", end: int | None) -> None:
     """Let Optuna know what a training measured before it was killed and resumed."""
     for step, value in curve.points:
-        if first is None or step < first:
-            asked.report(value, step)
+        if end is None or step < end:
+            trial.report(value, step)
 
 
 def space_of(name: RankerName, chosen: Sequence[str] = ()) -> dict[str, Range]:
@@ -371,17 +370,17 @@ def _distribution(declared: Parameter, ends: Range) -> "BaseDistribution":
     return of.FloatDistribution(float(low), float(high), log=log)
 
 
-def refuse(asked: Tuning, scope: Scope) -> None:
+def refuse(tuning: Tuning, scope: Scope) -> None:
     """Refuse a search that cannot be made, before any work.
 
     Raises:
         UsageError: a ranker that is not trained by a recipe.
         ParameterError: a field that is not searched so.
     """
-    space_of(_named(asked.ranker, scope.usual_preset), asked.search)
+    space_of(_named(tuning.ranker, scope.usual_preset), tuning.search)
 
 
-def tune(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
+def tune(tuning: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPreset, bool]]:
     """Search, look at the test part once, and keep the best as a named preset.
 
     Returns:
@@ -390,17 +389,17 @@ def tune(asked: Tuning, scope: Scope) -> Generator[Progress, None, tuple[NamedPr
     Raises:
         UsageError: a ranker that is not trained by a recipe, or a name that is taken.
     """
-    base = _named(asked.ranker, scope.usual_preset)
-    space, name = space_of(base, asked.search), asked.name or name_for(scope.data)
+    base = _named(tuning.ranker, scope.usual_preset)
+    space, name = space_of(base, tuning.search), tuning.name or name_for(scope.data)
     before = named_presets.find(scope.store, base.base, name)
     folds = yield from claims.values_of(fold.open_workbench() for fold in scope.folds())
-    search = Search(asked, scope, base, space, folds)
+    search = Search(tuning, scope, base, space, folds)
     if before is not None and _plain(before.asked) != _plain(search.identity):
         raise UsageError(
             f"{before} was tuned for something else ({_other(before.asked, search.identity)}): "
             "choose another --name, or ask as then"
         )
-    wanted = asked.trials or (TRIALS if asked.budget is None else None)
+    wanted = tuning.trials or (TRIALS if tuning.budget is None else None)
     yield from _searched(search, wanted)
     if claims.SHARING.get():  # a worker does its share; who asked makes the preset of the store
         raise claims.SharingEnd
@@ -434,22 +433,22 @@ def _searched(search: Search, wanted: int | None) -> Generator[Progress, None, N
     A trial begins while there is time; those that were made before take none.
 
     Raises:
-        Taken: work is shared, and another worker is at a trial that the next round waits for.
+        ClaimTakenError: another worker is at a trial that the next round waits for.
     """
     declared = _declared(registry.spec(search.base))
     drawn = {name: _distribution(declared[name][0], ends) for name, ends in search.space.items()}
-    asked = search.asked
-    study, start = _study(asked.seed, asked.at_once), claims.began()
+    tuning = search.tuning
+    study, start = _study(tuning.seed, tuning.at_once), claims.began()
     entry = registry.entry(search.base.base)
-    first = [one for one in (*FIRST, search.base.preset) if one in entry.presets]
-    presets = [Proposal(one, replace(search.base, preset=one)) for one in dict.fromkeys(first)]
+    names = [name for name in (*FIRST, search.base.preset) if name in entry.presets]
+    presets = [Proposal(name, replace(search.base, preset=name)) for name in dict.fromkeys(names)]
     rows = yield from _round(search, wanted, presets, None)
-    for one, row in zip(presets, rows, strict=True):
-        _tell(study, row, declared_of=_declared(registry.spec(one.name)), drawn=drawn)
-    end = None if asked.budget is None else start + asked.budget
+    for proposal, row in zip(presets, rows, strict=True):
+        _tell(study, row, declared_of=_declared(registry.spec(proposal.name)), drawn=drawn)
+    end = None if tuning.budget is None else start + tuning.budget
     while wanted is None or len(search.history) < wanted:
-        room = asked.at_once if wanted is None else wanted - len(search.history)
-        trials = [study.ask(drawn) for _ in range(min(asked.at_once, room))]
+        room = tuning.at_once if wanted is None else wanted - len(search.history)
+        trials = [study.ask(drawn) for _ in range(min(tuning.at_once, room))]
         proposals = [
             Proposal(
                 SEARCH, search.base,
@@ -469,33 +468,29 @@ def _round(
 ) -> Generator[Progress, None, list[dict[str, Any]]]:
     """The rows of trials that do not need each other, up to the first for which no time is left.
 
-    Args:
-        search: whose history they enter.
-        wanted: trials in all.
-        proposals: in order.
-        end: by the monotonic clock; None: there is time.
+    Time is left until `end`, by the monotonic clock; None: always.
 
     Raises:
-        Taken: another worker is at one of them; the others are done.
+        ClaimTakenError: another worker is at one of them; the others are done.
     """
-    rows, taken, late = list[dict[str, Any]](), None, False
-    for one in proposals:
-        over = end is not None and time.monotonic() >= end and search.stored_row(one) is None
+    rows, claimed, late = list[dict[str, Any]](), None, False
+    for proposal in proposals:
+        over = end is not None and time.monotonic() >= end and search.stored_row(proposal) is None
         try:
             if over:
-                claims.wait_for(claim_of(search.digest(one)))
+                claims.wait_for(claim_of(search.digest(proposal)))
                 late = True
                 continue
-            row = yield from _counted(search, wanted, search.trial(one))
+            row = yield from _counted(search, wanted, search.trial(proposal))
         except claims.ClaimTakenError as other:
-            taken = other
+            claimed = other
             continue
         if not late:
             rows.append(row)
             search.history.append({"trial": len(search.history) + 1, **row})
             yield _reported(search, wanted)
-    if taken is not None:
-        raise taken
+    if claimed is not None:
+        raise claimed
     return rows
 
 
@@ -546,12 +541,10 @@ def _counted(
 ) -> Generator[Progress, None, dict[str, Any]]:
     """A trial's reports as reports of the whole search."""
     done = len(search.history)
-    while True:
-        try:
-            progress = next(work)
-        except StopIteration as stop:
-            return stop.value
-        yield Progress(done, wanted or done + 1, "trials", {}, min(progress.share, 0.99))
+    total = wanted or done + 1
+    return with_reports(
+        work, lambda report: Progress(done, total, "trials", {}, min(report.share, 0.99))
+    )
 
 
 def _reported(search: Search, wanted: int | None) -> Progress:
@@ -590,9 +583,13 @@ def table(preset: NamedPreset) -> pd.DataFrame:
 
 def settings(base: RankerName, row: Mapping[str, Any], fields: Iterable[str]) -> dict[str, Any]:
     """The values that a trial gave to some fields: those it proposed, else its preset's."""
-    name = base if row["of"] == SEARCH else replace(base, preset=row["of"])
-    declared = _declared(registry.spec(name))
+    declared = _declared(registry.spec(_ranker_of(base, row)))
     return {field: row["fields"].get(field, declared[field][1]) for field in fields}
+
+
+def _ranker_of(base: RankerName, row: Mapping[str, Any]) -> RankerName:
+    """The ranker of a trial at its preset."""
+    return base if row["of"] == SEARCH else replace(base, preset=row["of"])
 
 
 def _shown(row: Mapping[str, Any]) -> float:
@@ -605,12 +602,11 @@ def _looked(search: Search, row: Mapping[str, Any]) -> Generator[Progress, None,
     """Means over the test queries of all folds, of the rankers of one trial."""
     sums: dict[str, float] = {}
     lists = 0
-    named = search.base if row["of"] == SEARCH else replace(search.base, preset=row["of"])
-    texts = {field: written(value) for field, value in row["fields"].items()}
+    trial = Proposal(row["of"], _ranker_of(search.base, row), row["fields"])
     for workbench in search.folds:
-        kept = yield from workbench.train(str(named), texts)
+        trained = yield from workbench.train(str(trial.name), trial.texts)
         test = workbench.test_lists()
-        for name, value in quality(kept.ranker, test).items():
+        for name, value in quality(trained.ranker, test).items():
             sums[name] = sums.get(name, 0.0) + value * len(test.lists)
         lists += len(test.lists)
     return {name: total / lists for name, total in sums.items()} | {"queries": lists}
@@ -648,9 +644,7 @@ def _other(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 def _plain(value: Any) -> Any:
     """As JSON gives it back: lists for tuples."""
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+    return json.loads(json.dumps(value))
 
 
 def _short(value: Any) -> Any:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.execution.jobs_worker import leave, work
+from shuffleproof.core.execution.early_end import EarlyEnd
+from shuffleproof.core.execution.jobs_worker import work
 from shuffleproof.core.progress import Progress
 
 
@@ -80,4 +81,5 @@ KINDS = {
 }
 
 if __name__ == "__main__":
-    leave(work(Path(sys.argv[1]), sys.argv[2], sys.argv[3], KINDS))
+    end = EarlyEnd()
+    end.status = work(Path(sys.argv[1]), sys.argv[2], sys.argv[3], KINDS)

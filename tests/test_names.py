@@ -36,7 +36,7 @@ NAMELESS = set(
 
 NOUNS = {
     "core/bench/tuned.py": {"tuned"},  # `bench tuned`: the rows about the presets of that name
-    "core/jobs.py": {"exported"},  # the name of a kind of job, which stored jobs hold
+    "core/job_kinds.py": {"exported"},  # the name of a kind of job, which stored jobs hold
     "core/perturb/permutations.py": {"inverted"},  # a change of its argument
 }
 """Names of the list that mean something where they stand."""

@@ -5,7 +5,6 @@ Collections and networks that were opened stay in the process.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.retrieval.ingest import find
@@ -16,7 +15,7 @@ from shuffleproof.core.retrieval.registry import (
     retriever_entry,
 )
 from shuffleproof.core.retrieval.snrm import Latent
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import store_at
 from shuffleproof.core.store.keys import ArtefactKey
 
 BEST = 10
@@ -75,7 +74,7 @@ def find_documents(item: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def _indexed_collection(store: str, collection: str) -> IndexedCollection:
-    place = Store(Path(store), default_store().bundled)
+    place = store_at(store)
     return IndexedCollection(find(collection, place), place)
 
 

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.initial import InitialRanking, ListRecipe, lists_digest
 from shuffleproof.core.rankers.name import INITIAL
-from shuffleproof.core.store.artefacts import Store, default_store
+from shuffleproof.core.store.artefacts import store_at
 
 FIRST_LOADED = ("neural.ranker", "boosting.trees", "univariate")
 
@@ -191,7 +190,7 @@ def single_list(judged: JudgedLists, at: int) -> JudgedLists:
 
 def digest_of_name(item: Mapping[str, Any]) -> str:
     """What the data set's name means now; a name that is given anew is not answered from memory."""
-    return str(_store(item["store"]).names().get(item["data"], ""))
+    return str(store_at(item["store"]).names().get(item["data"], ""))
 
 
 def ranker_for(item: Mapping[str, Any], ranker: str | None = None) -> Ranker:
@@ -245,10 +244,6 @@ def documents_moved(
     return documents_passed(np.array([0, len(before)]), before, after, floor)
 
 
-def _store(folder: str) -> Store:
-    return Store(Path(folder), default_store().bundled)
-
-
 def _bench(item: Mapping[str, Any]) -> tuple[str, str, str, str]:
     """What lists are remembered under."""
     recipe = json.dumps(dict(item["recipe"]), sort_keys=True)
@@ -264,7 +259,7 @@ def _checked_order(order: Sequence[int], count: int) -> Int64[np.ndarray, " docs
 @lru_cache(maxsize=2)
 def _fold(store: str, data: str, digest: str) -> Fold:
     del digest  # part of the memory's key alone
-    return resolve(data, _store(store))
+    return resolve(data, store_at(store))
 
 
 @lru_cache(maxsize=4)
@@ -272,12 +267,12 @@ def _lists(store: str, data: str, digest: str, recipe: str) -> JudgedLists:
     fields = json.loads(recipe)
     fields["initial"] = tuple(fields["initial"])
     fold = _fold(store, data, digest)
-    return list_sources.prepare_lists(data, fold, ListRecipe(**fields), _store(store)).test
+    return list_sources.prepare_lists(data, fold, ListRecipe(**fields), store_at(store)).test
 
 
 @lru_cache(maxsize=32)
 def _ranker(store: str, key: str) -> Ranker:
-    return registry.load(_store(store).resolve(key, "ranker").path)
+    return registry.load(store_at(store).resolve(key, "ranker").path)
 
 
 @lru_cache(maxsize=1024)
@@ -286,8 +281,3 @@ def _floor(workbench: tuple[str, str, str, str], query: str, key: str) -> tuple[
     base = single_list(judged, place_of({"data": workbench[1], "query": query}, judged))
     floor, _ = score_floor.measure_floor(ranker, base, ranker.score(base.dataset, base.lists))
     return tuple(floor.doubt.tolist())
-
-
-def recipe_values(recipe: ListRecipe) -> dict[str, Any]:
-    """A recipe of lists as the questions carry it."""
-    return recipe.plain()

@@ -7,10 +7,10 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from shuffleproof.core.errors import UnknownNameError
-from shuffleproof.core.experiment.list_sources import recipe_of
+from shuffleproof.core.experiment.list_sources import has_lists_of, recipe_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
-from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, remember_file_name
 from shuffleproof.core.store.arrival import Arrival, arrival
 from shuffleproof.core.store.artefacts import Store
@@ -121,16 +121,9 @@ def studied_on(store: Store, fingerprint: str) -> list[Artefact]:
     come out alike from this fold are of this fold.
     """
     studies = [
-        artefact for artefact in store.artefacts("study") if _is_on_fold(artefact, fingerprint)
+        artefact for artefact in store.artefacts("study") if has_lists_of(artefact, fingerprint)
     ]
-    return sorted(studies, key=lambda artefact: artefact.created, reverse=True)
-
-
-def _is_on_fold(study: Artefact, fingerprint: str) -> bool:
-    """Whether a study's lists are of this fold; those of a study of sizes are several."""
-    digest = lists_digest(study.facts.get("lists", {}), fingerprint)
-    lists = study.recipe.get("lists")
-    return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
+    return sorted(studies, key=attrgetter("created"), reverse=True)
 
 
 def list_recipes(rankers: list[TrainedRanker]) -> list[ListRecipe]:

@@ -51,8 +51,8 @@ def main(arguments: Sequence[str]) -> int:
         for own in getattr(chosen, "modules", None) or ():
             import_module_of_user(own)
         if "first" in chosen:
-            _function(chosen.first)(chosen)
-        answer: Answer = _function(chosen.answer)(chosen)
+            function_at(chosen.first)(chosen)
+        answer: Answer = function_at(chosen.answer)(chosen)
         show(answer, chosen.command if chosen.json else None)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
@@ -74,13 +74,13 @@ def main(arguments: Sequence[str]) -> int:
     return answer.exit_code
 
 
-def _function(place: str) -> Callable[[argparse.Namespace], Any]:
+def function_at(place: str) -> Callable[[argparse.Namespace], Any]:
     """The function of the command line that `module:function` names."""
     module, _, name = place.partition(":")
-    found: Callable[[argparse.Namespace], Any] = getattr(
+    function: Callable[[argparse.Namespace], Any] = getattr(
         importlib.import_module(f"shuffleproof.core.cli.{module}"), name
     )
-    return found
+    return function
 
 
 class Parser(argparse.ArgumentParser):

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -23,6 +23,8 @@ from shuffleproof.core.store.manifest import Artefact
 
 PROBLEM = 3
 """The exit status of `doctor` where there is a problem."""
+
+NO_FINDINGS = "Nothing that could mislead a study."
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -62,9 +64,11 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     ]
     text = table(rows)
     for row, artefact in zip(rows, artefacts, strict=True):
-        seen = run_shown("examine", examination.examine(artefact, store_of(arguments)))
-        grave = [one for one in seen.findings if one.severity != "info"]
-        row["findings"] = [_fields(one) for one in grave]
+        examined = run_shown("examine", examination.examine(artefact, store_of(arguments)))
+        grave = [finding for finding in examined.findings if finding.severity != "info"]
+        row["findings"] = [asdict(finding) for finding in grave]
+        for fields in row["findings"]:
+            del fields["queries"]  # of which there may be thousands
         text += f"\n\nThe doctor on {row['name']}:\n{_advised(grave)}" if grave else ""
     if len(rows) == 1:
         return Answer({"folds": rows}, text)
@@ -103,11 +107,6 @@ def _advised(findings: Sequence[doctor.Finding]) -> str:
         _listed(one.findings) + (f"\n         → {one.action}" if one.action else "")
         for one in advice.merge_findings(findings)
     )
-
-
-def _fields(finding: doctor.Finding) -> dict[str, Any]:
-    """A finding's fields but for its queries, of which there may be thousands."""
-    return {name: value for name, value in asdict(finding).items() if name != "queries"}
 
 
 def check_name(name: str, store: Store) -> None:
@@ -156,30 +155,35 @@ def doctor_(arguments: argparse.Namespace) -> Answer:
         asdict(finding) | {"queries": _ids(finding, parts), "action": advice.ACTIONS[finding.code]}
         for finding in findings
     ]
-    spoilt = any(finding.severity == "problem" for finding in findings)
-    text = f"{table(facts)}\n\n{_advised(findings)}"
-    return Answer(facts | {"findings": rows}, text, PROBLEM if spoilt else 0)
+    return findings_answer(facts, rows, f"{table(facts)}\n\n{_advised(findings)}")
+
+
+def findings_answer(
+    facts: Mapping[str, Any], findings: Sequence[Mapping[str, Any]], text: str
+) -> Answer:
+    """What a doctor answers; the exit status says whether one of its findings is a problem."""
+    spoilt = any(finding["severity"] == "problem" for finding in findings)
+    return Answer({**facts, "findings": findings}, text, PROBLEM if spoilt else 0)
 
 
 def _of_ranker(arguments: argparse.Namespace) -> Answer:
     """What a ranker's scores of the test lists hide."""
     bench = workbench_of(arguments)
     lists = bench.test_lists(arguments.queries)
-    found = run_shown(
+    diagnosis = run_shown(
         arguments.ranker, rankers.examine_ranker(bench, arguments.ranker, lists, arguments.seed)
     )
-    facts = found.plain()
-    ids = {"": lists.dataset}
-    rows = [asdict(one) | {"queries": _ids(one, ids)} for one in found.findings]
-    spoilt = any(one.severity == "problem" for one in found.findings)
-    said = _listed(found.findings) or "Nothing that could mislead a study."
+    facts, findings = diagnosis.plain(), diagnosis.findings
+    rows = [
+        asdict(finding) | {"queries": _ids(finding, {"": lists.dataset})} for finding in findings
+    ]
     lines = {
         "ranker": facts["ranker"],
         "lists": f"{facts['lists']:,} of {facts['of']:,}",
         "time a list": f"{words.number(facts['seconds'] * 1000, '.3g')} ms",
         "measures": facts["measures"],
     }
-    return Answer(facts | {"findings": rows}, f"{table(lines)}\n\n{said}", PROBLEM if spoilt else 0)
+    return findings_answer(facts, rows, f"{table(lines)}\n\n{_listed(findings) or NO_FINDINGS}")
 
 
 def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:

@@ -50,40 +50,43 @@ def export(arguments: argparse.Namespace) -> Answer:
         from shuffleproof.core.cli import retrieval  # noqa: PLC0415 (only of collections)
 
         return retrieval.export_collection(arguments, chosen)
-    told, store = {}, store_of(arguments)
-    _check_flags(arguments, chosen, store)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    of_lists = chosen in {"qrels", "letor"} or (chosen == "run" and arguments.out.suffix != ".zip")
-    if of_lists and (study := study_of(arguments.what, store)):
-        if study.recipe["kind"] == benchmark.KIND:
+    part, store, out = {}, store_of(arguments), arguments.out
+    study, of_data = study_of(arguments.what, store), is_data(arguments.what, store)
+    kind = study.recipe["kind"] if study else None
+    _check_flags(arguments, chosen, kind, of_data=of_data)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if study and (chosen in {"qrels", "letor"} or (chosen == "run" and out.suffix != ".zip")):
+        if kind == benchmark.KIND:
             raise UsageError(
                 "runs and qrels of a benchmark come together: give a file ending in .zip"
             )
         raise UsageError(
-            f"{str(arguments.out)!r} is no file of a study: give one ending in .csv, .json, .tex, "
+            f"{str(out)!r} is no file of a study: give one ending in .csv, .json, .tex, "
             ".md, .html or .pdf"
         )
-    if chosen in {"qrels", "letor"} or (chosen in WRITERS and is_data(arguments.what, store)):
+    if chosen in {"qrels", "letor"} or (chosen in WRITERS and of_data):
         _no_measures(arguments, "data has labels and no measures")
-        told = {"part": write(arguments, chosen)}
-    elif _has_form(chosen, arguments) and (study := table_of(arguments.what, store)):
-        write_table(study, chosen, store, arguments.out, view_of(arguments, study))
-    elif arguments.out.suffix == ".zip":
+        part = {"part": write(arguments, chosen)}
+    elif (
+        study
+        and kind in {benchmark.KIND, Ablation.kind}
+        and chosen in TABLE_FORMATS
+        and not arguments.per_query
+    ):
+        write_table(study, chosen, store, out, view_of(arguments, study))
+    elif out.suffix == ".zip":
         raise UsageError(
             "zips are written of benchmarks: give a file that ends in .csv, .parquet, .json, .tex, "
             ".md or .html"
         )
     elif chosen == "run":
         _no_measures(arguments, "a run has scores and no measures")
-        told = {"part": _run(arguments)}
+        part = {"part": _run(arguments)}
     else:
         _study(store.resolve(arguments.what, "study"), chosen, arguments)
-    return Answer({"out": str(arguments.out), "bytes": _size(arguments.out), **told})
-
-
-def _size(out: Path) -> int:
-    written = [out / name for name in FILES.values()] if out.is_dir() else [out]
-    return sum(path.stat().st_size for path in written)
+    files = [out / name for name in FILES.values()] if out.is_dir() else [out]
+    size = sum(path.stat().st_size for path in files)
+    return Answer({"out": str(out), "bytes": size, **part})
 
 
 def _run(arguments: argparse.Namespace) -> str:
@@ -130,7 +133,9 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     arguments.out.write_text("\n".join(tables), encoding="utf-8")
 
 
-def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> None:
+def _check_flags(
+    arguments: argparse.Namespace, chosen: str, kind: str | None, *, of_data: bool
+) -> None:
     """Refuse flags of studies that what is written has no use for.
 
     Raises:
@@ -138,29 +143,29 @@ def _check_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> No
     """
     if str(arguments.out) == "-":
         raise UsageError("an export is a file: name one (commands print JSON with --json)")
-    if arguments.width and chosen not in FIGURES:
-        raise UsageError("--width is of pictures: give a file that ends in .pdf, .svg or .png")
-    if arguments.figure and chosen not in FIGURES:
-        raise UsageError("--figure is of pictures: give a file that ends in .pdf, .svg or .png")
+    for flag in ("width", "figure"):
+        if getattr(arguments, flag) and chosen not in FIGURES:
+            raise UsageError(
+                f"--{flag} is of pictures: give a file that ends in .pdf, .svg or .png"
+            )
     if arguments.per_query and chosen not in table_text.EXACT:
         raise UsageError("every query's value: give a file that ends in .csv, .parquet or .json")
-    if arguments.per_query and is_data(arguments.what, store):
+    if arguments.per_query and of_data:
         raise UsageError("a data set has no values of queries: leave out --per-query")
-    if chosen in {*FIGURES, "html"} and is_data(arguments.what, store):
+    if chosen in {*FIGURES, "html"} and of_data:
         raise UsageError("a data set has no figures: name a study, or a file that ends in .csv")
-    _check_benchmark_flags(arguments, chosen, store)
-    if arguments.part and study_of(arguments.what, store):
+    _check_benchmark_flags(arguments, chosen, kind)
+    if arguments.part and kind:
         raise UsageError("--part is of a data set: a study has no parts, leave it out")
 
 
-def _check_benchmark_flags(arguments: argparse.Namespace, chosen: str, store: Store) -> None:
+def _check_benchmark_flags(arguments: argparse.Namespace, chosen: str, kind: str | None) -> None:
     """Refuse --against, --test and --marks where no benchmark's table is written.
 
     Raises:
         UsageError: one was given, and the file or the study has no use for it.
     """
-    study = study_of(arguments.what, store)
-    marked = study is not None and study.recipe["kind"] == benchmark.KIND
+    marked = kind == benchmark.KIND
     if arguments.marks and (not marked or chosen not in TITLES):
         raise UsageError("--marks is of a benchmark's table: give a file that ends in .tex or .md")
     for flag in ("against", "test"):
@@ -171,11 +176,6 @@ def _check_benchmark_flags(arguments: argparse.Namespace, chosen: str, store: St
                 f"--{flag} is of a benchmark's table: give a file that ends in .csv, .parquet, "
                 ".json, .tex or .md, without --per-query"
             )
-
-
-def _has_form(chosen: str, arguments: argparse.Namespace) -> bool:
-    """Whether some kinds of study have a form of their own for what is asked."""
-    return chosen in TABLE_FORMATS and not arguments.per_query
 
 
 def _no_measures(arguments: argparse.Namespace, why: str) -> None:
@@ -246,13 +246,7 @@ TABLE_ENDINGS = {
 """How the files of a table's formats end."""
 
 TABLE_FORMATS = frozenset({*TABLE_ENDINGS, "run"})
-"""What such a study has a form of its own for."""
-
-
-def table_of(what: str, store: Store) -> Artefact | None:
-    """The stored benchmark or ablation that a key names; None where it names something else."""
-    found = study_of(what, store)
-    return found if found and found.recipe["kind"] in {benchmark.KIND, Ablation.kind} else None
+"""What benchmarks and ablations have a form of their own for."""
 
 
 def study_of(what: str, store: Store) -> Artefact | None:

@@ -171,15 +171,10 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def dry_run(command: argparse.ArgumentParser, what: str) -> None:
-    """Add `--dry-run`, which another function answers.
-
-    Args:
-        command: it is added to.
-        what: that function of `core.cli.dry_run`.
-    """
+def dry_run(command: argparse.ArgumentParser, answer: str) -> None:
+    """Add `--dry-run`, which another function answers, named as in `command`."""
     command.add_argument(
-        "--dry-run", action="store_const", dest="answer", const=f"dry_run:{what}",
+        "--dry-run", action="store_const", dest="answer", const=answer,
         help="say what would be trained and run, what of it is stored and how long the rest takes "
         "here; make nothing",
     )  # fmt: skip

@@ -62,7 +62,7 @@ def _train(commands: flags.Commands) -> None:
         help="recipe fields; `list recipe RANKER` says which",
     )
     train.add_argument("--seed", type=whole, help="of the ranker")
-    flags.dry_run(train, "train")
+    flags.dry_run(train, "rankers:dry_run")
     flags.workers(train)
     flags.workbench(train)
 

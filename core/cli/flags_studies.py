@@ -12,11 +12,11 @@ from shuffleproof.core.studies.question import QUERIES, Question, syntax_of
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES, STUDIES
 
 ANSWERS = {
-    "benchmark": "benchmark:study",
-    "initial-rankings": "multi_ranking:study",
-    "attention": "attention:study",
+    "benchmark": "study_kinds:benchmark",
+    "initial-rankings": "study_kinds:initial_rankings",
+    "attention": "study_kinds:attention",
     "card": "check:card",
-    "worst-case": "worst_case:study",
+    "worst-case": "study_kinds:worst_case",
 }
 """What answers a question whose answer takes more than its sections."""
 
@@ -44,7 +44,7 @@ def add(commands: flags.Commands) -> None:
                 type=flags.count,
                 help="only the first so many test queries, of each fold",
             )
-        flags.dry_run(added, "study")
+        flags.dry_run(added, "studies:dry_run")
         flags.max_seconds(added, "; the same line without it goes on")
         flags.jobs(added)
         flags.workers(added)
@@ -57,7 +57,7 @@ def add(commands: flags.Commands) -> None:
             added = flags.command(studies, kind, "studies:listless", question.summary)
             flags.fields(added, question)
             flags.max_seconds(added, "; the same line without it goes on")
-            flags.dry_run(added, "listless_study")
+            flags.dry_run(added, "studies:listless_dry_run")
             flags.workers(added)
             added.add_argument("--data", default=SAMPLE, help=f"a stored {data}, or `sample`")
     _check(commands)

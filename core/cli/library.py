@@ -37,19 +37,20 @@ MOST_NAMED = 12
 def listing(arguments: argparse.Namespace) -> Answer:
     """`library list`: everything, the newest first."""
     store = store_of(arguments)
-    found = [entry for entry in library.entries(store) if not entry.part]
-    wanted = (arguments.tag or "", arguments.kind)
-    kept = [
+    entries = [
         entry
-        for entry in found
-        if wanted[0] in ("", *entry.tags) and wanted[1] in (None, entry.key.kind)
+        for entry in library.entries(store)
+        if not entry.part
+        and (arguments.tag or "") in ("", *entry.tags)
+        and arguments.kind in (None, entry.key.kind)
     ]
     broken = library.damaged_entries(store)
-    rows = [_row(entry) for entry in kept] + [_damaged_row(one) for one in broken]
-    lines = [_line(entry) for entry in kept]
+    rows = [_row(entry) for entry in entries]
+    rows += [_damaged_row(entry) | {"bytes": entry.size} for entry in broken]
+    lines = [_line(entry) for entry in entries]
     silent = {name for name in RARE if not any(line[name] for line in lines)}
     lines = [{name: line[name] for name in line if name not in silent} for line in lines]
-    text = "\n\n".join([_aligned(lines), *_stale(kept)])
+    text = "\n\n".join([_aligned(lines), *_stale(entries)])
     return Answer(rows, "\n\n".join([text, _damaged(broken)]) if broken else text)
 
 
@@ -59,54 +60,50 @@ RARE = ("from", "stale")
 
 def _stale(entries: Sequence[Entry]) -> list[str]:
     """What was made from recipes that are others today, as a paragraph; none: nothing."""
-    found = [entry for entry in entries if entry.stale]
-    lines = _first(f"{entry.name} ({entry.key}): {entry.stale}" for entry in found)
+    stale = [entry for entry in entries if entry.stale]
+    lines = _beginning(f"{entry.name} ({entry.key}): {entry.stale}" for entry in stale)
     remedy = "They open as ever; nothing is added to them. Train or run them again for today's."
-    return ["\n".join([f"Stale, {len(found):,} in all:", *lines, remedy])] if found else []
+    return ["\n".join([f"Stale, {len(stale):,} in all:", *lines, remedy])] if stale else []
 
 
-def _damaged_row(one: DamagedEntry) -> dict[str, Any]:
-    return {"name": one.name, "damaged": one.what, "found": one.found, "bytes": one.size}
+def _damaged_row(entry: DamagedEntry) -> dict[str, Any]:
+    return {"name": entry.name, "damaged": entry.what, "found": entry.found}
 
 
 def _damaged(broken: Sequence[DamagedEntry]) -> str:
     """What lies in the store and cannot be read, and how to be rid of it."""
-    lines = _first(f"{one.name}: {one.found}" for one in broken)
+    lines = _beginning(f"{entry.name}: {entry.found}" for entry in broken)
     remedy = "`library delete NAME` removes an entry, `library clean --yes` names and tags."
     return "\n".join([f"Damaged, {len(broken):,} in all:", *lines, remedy])
 
 
 def show(arguments: argparse.Namespace) -> Answer:
     """`library show`: one entry with its recipe, what it needs, and what makes it again."""
-    store = store_of(arguments)
-    found = _entries(store, [arguments.what])
-    entry = _entry(store, found, arguments.what)
+    entries, (entry,) = _entries(store_of(arguments), [arguments.what])
     artefact = entry.artefact
-    made = library.dependents(found, entry.key)
-    told = _row(entry) | {"needed_by": [str(one.key) for one in made]}
-    told |= {name: text for name, text in _again(entry, found).items() if text}
+    dependents = library.dependents(entries, entry.key)
+    answer = _row(entry) | {"needed_by": [str(dependent.key) for dependent in dependents]}
+    answer |= {name: text for name, text in _again(entry, entries).items() if text}
     if entry.key.kind == "study":
-        told["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
-        told["references"] = methods.references(artefact.recipe, artefact.facts)
-    told |= {"recipe": dict(artefact.recipe), "facts": dict(artefact.facts)}
-    shown = told | {
-        "needs": _named([one for one in found if one.key in entry.needs]),
-        "needed_by": _named(made),
+        answer["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
+        answer["references"] = methods.references(artefact.recipe, artefact.facts)
+    answer |= {"recipe": dict(artefact.recipe), "facts": dict(artefact.facts)}
+    shown = answer | {
+        "needs": _named([needed for needed in entries if needed.key in entry.needs]),
+        "needed_by": _named(dependents),
         "tags": ", ".join(entry.tags) or "none",
         "seconds": _took(entry),
         "imported": str(artefact.imported or "no"),
         "stale": entry.stale or "no",
     }
-    return Answer(told, "\n".join(_told(name, value) for name, value in shown.items()))
+    return Answer(answer, "\n".join(_field(name, value) for name, value in shown.items()))
 
 
 def compare(arguments: argparse.Namespace) -> Answer:
     """`library compare`: any number of entries side by side, only the fields that differ."""
     if len(arguments.what) < 2:
         raise UsageError("name two entries or more, as in `library compare A B`")
-    store = store_of(arguments)
-    found = _entries(store, arguments.what)
-    chosen = [_entry(store, found, text) for text in arguments.what]
+    _, chosen = _entries(store_of(arguments), arguments.what)
     heads = [str(entry.key) for entry in chosen]
     rows: list[dict[str, Any]] = [
         {"field": name} | dict(zip(heads, values, strict=True))
@@ -150,7 +147,7 @@ def _aligned(lines: Sequence[Mapping[str, str]]) -> str:
     return fit_table(rows, [False] * len(names), width())
 
 
-def _first(lines: Iterable[str]) -> list[str]:
+def _beginning(lines: Iterable[str]) -> list[str]:
     """The first of some lines, set in, and how many more there are."""
     every = list(lines)
     more = len(every) - MOST_NAMED
@@ -160,7 +157,7 @@ def _first(lines: Iterable[str]) -> list[str]:
 
 def _named(entries: Sequence[Entry]) -> str:
     """How many entries, and the first by name and key."""
-    lines = _first(f"{entry.name} ({entry.key})" for entry in entries)
+    lines = _beginning(f"{entry.name} ({entry.key})" for entry in entries)
     return "\n".join([counted(len(entries), "entry"), *lines]) if entries else "none"
 
 
@@ -171,11 +168,13 @@ def _took(entry: Entry) -> str:
     return f"{entry.seconds:.1f}{added}"
 
 
-def _again(entry: Entry, found: list[Entry]) -> dict[str, str]:
+def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
     """What makes it again, as a command and in Python; the reason where nothing says it."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     if entry.key.kind == "ranker":
-        return {"command": _or_why(reproduce.ranker_command, recipe, library.data_of(entry, found))}
+        return {
+            "command": _or_why(reproduce.ranker_command, recipe, library.data_of(entry, entries))
+        }
     if entry.key.kind == "study":
         writers = {"command": reproduce.study_command, "python": reproduce.study_python}
         return {name: _or_why(write, recipe, facts) for name, write in writers.items()}
@@ -189,11 +188,11 @@ def _or_why(write: Callable[..., str], *given: Any) -> str:
         return f"# {error}"
 
 
-def _told(name: str, value: Any) -> str:
+def _field(name: str, value: Any) -> str:
     """A field and its value; what has lines or parts stands below its name, a line each."""
     if isinstance(value, dict):
         fields = side_by_side.flat(value).items()
-        parts = [f"  {field}: {side_by_side.short(one, MOST_FIELD)}" for field, one in fields]
+        parts = [f"  {field}: {side_by_side.short(part, MOST_FIELD)}" for field, part in fields]
         return "\n".join([name, *parts])
     text = "\n".join(map(str, value)) if isinstance(value, list) else str(value)
     return f"{name}\n{text}" if "\n" in text else f"{name}: {text}"
@@ -202,27 +201,28 @@ def _told(name: str, value: Any) -> str:
 def export(arguments: argparse.Namespace) -> Answer:
     """`library export`: artefacts and all that they need, as one file."""
     store = store_of(arguments)
-    found = _entries(store, arguments.what)
-    keys = [_entry(store, found, text).key for text in arguments.what]
-    chosen = [entry.artefact for entry in library.with_dependencies(found, keys)]
+    entries, chosen = _entries(store, arguments.what)
+    needed = library.with_dependencies(entries, [entry.key for entry in chosen])
+    artefacts = [entry.artefact for entry in needed]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    run_shown("export", archive.write(store, chosen, arguments.out))
+    run_shown("export", archive.write(store, artefacts, arguments.out))
     size = arguments.out.stat().st_size
-    kept = [str(artefact.key) for artefact in chosen]
-    return Answer({"out": str(arguments.out), "bytes": size, "artefacts": kept})
+    keys = [str(artefact.key) for artefact in artefacts]
+    return Answer({"out": str(arguments.out), "bytes": size, "artefacts": keys})
 
 
 def take(arguments: argparse.Namespace) -> Answer:
     """`library import`: the artefacts of an archive, digests checked."""
-    found = run_shown("import", imports.read_archive(arguments.archive, store_of(arguments)))
-    kept = [str(one.key) for one in found if one.imported is None]
-    return Answer({"artefacts": [str(artefact.key) for artefact in found], "made_here": kept})
+    artefacts = run_shown("import", imports.read_archive(arguments.archive, store_of(arguments)))
+    made_here = [str(artefact.key) for artefact in artefacts if artefact.imported is None]
+    keys = [str(artefact.key) for artefact in artefacts]
+    return Answer({"artefacts": keys, "made_here": made_here})
 
 
 def rename(arguments: argparse.Namespace) -> Answer:
     """`library rename`: call an artefact by another name."""
     store = store_of(arguments)
-    entry = _entry(store, _entries(store, [arguments.what]), arguments.what)
+    _, (entry,) = _entries(store, [arguments.what])
     library.rename(store, entry, arguments.name)
     return Answer({"key": str(entry.key), "name": arguments.name})
 
@@ -230,7 +230,7 @@ def rename(arguments: argparse.Namespace) -> Answer:
 def tag(arguments: argparse.Namespace) -> Answer:
     """`library tag`: let an artefact carry exactly these tags."""
     store = store_of(arguments)
-    entry = _entry(store, _entries(store, [arguments.what]), arguments.what)
+    _, (entry,) = _entries(store, [arguments.what])
     Tags(store.root).put(entry.key, arguments.tags)
     return Answer({"key": str(entry.key), "tags": list(Tags(store.root).of(entry.key))})
 
@@ -242,40 +242,43 @@ def delete(arguments: argparse.Namespace) -> Answer:
         UsageError: something was made from it and --with-dependents was not said.
     """
     store = store_of(arguments)
-    broken = [one for one in library.damaged_entries(store) if arguments.what == one.name]
+    broken = [entry for entry in library.damaged_entries(store) if arguments.what == entry.name]
     if broken:
-        freed = sum(remove_damaged(store, one) for one in broken)
+        freed = sum(remove_damaged(store, entry) for entry in broken)
         return Answer({"deleted": [arguments.what], "bytes": freed})
-    found = _entries(store, [arguments.what])
-    entry = _entry(store, found, arguments.what)
-    made = [one for one in library.dependents(found, entry.key) if not one.bundled]
+    entries, (chosen,) = _entries(store, [arguments.what])
+    made = [entry for entry in library.dependents(entries, chosen.key) if not entry.bundled]
     if made and not arguments.with_dependents:
-        keys = ", ".join(f"{one.name} {one.key}" for one in made[:5])
+        keys = ", ".join(f"{entry.name} {entry.key}" for entry in made[:5])
         more = ", …" if len(made) > 5 else ""
         were = "was" if len(made) == 1 else "were"
         raise UsageError(
-            f"{counted(len(made), 'artefact')} {were} made from {entry.name} {entry.key} "
+            f"{counted(len(made), 'artefact')} {were} made from {chosen.name} {chosen.key} "
             f"({keys}{more}): add --with-dependents to delete them too"
         )
-    freed = library.remove(store, [*made, entry])
-    gone = [str(one.key) for one in (*made, entry)]
-    return Answer({"deleted": gone, "bytes": freed})
+    removed = [*made, chosen]
+    freed = library.remove(store, removed)
+    return Answer({"deleted": [str(entry.key) for entry in removed], "bytes": freed})
 
 
-def _entries(store: Store, wanted: Sequence[str]) -> list[Entry]:
-    """Everything in a store; the sample is read in first where it is asked for."""
-    if catalogue.SAMPLE in wanted:
-        catalogue.find(catalogue.SAMPLE, store)
-    return library.entries(store)
+def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entry]]:
+    """Everything in a store, and what these names mean; the sample is read in where it is named.
 
-
-def _entry(store: Store, found: list[Entry], text: str) -> Entry:
-    known = text == catalogue.SAMPLE
-    key = catalogue.find(text, store).key if known else store.meant(text)
-    for entry in found:
-        if entry.key == key:
-            return entry
-    raise UsageError(f"{key} is no part of the library: `shuffleproof library list` names what is")
+    Raises:
+        UsageError: a name of something that is no entry.
+    """
+    keys = [
+        catalogue.find(name, store).key if name == catalogue.SAMPLE else store.meant(name)
+        for name in names
+    ]
+    entries = library.entries(store)
+    by_key = {entry.key: entry for entry in entries}
+    for key in keys:
+        if key not in by_key:
+            raise UsageError(
+                f"{key} is no part of the library: `shuffleproof library list` names what is"
+            )
+    return entries, [by_key[key] for key in keys]
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -299,29 +302,29 @@ def verify(arguments: argparse.Namespace) -> Answer:
     """`library verify`: every file digested; exit status 1 where something is damaged."""
     store = store_of(arguments)
     keys = [store.meant(text) for text in arguments.what]
-    chosen = [one for one in store.artefacts() if not keys or one.key in keys]
-    found = [] if keys else library.damaged_entries(store)
-    found += run_shown("verify", verify_files(store, chosen))
-    rows = [{"name": one.name, "damaged": one.what, "found": one.found} for one in found]
-    size = sum(one.size for one in chosen) / 1e6
-    said = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "
-    said += f"{len(found)} damaged" if found else "every file is as it was stored"
+    chosen = [artefact for artefact in store.artefacts() if not keys or artefact.key in keys]
+    broken = [] if keys else library.damaged_entries(store)
+    broken += run_shown("verify", verify_files(store, chosen))
+    rows = [_damaged_row(entry) for entry in broken]
+    size = sum(artefact.size for artefact in chosen) / 1e6
+    summary = f"{counted(len(chosen), 'artefact')}, {size:,.1f} MB: "
+    summary += f"{len(broken)} damaged" if broken else "every file is as it was stored"
     remedy = "`shuffleproof library delete NAME` removes one; it is made again when needed."
-    text = "\n".join([f"{said}.", table(rows), remedy]) if found else f"{said}."
+    text = "\n".join([f"{summary}.", table(rows), remedy]) if broken else f"{summary}."
     answer = {"artefacts": len(chosen), "damaged": rows}
-    return Answer(answer, text, exit_code=1 if found else 0)
+    return Answer(answer, text, exit_code=1 if broken else 0)
 
 
 def clean(arguments: argparse.Namespace) -> Answer:
     """`library clean`: what nobody needs and what it would free; with --yes it is removed."""
     store = store_of(arguments)
-    whole, found = cleaning.size(store), cleaning.waste(store)
-    freed = sum(one.size for one in found)
-    rows = _by_kind(found)
+    whole, waste = cleaning.size(store), cleaning.waste(store)
+    freed = sum(item.size for item in waste)
+    rows = _by_kind(waste)
     if arguments.yes:
-        cleaning.clean(found, store)
+        cleaning.clean(waste, store)
     answer = {"store": whole, "freed": freed, "removed": arguments.yes, "waste": rows}
-    if not found:
+    if not waste:
         return Answer(answer, f"Nothing to remove: all {whole / 1e6:,.1f} MB are needed.")
     verb = "Freed" if arguments.yes else "Would free"
     last = "" if arguments.yes else "\nNothing was removed: say --yes to do it."
@@ -329,9 +332,11 @@ def clean(arguments: argparse.Namespace) -> Answer:
     return Answer(answer, f"{table(rows)}\n{head}{last}")
 
 
-def _by_kind(found: Sequence[Waste]) -> list[dict[str, object]]:
-    kinds: dict[str, list[Waste]] = defaultdict(list)
-    for one in found:
-        kinds[one.what].append(one)
-    return [{"what": what, "files": len(ones), "MB": f"{sum(one.size for one in ones) / 1e6:.2f}"}
-            for what, ones in kinds.items()]  # fmt: skip
+def _by_kind(waste: Sequence[Waste]) -> list[dict[str, object]]:
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for item in waste:
+        sizes[item.what].append(item.size)
+    return [
+        {"what": what, "files": len(bytes_), "MB": f"{sum(bytes_) / 1e6:.2f}"}
+        for what, bytes_ in sizes.items()
+    ]

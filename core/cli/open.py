@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
@@ -104,20 +104,20 @@ def _announced(
 ) -> Generator[Progress, None, Value]:
     """The work, which lists are made for it said first, and what takes long."""
     try:
-        first = next(work)
+        report = next(work)
     except StopIteration as stop:
         return stop.value
     try:
         dry = rehearse()
-        found = stored and stored(dry)
-        if found:
+        value = stored and stored(dry)
+        if value:
             work.close()
-            return found
+            return value
         for text in dry.notes():
             warn(f"shuffleproof: {text}")
     except ShuffleproofError:  # data that is read on the way, or what the work itself will say
         pass
-    yield first
+    yield report
     return (yield from work)
 
 
@@ -180,10 +180,29 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
     preset = preset_of(arguments)
     lists = {"depth": arguments.depth, "scores": arguments.scores}
     if arguments.initial is not None:
-        texts = parts_of(arguments.initial)
-        names = [RankerName.parse(ranker_name(one)) for one in texts]
-        lists |= {"initial": [str(registry.at(name, preset)) for name in names]}
+        lists |= {"initial": initial_rankers(parts_of(arguments.initial), preset)}
     return Scope(store_of(arguments), arguments.data, lists, preset)
+
+
+def initial_rankers(texts: Sequence[str], preset: str) -> list[str]:
+    """The names of initial rankers as recipes of lists hold them."""
+    names = [RankerName.parse(ranker_name(text)) for text in texts]
+    return [str(registry.at(name, preset)) for name in names]
+
+
+def with_conventions(question: Question, conventions: str | None) -> Question:
+    """A question whose measures have these conventions where they do not say their own."""
+    for field in parameters(question):
+        if field.names == "measures":
+            texts = (under(text, conventions) for text in getattr(question, field.name))
+            question = replace(question, **{field.name: tuple(texts)})
+    return question
+
+
+def fold_scope_of(arguments: argparse.Namespace) -> Scope:
+    """The same of a single fold."""
+    scope = scope_of(arguments)
+    return replace(scope, data=one_fold(scope.data, scope.store))
 
 
 def look_over(arguments: argparse.Namespace) -> None:
@@ -241,23 +260,16 @@ def look_over_list(arguments: argparse.Namespace) -> None:
 
 def asked_question(arguments: argparse.Namespace) -> tuple[Question, Scope]:
     """The question that a command of `study` asks, as it was looked over."""
-    found: tuple[Question, Scope] = arguments.asked
-    return found
+    question_and_scope: tuple[Question, Scope] = arguments.asked
+    return question_and_scope
 
 
 def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     use_device(arguments)
     use_jobs(arguments)
-    scope = scope_of(arguments)
-    if not STUDIES[kind].over_folds:
-        scope = replace(scope, data=one_fold(scope.data, scope.store))
+    scope = scope_of(arguments) if STUDIES[kind].over_folds else fold_scope_of(arguments)
     question = question_of(STUDIES[kind], arguments, scope.usual_preset)
-    if "conventions" in arguments:
-        for field in parameters(question):
-            if field.names == "measures":
-                texts = getattr(question, field.name)
-                meant = tuple(under(text, arguments.conventions) for text in texts)
-                question = replace(question, **{field.name: meant})
+    question = with_conventions(question, getattr(arguments, "conventions", None))
     if isinstance(queries := getattr(arguments, QUERIES, None), int):
         scope = replace(scope, lists={**(scope.lists or {}), QUERIES: queries})
     question.check(scope, from_outside=True)
@@ -311,11 +323,6 @@ def share(
     )  # fmt: skip
     for why in dict.fromkeys(run_shown(kind.replace("-", " "), work)):
         warn(f"shuffleproof: a worker ended early: {why}")
-
-
-def rankers_in(question: Question) -> list[str]:
-    """The rankers that a question names."""
-    return list(question.names().rankers)
 
 
 def one_fold(data: str, store: Store) -> str:
@@ -421,10 +428,10 @@ def export_format(arguments: argparse.Namespace) -> str:
         raise UsageError("name one file: FILE, or of a collection --vectors FILE or --run FILE")
     if of_collection:
         return of_collection[0]
-    found: str | None = arguments.format or ENDINGS.get(arguments.out.suffix)
-    if found is None:
+    chosen: str | None = arguments.format or ENDINGS.get(arguments.out.suffix)
+    if chosen is None:
         known = ", ".join(filter(None, ENDINGS))
         raise UsageError(
             f"the ending {arguments.out.suffix!r} names no format: give one of {known}, or --format"
         )
-    return found
+    return chosen

@@ -3,15 +3,13 @@
 import argparse
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.aggregate.registry import AGGREGATORS, SUPERVISED
 from shuffleproof.core.cli.answer import ANSWERS, Answer, table
 from shuffleproof.core.cli.open import (
     changes_of,
-    one_fold,
-    recipe_of,
+    fold_scope_of,
     run_shown,
     scope_of,
     share,
@@ -44,7 +42,6 @@ from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import certificate_of
-from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import train_ranker
@@ -62,38 +59,35 @@ def names(arguments: argparse.Namespace) -> Answer:
         return _recipe(arguments)
     if arguments.of is not None:
         raise UsageError(f"{arguments.of}: leave it out; only `list recipe RANKER` takes a name")
-    registries: dict[str, Mapping[str, Any]] = {
-        "rankers": RANKERS,
-        "losses": LOSSES,
-        "measures": MEASURES,
-        "conventions": BUNDLES,
-        "perturbations": PERTURBATIONS,
-        "studies": EVERY,
-        "aggregators": AGGREGATORS,
-        "retrievers": RETRIEVERS,
-    }
     if arguments.kind == "answers":
         return Answer([{"command": name, "keys": dict(keys)} for name, keys in ANSWERS.items()])
-    extra = {
-        "rankers": ("group", "presets", "reads"),
-        "conventions": ("conventions",),
-        "perturbations": ("unit", "default_levels"),
-    }
     if arguments.kind == "aggregators":
         return _aggregators()
+    registries: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+        "rankers": (RANKERS, ("group", "presets", "reads")),
+        "losses": (LOSSES, ()),
+        "measures": (MEASURES, ()),
+        "conventions": (BUNDLES, ("conventions",)),
+        "perturbations": (PERTURBATIONS, ("unit", "default_levels")),
+        "studies": (EVERY, ()),
+        "retrievers": (RETRIEVERS, ()),
+    }
+    entries, fields = registries[arguments.kind]
     rows = [
         {"name": name, "summary": _words(entry), "source": entry.source}
-        | {field: list(_values(entry, field)) for field in extra.get(arguments.kind, ())}
-        for name, entry in registries[arguments.kind].items()
+        | {field: list(_values(entry, field)) for field in fields}
+        for name, entry in entries.items()
     ]
     if arguments.kind != "rankers":
         return Answer(rows)
-    chosen: dict[str, list[str]] = {}
+    names_by_tuning: dict[str, list[str]] = {}
     for entry in RANKERS.values():
-        chosen.setdefault(entry.how_tuned, []).append(entry.name)
-    notes = [f"tuned of {', '.join(own)}: {how}." for how, own in chosen.items() if how]
-    told = [row | {"tuned": RANKERS[str(row["name"])].how_tuned} for row in rows]
-    return Answer(told, "\n".join([table(rows), "", *notes]))
+        names_by_tuning.setdefault(entry.how_tuned, []).append(entry.name)
+    notes = [
+        f"tuned of {', '.join(names)}: {how}." for how, names in names_by_tuning.items() if how
+    ]
+    answer = [row | {"tuned": RANKERS[str(row["name"])].how_tuned} for row in rows]
+    return Answer(answer, "\n".join([table(rows), "", *notes]))
 
 
 def _aggregators() -> Answer:
@@ -182,9 +176,7 @@ def train(arguments: argparse.Namespace) -> Answer:
 
         return train_retriever(arguments, changes)
     use_device(arguments)
-    recipe_of(arguments)  # which refuses names that nothing has
-    scope = scope_of(arguments)
-    scope = replace(scope, data=one_fold(scope.data, scope.store))
+    scope = fold_scope_of(arguments)
     from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (who has work to do)
 
     if arguments.executor:
@@ -217,34 +209,49 @@ def train(arguments: argparse.Namespace) -> Answer:
     return Answer(answer, table(lines))
 
 
+def dry_run(arguments: argparse.Namespace) -> Answer:
+    """`train --dry-run`: the ranker, and the lists that it learns from."""
+    from shuffleproof.core.studies.rehearsal import rehearsed_training  # noqa: PLC0415 (only who rehearses)
+
+    use_device(arguments)
+    changes = changes_of(arguments)
+    if trains_retriever(arguments):
+        from shuffleproof.core.cli.retrieval import rehearsed_retriever  # noqa: PLC0415 (loads numba)
+
+        rehearsal = rehearsed_retriever(arguments, changes)
+    else:
+        rehearsal = rehearsed_training(fold_scope_of(arguments), arguments.ranker, changes)
+    return Answer(rehearsal.plain(), rehearsal.text())
+
+
 def certify(arguments: argparse.Namespace) -> Answer:
     """`certify`: one ranker or callable under many real permutations of every test list."""
     refuse([arguments.ranker])
     use_jobs(arguments)
-    asked = Invariance((arguments.ranker,), arguments.permutations, arguments.seed or 0)
+    question = Invariance((arguments.ranker,), arguments.permutations, arguments.seed)
     scope = scope_of(arguments)
-    rehearse = partial(_rehearsed, asked, replace(scope, data=folds_of(scope.data, scope.store)[0]))
+    scope = replace(scope, data=folds_of(scope.data, scope.store)[0])
+
+    def rehearsal() -> "DryRun":
+        from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
+
+        return rehearse(question, scope)
+
     seconds = arguments.max_seconds
     work = certificate_of(
-        workbench_of(arguments, rehearse),
+        workbench_of(arguments, rehearsal),
         arguments.ranker,
         arguments.permutations,
-        arguments.seed or 0,
+        arguments.seed,
         queries=arguments.queries,
         lists=arguments.lists,
-        in_blocks=seconds is not None and rehearse().study is None,
+        in_blocks=seconds is not None and rehearsal().study is None,
     )
     card = run_shown(
-        arguments.ranker, work if seconds is None else limit_seconds(seconds, work), rehearse
+        arguments.ranker, work if seconds is None else limit_seconds(seconds, work), rehearsal
     )
     text = [card.sentence(), "", *(f"  {line}" for line in card.details())]
     return Answer(card.plain(), "\n".join(text), EXIT_CODES[card.verdict])
-
-
-def _rehearsed(question: Invariance, scope: Scope) -> "DryRun":
-    from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (who has work to do)
-
-    return rehearse(question, scope)
 
 
 def recipe_rows(name: RankerName) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.data import PROBLEM, check_name
+from shuffleproof.core.cli.data import NO_FINDINGS, check_name, findings_answer
 from shuffleproof.core.cli.open import run_shown, store_of, use_device
 from shuffleproof.core.data import trec
 from shuffleproof.core.errors import UsageError
@@ -31,7 +31,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     how, analysis = (_declared(kind, arguments) for kind in (CollectionFormat, Analysis))
     work = collections.ingest(arguments.path, arguments.name, store, how, analysis)
     artefact = run_shown("ingest", work)
-    findings = examine_collection(IndexedCollection(collections.find(arguments.name, store), store))
+    findings = examine_collection(_indexed(arguments.name, arguments))
     facts = {"name": arguments.name, "key": str(artefact.key), "format": artefact.recipe["format"]}
     facts |= {name: artefact.facts[name] for name in ("documents", "queries", "judgments")}
     told = {"notes": artefact.facts["notes"], "findings": [asdict(one) for one in findings]}
@@ -44,19 +44,22 @@ def _declared(kind: type, arguments: argparse.Namespace) -> Any:
     return kind(**{name: value for name, value in given.items() if value is not None})
 
 
+def _indexed(name: str, arguments: argparse.Namespace) -> IndexedCollection:
+    """The collection of a name in the store that the flags name."""
+    store = store_of(arguments)
+    return IndexedCollection(collections.find(name, store), store)
+
+
 def doctor(arguments: argparse.Namespace) -> Answer:
     """`doctor-collection`: what a collection hides; 3 where it spoils what is measured on it."""
-    store = store_of(arguments)
-    collection = collections.find(arguments.collection, store)
-    findings = examine_collection(IndexedCollection(collection, store))
+    indexed = _indexed(arguments.collection, arguments)
+    findings, collection = examine_collection(indexed), indexed.collection
     facts = {
         "documents": len(collection), "queries": len(collection.query_ids),
         "judgments": len(collection.judged),
     }  # fmt: skip
-    text = f"{table(facts)}\n\n{_listed(findings) or 'Nothing that could mislead a study.'}"
-    spoilt = any(one.severity == "problem" for one in findings)
-    told = facts | {"findings": [asdict(one) for one in findings]}
-    return Answer(told, text, PROBLEM if spoilt else 0)
+    rows = [asdict(finding) for finding in findings]
+    return findings_answer(facts, rows, f"{table(facts)}\n\n{_listed(findings) or NO_FINDINGS}")
 
 
 def _listed(findings: list[Finding]) -> str:
@@ -68,13 +71,10 @@ def _listed(findings: list[Finding]) -> str:
 
 def search(arguments: argparse.Namespace) -> Answer:
     """`search`: what each retriever finds for a text."""
-    names = parts_of(arguments.by)
-    if not names:
-        raise UsageError("--by names no retriever; `list retrievers` shows them")
+    names = _retrievers(arguments)
     entries = [retriever_entry(name) for name in names]
-    store = store_of(arguments)
-    collection = collections.find(arguments.collection, store)
-    indexed = IndexedCollection(collection, store)
+    indexed = _indexed(arguments.collection, arguments)
+    collection = indexed.collection
     unknown = int(indexed.tokens.encode([arguments.query]).unknown[0])
     rows: list[dict[str, Any]] = []
     for entry in entries:
@@ -94,14 +94,19 @@ def search(arguments: argparse.Namespace) -> Answer:
     return Answer(answer | {"rows": rows}, table(shown) + note)
 
 
+def _retrievers(arguments: argparse.Namespace) -> list[str]:
+    """The retrievers that --by names, at least one."""
+    names = parts_of(arguments.by)
+    if not names:
+        raise UsageError("--by names no retriever; `list retrievers` shows them")
+    return names
+
+
 def candidates(arguments: argparse.Namespace) -> Answer:
     """`candidates`: a data set of a collection's candidates, features and judgments."""
-    store = store_of(arguments)
-    check_name(arguments.name, store)
-    indexed = IndexedCollection(collections.find(arguments.collection, store), store)
-    by = parts_of(arguments.by)
-    if not by:
-        raise UsageError("--by names no retriever; `list retrievers` shows them")
+    check_name(arguments.name, store_of(arguments))
+    indexed = _indexed(arguments.collection, arguments)
+    by = _retrievers(arguments)
     work = bridge.make_candidates(
         indexed, arguments.depth, arguments.name, by, arguments.seed, words=arguments.features
     )
@@ -129,10 +134,10 @@ def export_collection(arguments: argparse.Namespace, what: str) -> Answer:
     )
     if what == "vectors" and not entry.sparse:
         raise UsageError(f"{entry.name} has no learnt vectors: name one that has, as in --by snrm")
-    store = store_of(arguments)
     use_device(arguments)
-    collection = collections.find(arguments.what, store)
-    retriever: Any = entry.build(IndexedCollection(collection, store))
+    indexed = _indexed(arguments.what, arguments)
+    collection = indexed.collection
+    retriever: Any = entry.build(indexed)
     out: Path = getattr(arguments, what)
     out.parent.mkdir(parents=True, exist_ok=True)
     ids = list(collection.doc_ids)
@@ -206,5 +211,4 @@ def _asked_of(
     learner = entry.learner
     preset = entry.preset or arguments.preset or entry.presets[0]
     recipe = learner.preset(preset).with_fields(changes)
-    store = store_of(arguments)
-    return learner, IndexedCollection(collections.find(arguments.data, store), store), recipe
+    return learner, _indexed(arguments.data, arguments), recipe

@@ -11,7 +11,7 @@ import time
 
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import run_shown
-from shuffleproof.core.library.entries import dependencies
+from shuffleproof.core.library import entries as library
 from shuffleproof.core.retrieval import planted
 from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
 from shuffleproof.core.store.artefacts import Store
@@ -29,7 +29,10 @@ def sample(arguments: argparse.Namespace) -> Answer:
         start = time.perf_counter()
         studies.add(run_shown(kind, asked(**asked.sample).study(Scope(store))).key)
         warn(f"{kind}: {time.perf_counter() - start:.0f} s")
-    needed = _needed(store, studies) | {_network(store)}
+    needed = {_network(store)} | {
+        entry.key for entry in library.with_dependencies(library.entries(store), studies)
+        if entry.key.kind != "data"  # which ships as text
+    }  # fmt: skip
     rows = []
     for artefact in list(store.artefacts()):
         shipped = folder / "artefacts" / str(artefact.key)
@@ -51,12 +54,3 @@ def _network(store: Store) -> ArtefactKey:
     )
     run_shown(entry.name, entry.learning(indexed))
     return ArtefactKey(entry.learner.kind, entry.network(indexed))
-
-
-def _needed(store: Store, studies: set[ArtefactKey]) -> set[ArtefactKey]:
-    """The studies and all that they were made from, without the data, which ships as text."""
-    made_from, found, new = dependencies(store), set(studies), set(studies)
-    while new:
-        new = {key for one in new for key in made_from[one] if key.kind != "data"} - found
-        found |= new
-    return found

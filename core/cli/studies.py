@@ -42,6 +42,22 @@ def listless(arguments: argparse.Namespace) -> Answer:
     return print_study(artefact, arguments)
 
 
+def dry_run(arguments: argparse.Namespace) -> Answer:
+    """`study KIND --dry-run`: lists, trainings and trials, stored or to be made."""
+    from shuffleproof.core.studies.rehearsal import rehearse  # noqa: PLC0415 (only who rehearses)
+
+    rehearsal = rehearse(*asked_question(arguments))
+    return Answer(rehearsal.plain(), rehearsal.text())
+
+
+def listless_dry_run(arguments: argparse.Namespace) -> Answer:
+    """`study KIND --dry-run` of a text collection or of preferences: what is trained for it."""
+    from shuffleproof.core.studies.listless_rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
+
+    rehearsal = rehearsed_listless(*listless_question(arguments))
+    return Answer(rehearsal.plain(), rehearsal.text())
+
+
 def listless_question(arguments: argparse.Namespace) -> tuple[Any, Scope]:
     """What such a command asks, and of what."""
     kind = LISTLESS[arguments.command.rpartition(" ")[2]]

@@ -6,19 +6,19 @@ from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import recipe_of, run_shown, scope_of, share, use_device
+from shuffleproof.core.cli.open import run_shown, scope_of, share, use_device
 from shuffleproof.core.rankers.named_presets import NamedPreset
 from shuffleproof.core.words import counted
 
 
 def tune(arguments: argparse.Namespace) -> Answer:
     """`tune`: search a recipe on the validation parts; the best becomes a preset with a name."""
-    from shuffleproof.core.sharing import afterwards  # noqa: PLC0415 (who has work to do)
+    from shuffleproof.core.sharing import afterwards, workers_of  # noqa: PLC0415 (who has work to do)
     from shuffleproof.core.tuning import Tuning, refuse, tune  # noqa: PLC0415 (who has work to do)
 
     use_device(arguments)
-    recipe_of(arguments)  # which refuses names that nothing has
     scope, start = scope_of(arguments), time.monotonic()
+    workers = workers_of(arguments.executor, arguments.workers) if arguments.executor else 1
     asked = Tuning(
         arguments.ranker,
         tuple(arguments.search),
@@ -26,7 +26,7 @@ def tune(arguments: argparse.Namespace) -> Answer:
         arguments.budget,
         arguments.seed,
         arguments.name,
-        arguments.at_once or (at_a_time(arguments) if arguments.executor else 1),
+        arguments.at_once or workers,
     )
     if arguments.executor:
         refuse(asked, scope)
@@ -34,13 +34,6 @@ def tune(arguments: argparse.Namespace) -> Answer:
         asked = Tuning(**afterwards(asdict(asked), time.monotonic() - start))
     preset, cached = run_shown(f"tune {arguments.ranker}", tune(asked, scope))
     return Answer(plain(preset, cached=cached), preset_lines(preset))
-
-
-def at_a_time(arguments: argparse.Namespace) -> int:
-    """As many trials as there are workers."""
-    from shuffleproof.core.sharing import workers_of  # noqa: PLC0415 (who has work to do)
-
-    return workers_of(arguments.executor, arguments.workers)
 
 
 def plain(preset: NamedPreset, *, cached: bool) -> dict[str, Any]:

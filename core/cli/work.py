@@ -20,11 +20,11 @@ from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_supervisor import supervise
-from shuffleproof.core.jobs import SHORT, WORKER, jobs_of
+from shuffleproof.core.job_kinds import SHORT
+from shuffleproof.core.jobs import WORKER, jobs_of
 from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.sharing import address_of, work
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.ranking_degradation.question import RankingDegradation
 from shuffleproof.core.studies.workbench import Workbench
@@ -43,14 +43,18 @@ def bench(arguments: argparse.Namespace) -> Answer:
     """`bench`: every job's rows; a ratio below its floor, or a slower job, makes the status 1."""
     named = arguments.jobs or [job for job in BENCH_JOBS if job not in LONG_JOBS]
     chosen = [job for name in named for job in _named(name)]
-    jobs, found = _jobs(), _limits() if arguments.page else {}
+    jobs, limits = _jobs(), {}
+    if arguments.page:
+        from shuffleproof.core.bench import machine  # noqa: PLC0415 (loads torch)
+
+        limits = machine.limits()
     rows: list[BenchRow] = []
     for name in chosen:
         start = time.perf_counter()
         rows += jobs[name](arguments.quick)
         warn(f"{name}: {time.perf_counter() - start:.0f} s")
     missed = [row for row in rows if row.floor and row.ratio and row.ratio < row.floor]
-    slower = _on_page(rows, found, arguments) if arguments.page else []
+    slower = _on_page(rows, limits, arguments) if arguments.page else []
     return Answer([asdict(row) for row in rows], exit_code=1 if missed or slower else 0)
 
 
@@ -60,12 +64,6 @@ def _named(name: str) -> list[str]:
     if not found:
         raise UnknownNameError("bench job", name, BENCH_JOBS)
     return found
-
-
-def _limits() -> dict[str, float]:
-    from shuffleproof.core.bench.machine import limits  # noqa: PLC0415 (loads torch)
-
-    return limits()
 
 
 def _on_page(
@@ -96,7 +94,10 @@ def demo(arguments: argparse.Namespace) -> Answer:
     workbench = run_shown("lists", Workbench.open("sample", store=store))
     for name in DEMO:
         run_shown(name, workbench.train(name))
-    figure, cards = _studies(workbench, DEMO)
+    pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
+    asked = RankingDegradation(DEMO, pairs, ("NDCG@10",), DRAWS)
+    figure = run_shown("Figure 3", asked.run(workbench))
+    cards = run_shown("certificates", Invariance(DEMO, PERMUTATIONS).run(workbench))
     report([cards, figure], arguments.out)
     took = f"{time.perf_counter() - start:.0f} s; report: {arguments.out}"
     if not arguments.json:
@@ -108,15 +109,6 @@ def demo(arguments: argparse.Namespace) -> Answer:
         "seconds": time.perf_counter() - start,
     }
     return Answer(answer)
-
-
-def _studies(workbench: Workbench, rankers: tuple[str, ...]) -> tuple[Artefact, Artefact]:
-    pairs = tuple((FAMILY, level) for level in levels_of(FAMILY))
-    figure = run_shown(
-        "Figure 3", RankingDegradation(rankers, pairs, ("NDCG@10",), DRAWS).run(workbench)
-    )
-    cards = run_shown("certificates", Invariance(rankers, PERMUTATIONS).run(workbench))
-    return figure, cards
 
 
 def worker(arguments: argparse.Namespace) -> Answer:

@@ -129,10 +129,14 @@ class Fold:
     test: RankingDataset
 
     @property
+    def fingerprints(self) -> tuple[str, str, str]:
+        """Of the training, validation and test part."""
+        return self.train.fingerprint, self.valid.fingerprint, self.test.fingerprint
+
+    @property
     def fingerprint(self) -> str:
         """Digest of the three parts."""
-        parts = (self.train, self.valid, self.test)
-        return hashlib.sha256("".join(part.fingerprint for part in parts).encode()).hexdigest()
+        return hashlib.sha256("".join(self.fingerprints).encode()).hexdigest()
 
 
 def _fingerprint(dataset: RankingDataset) -> str:

@@ -113,7 +113,7 @@ def open_fold(directory: Path) -> Fold:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damage_error(directory / "fold.json", str(error)) from error
     fold = Fold(*(open_(directory / f"{name}.safetensors") for name in PARTS))
-    if [fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint] != expected:
+    if list(fold.fingerprints) != expected:
         raise _damage_error(directory, "parts of different folds")
     return fold
 

@@ -42,8 +42,8 @@ REASON_BYTES = 2000
 LOG = logging.getLogger("shuffleproof.jobs")
 
 
-class WorkerProcess:
-    """A worker process and the job that it does."""
+class RunningJob:
+    """A job, the slot that it runs in, and the process that does it."""
 
     def __init__(self, held: lease.HeldJob, slot: Slot, process: "subprocess.Popen[bytes]") -> None:
         """Note that the process does this job in this slot."""
@@ -89,7 +89,7 @@ class Supervisor:
         self.folder = folder_of(root)
         self.database = Database(self.folder / "jobs.sqlite", create=False)
         self.free = list(places)
-        self.running: list[WorkerProcess] = []
+        self.running: list[RunningJob] = []
         self.busy_at = time.monotonic()
 
     def run(self, stop: Event, idle_seconds: float | None = None) -> bool:
@@ -154,7 +154,7 @@ class Supervisor:
                 break
             self._start_next(slot)
 
-    def _watch(self, running: WorkerProcess, job: lease.HeldJob | None) -> None:
+    def _watch(self, running: RunningJob, job: lease.HeldJob | None) -> None:
         """Kill what was cancelled and does not stop, and what shows no life."""
         now = time.monotonic()
         if job is None:  # it has ended its job and is about to exit
@@ -194,7 +194,7 @@ class Supervisor:
             self._bury(job, lease.WorkerDeath(why, lease.CRASHED))
             return
         clock = datetime.now().astimezone().isoformat(timespec="seconds")
-        running = WorkerProcess(job, slot, process)
+        running = RunningJob(job, slot, process)
         if process.stdout is not None:
             heading = f"[{clock} attempt {job.attempts}, {slot.name}]"
             running.pump = LogPump(process.stdout, log_path(self.folder, job.id), heading)
@@ -204,7 +204,7 @@ class Supervisor:
             job.id[:SHOWN_DIGITS], job.attempts, slot.name, process.pid,
         )  # fmt: skip
 
-    def _settle(self, running: WorkerProcess) -> None:
+    def _settle(self, running: RunningJob) -> None:
         """A worker process has ended: free its slot, and its job where it left it unfinished."""
         running.kill()  # what it started and left behind
         if running.process.stdin is not None:

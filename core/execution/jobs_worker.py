@@ -10,10 +10,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, NoReturn
+from typing import Any
 
 from shuffleproof.core.errors import JobError, ShuffleproofError, UnknownNameError
 from shuffleproof.core.execution import jobs_history
@@ -21,7 +21,7 @@ from shuffleproof.core.execution import jobs_lease as lease
 from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.this_job import THIS_JOB
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, run_to_end
 
 TICK = 0.5
 """Seconds between two reports to the table."""
@@ -129,14 +129,6 @@ def work(root: Path, digest: str, token: str, kinds: Mapping[str, Kind]) -> int:
     return 0
 
 
-def leave(code: int) -> NoReturn:
-    """End this process at once: taking PyTorch apart in good order costs a second for nothing."""
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def _work_of_kind(
     root: Path, kind: str, parameters: Mapping[str, Any], kinds: Mapping[str, Kind]
 ) -> Work:
@@ -163,17 +155,15 @@ def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.JobEnding:
 
 
 def _result(work: Work, ticker: Ticker, stop: Event) -> Any:
-    while True:
-        try:
-            ticker.note(next(work))
-        except StopIteration as ended:
-            return ended.value
+    def obey(report: Progress) -> None:
+        ticker.note(report)
         if ticker.cancelled.is_set():
-            work.close()
             raise CancelRequest
         if stop.is_set():
-            work.close()
             raise StopRequest
+
+    with closing(work):
+        return run_to_end(work, obey)
 
 
 def _die_with_supervisor() -> None:

@@ -45,46 +45,6 @@ CELL_PRODUCT_SECONDS, ROW_SECONDS, PAIR_SECONDS, STEP_SECONDS = 4e-10, 3e-8, 8e-
 FEWEST_STEPS = 4
 """Newton steps that a value of C takes at least."""
 
-
-def classical_family(spec: RankerSpec) -> str | None:
-    """The key of its kind among those that are timed alike; None: it is not counted here."""
-    if isinstance(spec, RankSVMSpec):
-        return "linear"
-    return "boosting" if isinstance(spec, RankBoostSpec) else None
-
-
-def step_seconds(spec: RankerSpec, rows: int, lists: int, features: int) -> float:
-    """The modelled seconds of one step or round.
-
-    Args:
-        spec: a recipe of one of these kinds.
-        rows: documents that it is fitted on.
-        lists: that they are in.
-        features: of a document.
-    """
-    cells = rows * features
-    if isinstance(spec, RankSVMSpec):
-        return STEP_SECONDS + PRODUCTS * (cells * CELL_PRODUCT_SECONDS + rows * ROW_SECONDS)
-    if isinstance(spec, FRankAdditiveSpec):
-        pairs = rows * rows / max(1, lists)
-        return (
-            STEP_SECONDS
-            + 2 * cells * CELL_PRODUCT_SECONDS
-            + pairs * (2 + spec.tried) * PAIR_SECONDS
-        )
-    return STEP_SECONDS + 2 * cells * CELL_PRODUCT_SECONDS + rows * ROW_SECONDS
-
-
-def steps(spec: RankerSpec) -> tuple[int, int]:
-    """How many steps or rounds there are at most, and at least."""
-    if isinstance(spec, RankSVMSpec):
-        return spec.steps * spec.tried, min(spec.steps, FEWEST_STEPS) * spec.tried
-    if not isinstance(spec, RankBoostSpec):
-        return 1, 1
-    least = spec.rounds if spec.patience is None else min(spec.rounds, spec.patience + 1)
-    return spec.rounds, least
-
-
 BACKWARD = 3.0
 """A training step costs so many forward passes."""
 
@@ -244,23 +204,37 @@ def _fitting_seconds(kind: str, seconds: float) -> float:
     return max(seconds - START_SECONDS[kind] / 2, seconds / 3)
 
 
-def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:
-    """The modelled seconds of one epoch, or of one tree, before any correction."""
-    if isinstance(spec, LambdaMARTSpec):
-        levels = max(1, (spec.leaves - 1).bit_length())
-        cells = sizes.rows * sizes.features * spec.feature_share * levels
-        return TREE_SECONDS + cells * CELL_SECONDS
-    if isinstance(spec, PairSpec):
-        return _pair_seconds(spec, sizes)
-    if classical_family(spec) is not None:
-        return step_seconds(spec, sizes.rows, sizes.lists, sizes.features)
-    if not isinstance(spec, NeuralSpec):
-        return 1e-3
-    rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
-    a_step = size.layers(spec.model) * LAYER_SECONDS
-    if isinstance(spec.model, DLCMConfig):
-        a_step += size.layers(spec.model) * POSITION_SECONDS * sizes.rows / max(1, sizes.lists)
-    return _epoch_flops(spec, sizes) / rate + _batches(spec, sizes) * a_step
+def epoch_seconds(spec: RankerSpec, sizes: Sizes) -> float:  # noqa: PLR0911 (a kind each)
+    """The modelled seconds of one epoch, tree, round or step, before any correction."""
+    cells = sizes.rows * sizes.features
+    match spec:
+        case LambdaMARTSpec():
+            levels = max(1, (spec.leaves - 1).bit_length())
+            return TREE_SECONDS + cells * spec.feature_share * levels * CELL_SECONDS
+        case PairSpec():
+            return _pair_seconds(spec, sizes)
+        case RankSVMSpec():
+            product = cells * CELL_PRODUCT_SECONDS + sizes.rows * ROW_SECONDS
+            return STEP_SECONDS + PRODUCTS * product
+        case FRankAdditiveSpec():
+            pairs = sizes.rows * sizes.rows / max(1, sizes.lists)
+            tried = pairs * (2 + spec.tried) * PAIR_SECONDS
+            return STEP_SECONDS + 2 * cells * CELL_PRODUCT_SECONDS + tried
+        case RankBoostSpec():
+            rows = sizes.rows * ROW_SECONDS
+            return STEP_SECONDS + 2 * cells * CELL_PRODUCT_SECONDS + rows
+        case NeuralSpec():
+            a_step = size.layers(spec.model) * LAYER_SECONDS
+            if isinstance(spec.model, DLCMConfig):
+                a_recurrence = size.layers(spec.model) * POSITION_SECONDS
+                a_step += a_recurrence * sizes.rows / max(1, sizes.lists)
+            return _epoch_flops(spec, sizes) / _rate() + _batches(spec, sizes) * a_step
+    return 1e-3
+
+
+def _rate() -> float:
+    """FLOPs a second of this machine, as the model has it."""
+    return GPU_RATE if machine().endswith("GPU") else CPU_RATE
 
 
 def _pair_seconds(spec: PairSpec, sizes: Sizes) -> float:
@@ -292,24 +266,29 @@ def scoring_seconds(spec: RankerSpec, lists: int, rows: int, features: int) -> f
         return rows * rows / max(1, lists) * spec.hidden * spec.hidden / CPU_RATE
     if not isinstance(spec, NeuralSpec):
         return 0.0
-    rate = GPU_RATE if machine().endswith("GPU") else CPU_RATE
-    return lists * size.forward_flops(spec.model, features, rows / max(1, lists)) / rate
+    return lists * size.forward_flops(spec.model, features, rows / max(1, lists)) / _rate()
 
 
-def family(spec: RankerSpec) -> str | None:
+def family(spec: RankerSpec) -> str | None:  # noqa: PLR0911 (a family each)
     """Recipes that are timed alike, a key of START_SECONDS; None: nothing is fitted."""
-    if isinstance(spec, NeuralSpec):
-        match spec.model:
-            case SetRankConfig():
-                return "setrank"
-            case DLCMConfig():
-                return "dlcm"
-            case GroupConfig():
-                return "groups"
-        return "univariate"
-    if isinstance(spec, PairSpec):
-        return spec.name
-    return "trees" if isinstance(spec, LambdaMARTSpec) else classical_family(spec)
+    match spec:
+        case NeuralSpec(model=SetRankConfig()):
+            return "setrank"
+        case NeuralSpec(model=DLCMConfig()):
+            return "dlcm"
+        case NeuralSpec(model=GroupConfig()):
+            return "groups"
+        case NeuralSpec():
+            return "univariate"
+        case PairSpec():
+            return spec.name
+        case LambdaMARTSpec():
+            return "trees"
+        case RankSVMSpec():
+            return "linear"
+        case RankBoostSpec():
+            return "boosting"
+    return None
 
 
 def _batches(spec: NeuralSpec, sizes: Sizes) -> int:
@@ -338,18 +317,23 @@ def _epoch_flops(spec: NeuralSpec, sizes: Sizes) -> float:
 
 
 def _steps(spec: RankerSpec) -> tuple[int, int]:
-    """How many epochs or trees there are at most, and at least."""
+    """How many epochs, trees, rounds or steps there are at most, and at least."""
     earliest = 1
-    if isinstance(spec, NeuralSpec):
-        limit, patience = spec.training.epochs, spec.training.patience
-    elif isinstance(spec, LambdaMARTSpec):
-        limit, patience, earliest = spec.trees, spec.patience, spec.least_trees
-    elif isinstance(spec, PairNetSpec):
-        return spec.epochs, spec.epochs
-    elif isinstance(spec, PairTreesSpec):
-        return spec.trees, spec.trees
-    else:
-        return steps(spec)
+    match spec:
+        case NeuralSpec():
+            limit, patience = spec.training.epochs, spec.training.patience
+        case LambdaMARTSpec():
+            limit, patience, earliest = spec.trees, spec.patience, spec.least_trees
+        case RankBoostSpec():
+            limit, patience = spec.rounds, spec.patience
+        case PairNetSpec():
+            return spec.epochs, spec.epochs
+        case PairTreesSpec():
+            return spec.trees, spec.trees
+        case RankSVMSpec():
+            return spec.steps * spec.tried, min(spec.steps, FEWEST_STEPS) * spec.tried
+        case _:
+            return 1, 1
     return limit, limit if patience is None else min(limit, earliest + patience)
 
 

@@ -45,7 +45,7 @@ class FitSize:
         """That of an opened fold."""
         return cls(
             data,
-            (fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint),
+            fold.fingerprints,
             np.diff(fold.train.offsets),
             np.diff(fold.valid.offsets),
             tuple(int(feature) for feature in fold.train.feature_ids),

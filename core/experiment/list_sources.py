@@ -15,16 +15,17 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry, univariate
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import (
-    PARTS,
     ListRecipe,
     PreparedFold,
     initial_spec,
+    lists_digest,
     prepare,
     scores_key,
 )
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
+from shuffleproof.core.store.manifest import Artefact
 
 REMEDY = (
     "Nothing is trained while a page is looked at: run the study again or train a ranker on these "
@@ -65,6 +66,16 @@ def recipe_of(values: Mapping[str, Any]) -> ListRecipe | None:
         return None
 
 
+def has_lists_of(study: Artefact, fingerprint: str) -> bool:
+    """Whether a study's lists are of the fold with this fingerprint; a study of sizes has several.
+
+    Its recipe holds the digest of its lists, its facts say how they were made.
+    """
+    digest = lists_digest(study.facts.get("lists", {}), fingerprint)
+    lists = study.recipe.get("lists")
+    return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
+
+
 def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None) -> list[Source]:
     """The fitted initial rankers of lists; those that are not fitted leave nothing behind.
 
@@ -81,18 +92,15 @@ def sources(recipe: ListRecipe, prints: Sequence[str], parts: int | None = None)
             continue
         if isinstance(spec, univariate.UnivariateSpec):
             continue
-        folds = parts or recipe.folds
-        without_parts = [
+        folds = (parts or recipe.folds) if recipe.scores == "cross-fitted" else 0
+        without_parts = (
             {"without part": part, "of": folds, "seed": recipe.seed} for part in range(folds)
-        ]
-        crossed = without_parts if recipe.scores == "cross-fitted" else []
+        )
         fitted.append(
             Source(
                 initial=text,
-                ranker=ranker_key(spec, ALL_DOCUMENTS, prints[0], prints[1]),
-                parts=tuple(
-                    ranker_key(spec, part_lists, prints[0], prints[1]) for part_lists in crossed
-                ),
+                ranker=ranker_key(spec, ALL_DOCUMENTS, *prints[:2]),
+                parts=tuple(ranker_key(spec, lists, *prints[:2]) for lists in without_parts),
                 scores=scores_key(spec, recipe, list(prints[:3])),
             )
         )
@@ -124,7 +132,7 @@ def test_rankers(
         except ShuffleproofError:
             continue
         lists = ALL_DOCUMENTS if spec.fits_documents else recipe.learning_fields()
-        keys[name] = ranker_key(spec, lists, prints[0], prints[1])
+        keys[name] = ranker_key(spec, lists, *prints[:2])
     return keys
 
 
@@ -141,8 +149,7 @@ def check_stored(data: str, fold: Fold, recipe: ListRecipe, store: Store) -> Non
         DataError: a fitted initial ranker and its scores are not stored.
     """
     parts = min(recipe.folds, fold.train.queries)
-    prints = [getattr(fold, part).fingerprint for part in PARTS]
-    for source in sources(recipe, prints, parts):
+    for source in sources(recipe, fold.fingerprints, parts):
         fits = (source.ranker, *source.parts)
         if store.find(source.scores) is None and any(store.find(key) is None for key in fits):
             raise DataError(
@@ -167,8 +174,7 @@ def check_replacing(
     Raises:
         DataError: one of these rankers is not stored.
     """
-    prints = [getattr(fold, part).fingerprint for part in PARTS]
-    for name, key in test_rankers(names, preset, recipe, prints).items():
+    for name, key in test_rankers(names, preset, recipe, fold.fingerprints).items():
         if store.find(key) is None:
             finding = "the ranker that stands in its place is not stored"
             raise DataError(f"the initial ranking {name}", finding, REMEDY)

@@ -1,17 +1,18 @@
 """Commands of the shell as functions: the same flags, checks and work, with values for texts."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from importlib import import_module
-from inspect import Parameter
+from inspect import Parameter, Signature, signature
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.cli.arguments import flags_of, parser
+from shuffleproof.core.cli.arguments import flags_of, function_at, parser
 from shuffleproof.core.errors import FLAG, ShuffleproofError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import text_of
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 SHARED = frozenset({"json", "store", "device"})
 """Flags that a function has no use for, or says otherwise."""
@@ -70,9 +71,8 @@ def answer(command: str, places: Sequence[Any], flags: Mapping[str, Any]) -> Ans
         last = said.getvalue().strip().splitlines()[-1]
         why = last.partition(": ")[2].partition(". `shuffleproof ")[0].removeprefix("--")
         raise UsageError(f"{command}: {why}; give it what its help names") from None
-    module, _, name = chosen.answer.partition(":")
-    found: Answer = getattr(import_module(f"shuffleproof.core.cli.{module}"), name)(chosen)
-    return found
+    answered: Answer = function_at(chosen.answer)(chosen)
+    return answered
 
 
 def _text(value: Any) -> str:
@@ -88,19 +88,30 @@ def _text(value: Any) -> str:
     return text_of(value)
 
 
-def parameters_of(command: str, without: Sequence[str] = ()) -> list[Parameter]:
-    """The flags of a command as arguments that are given by name alone."""
-    return [
-        Parameter(one.dest, Parameter.KEYWORD_ONLY, default=one.default)
-        for one in flags_of(command)
-        if one.option_strings and one.dest not in {*SHARED, *without}
-    ]
+def takes_flags(command: str, *without: str) -> Callable[[Function], Function]:
+    """A decorator: signature and docstring name the flags that a function takes as `**flags`.
 
+    Args:
+        command: whose flags they are.
+        without: those that it does not take, beside those that are its own arguments.
+    """
 
-def flags_told(command: str, without: Sequence[str] = ()) -> str:
-    """What the flags of a command say of themselves, a line each, for a docstring."""
-    return "\n".join(
-        f"    {one.dest}: {(one.help or ', '.join(one.choices or ())).replace('%%', '%')}"
-        for one in flags_of(command)
-        if one.option_strings and one.dest not in {*SHARED, *without}
-    )
+    def named(function: Function) -> Function:
+        every = signature(function).parameters.values()
+        own = [argument for argument in every if argument.kind is not Parameter.VAR_KEYWORD]
+        absent = {*SHARED, *without, *(argument.name for argument in own)}
+        flags = [
+            flag for flag in flags_of(command) if flag.option_strings and flag.dest not in absent
+        ]
+        more = [
+            Parameter(flag.dest, Parameter.KEYWORD_ONLY, default=flag.default) for flag in flags
+        ]
+        function.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
+        helps = (
+            f"    {flag.dest}: {(flag.help or ', '.join(flag.choices or ())).replace('%%', '%')}"
+            for flag in flags
+        )
+        function.__doc__ = "\n".join([(function.__doc__ or "").rstrip(), *helps])
+        return function
+
+    return named

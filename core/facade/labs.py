@@ -1,51 +1,27 @@
 """Text collections and preferences between pairs, open for their studies."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from inspect import Signature
-from os import PathLike, fspath
+from dataclasses import replace
+from os import PathLike
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from shuffleproof.command import answer, flags_told, parameters_of
+from shuffleproof.command import answer, takes_flags
 from shuffleproof.core.data.layout import SAMPLE
-from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.retrieval import ingest as collections
-from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
-from shuffleproof.open_data import OpenData, method
+from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
 from shuffleproof.progress_bar import bars
 from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 
-Place = str | PathLike[str]
-StorePlace = Place | Store | None
-Lab = TypeVar("Lab", bound="OpenLab")
+Lab = TypeVar("Lab", bound=OpenData)
 
 
-@dataclass(frozen=True, repr=False)
-class OpenLab(OpenData):
-    """What has no candidate lists, open for studies and commands.
-
-    Attributes:
-        notes: what was noticed when it was read in.
-    """
-
-    notes: Sequence[str] = ()
-
-    @interruptible()
-    def _told(self, command: str, *places: str, **flags: Any) -> Any:
-        """What a command answers of this data, as `--json` has it."""
-        flags = {"store": self.scope.store.root, **flags}
-        with bars(progress=self.progress):
-            return answer(command, [self.scope.data, *places], flags).json
-
-
-class CollectionStudies(OpenLab):
+class CollectionStudies(OpenData):
     """A text collection that is open: what `shuffleproof.open_collection` returns.
 
     Every kind of study of retrievers is a method, by the name of its command with underscores.
@@ -76,6 +52,7 @@ class CollectionStudies(OpenLab):
         ]  # fmt: skip
         return "\n".join(lines)
 
+    @takes_flags("search")
     def search(self, text: str, **flags: Any) -> pd.DataFrame:
         """The documents that retrievers find, a row each, the best first.
 
@@ -83,7 +60,7 @@ class CollectionStudies(OpenLab):
             text: of the query.
             flags: those of the command:
         """
-        return pd.DataFrame(self._told("search", text, **flags)["rows"])
+        return pd.DataFrame(self._command("search", self.scope.data, text, **flags)["rows"])
 
     def train(self, name: str, **flags: Any) -> Mapping[str, Any]:
         """Train what searches this collection (snrm, fnrm, cnrm), or find it trained.
@@ -95,11 +72,10 @@ class CollectionStudies(OpenLab):
         Returns:
             What `train` answers: `artefact`, `gates`, `last`, `seconds`.
         """
-        flags = {"store": self.scope.store.root, "data": self.scope.data, **flags}
-        with bars(progress=self.progress):
-            told: Mapping[str, Any] = answer("train", [name], flags).json
-        return told
+        answered: Mapping[str, Any] = self._command("train", name, data=self.scope.data, **flags)
+        return answered
 
+    @takes_flags("candidates")
     def candidates(self, name: str, **flags: Any) -> Studies:
         """A learning-to-rank data set out of this collection, open for studies of rankers.
 
@@ -107,15 +83,15 @@ class CollectionStudies(OpenLab):
             name: to find it by.
             flags: those of the command:
         """
-        self._told("candidates", **{"name": name, **flags})
+        self._command("candidates", self.scope.data, name=name, **flags)
         return open_studies(name, store=self.scope.store, progress=self.progress)
 
     def doctor(self) -> pd.DataFrame:
         """What the collection hides, a row a finding, the gravest first."""
-        return pd.DataFrame(self._told("doctor-collection")["findings"])
+        return pd.DataFrame(self._command("doctor-collection", self.scope.data)["findings"])
 
 
-class PreferenceStudies(OpenLab):
+class PreferenceStudies(OpenData):
     """Preferences between pairs that are open: what `shuffleproof.open_preferences` returns.
 
     >>> import shuffleproof as sp
@@ -139,15 +115,17 @@ class PreferenceStudies(OpenLab):
         ]  # fmt: skip
         return "\n".join(lines)
 
+    @takes_flags("consistency")
     def consistency(self, **flags: Any) -> Mapping[str, Any]:
         """How far the preferences contradict themselves: counts and rates, and rows by query.
 
         Args:
             flags: those of the command:
         """
-        told: Mapping[str, Any] = self._told("consistency", **flags)
-        return told
+        answered: Mapping[str, Any] = self._command("consistency", self.scope.data, **flags)
+        return answered
 
+    @takes_flags("aggregate")
     def aggregate(
         self, aggregators: str | Sequence[str] = "goa,kemeny", **flags: Any
     ) -> pd.DataFrame:
@@ -157,13 +135,14 @@ class PreferenceStudies(OpenLab):
             aggregators: names, of `shuffleproof list aggregators`.
             flags: those of the command:
         """
-        return pd.DataFrame(self._told("aggregate", aggregators=aggregators, **flags)["rows"])
+        flags = {"aggregators": aggregators, **flags}
+        return pd.DataFrame(self._command("aggregate", self.scope.data, **flags)["rows"])
 
 
 def open_collection(
     name: Place = SAMPLE, *, store: StorePlace = None, progress: bool = True
 ) -> CollectionStudies:
-    """OpenLab" a text collection for studies of retrievers.
+    """Open a text collection for studies of retrievers.
 
     Args:
         name: a stored name, a key, a folder of its files, or `sample`.
@@ -181,7 +160,7 @@ def open_collection(
 def open_preferences(
     name: Place = SAMPLE, *, store: StorePlace = None, progress: bool = True
 ) -> PreferenceStudies:
-    """OpenLab" preferences between pairs for their study.
+    """Open preferences between pairs for their study.
 
     Args:
         name: a stored name, a key, a file, or `sample`; its study also takes a ranking data set,
@@ -193,14 +172,13 @@ def open_preferences(
 
 
 def _scope(name: Place, store: StorePlace) -> Scope:
-    if not isinstance(store, Store):
-        store = store_at(fspath(store)) if store else default_store()
-    return Scope(store, str(name), None, None)
+    return Scope(store_of(store), str(name), None, None)
 
 
 def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
     """The function that reads files in as a command does, and opens what was read."""
 
+    @takes_flags(command)
     def ingest(
         path: Place | Sequence[Place],
         name: str,
@@ -209,26 +187,23 @@ def _read_in(command: str, opened: Callable[..., Lab]) -> Callable[..., Lab]:
         progress: bool = True,
         **flags: Any,
     ) -> Lab:
-        where = _scope(name, store).store
+        """Read files into the store under a name, and open them.
+
+        Args:
+            path: of the files.
+            name: the name to find them by.
+            store: where all is kept; by default the user's own.
+            progress: whether bars are shown while something works.
+            flags: those of the command:
+        """
+        where = store_of(store)
         places = [path] if isinstance(path, str | PathLike) else list(path)
         with bars(progress=progress):
             told = answer(command, places, {"name": name, "store": where.root, **flags}).json
         notes = tuple(map(str, told.get("notes", ())))
         return replace(opened(name, store=where, progress=progress), notes=notes)
 
-    of_command = parameters_of(command, ("name",))
-    own = [one for one in inspect.signature(ingest).parameters.values() if one.name != "flags"]
-    ingest.__signature__ = Signature([*own, *of_command])  # type: ignore[attr-defined]
     ingest.__name__ = ingest.__qualname__ = command.replace("-", "_")
-    ingest.__doc__ = f"""Read files into the store under a name, and open them.
-
-    Args:
-        path: of the files.
-        name: the name to find them by.
-        store: where all is kept; by default the user's own.
-        progress: whether bars are shown while something works.
-        flags: those of the command:
-    {flags_told(command, ("name",))}"""
     return ingest
 
 
@@ -240,9 +215,3 @@ for _lab, _kinds in (
     for _kind in _kinds.values():
         _name = _kind.kind.replace("-", "_")
         setattr(_lab, _name, method(_kind, _name, _lab.__name__))
-_FLAGS = (
-    (CollectionStudies.search, "search"), (CollectionStudies.candidates, "candidates"),
-    (PreferenceStudies.consistency, "consistency"), (PreferenceStudies.aggregate, "aggregate"),
-)  # fmt: skip
-for _function, _command in _FLAGS:
-    _function.__doc__ = f"{(_function.__doc__ or '').rstrip()}\n{flags_told(_command)}"

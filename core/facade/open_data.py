@@ -1,25 +1,30 @@
 """Questions as methods: what is open for studies has a method for every kind of study."""
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from inspect import Signature
+from os import PathLike, fspath
 from typing import Any, TypeVar
 
-from shuffleproof.command import arguments_for_flags
+from shuffleproof.command import answer, arguments_for_flags
+from shuffleproof.core.cli.open import with_conventions
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.interrupts import interruptible
-from shuffleproof.core.metrics.bundles import BUNDLES, under
+from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress, run_to_end
+from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies import workbench
 from shuffleproof.core.studies.by_name import LEVELS, by_name
 from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
-from shuffleproof.progress_bar import bar
+from shuffleproof.progress_bar import bar, bars
 from shuffleproof.result import Result
 
 Value = TypeVar("Value")
+Place = str | PathLike[str]
+StorePlace = Place | Store | None
 
 FORMS = "names (at their own levels), {family: levels}, or pairs (family, level)"
 """How families with levels are given."""
@@ -44,10 +49,12 @@ class OpenData:
     Attributes:
         scope: the data, how its lists are made, the preset and the store.
         progress: whether bars are shown while something works.
+        notes: what was noticed when the data was read in.
     """
 
     scope: Scope
     progress: bool = True
+    notes: Sequence[str] = ()
 
     @property
     def _scope(self) -> Scope:
@@ -57,6 +64,12 @@ class OpenData:
     def _done(self, title: str, work: Generator[Progress, None, Value]) -> Value:
         with closing(bar(title, progress=self.progress)) as watch:
             return run_to_end(work, watch)
+
+    @interruptible()
+    def _command(self, command: str, /, *places: str, **flags: Any) -> Any:
+        """What a command of the shell answers in this store, as `--json` has it."""
+        with bars(progress=self.progress):
+            return answer(command, places, {"store": self.scope.store.root, **flags}).json
 
     @interruptible()
     @arguments_for_flags()
@@ -69,18 +82,21 @@ class OpenData:
                 if field.name in given
                 else syntax_of(field).value(field, {}, self.scope.usual_preset)
             )
-        conventions = given.pop("conventions", None)
-        for field in parameters(kind):
-            if field.names == "measures":
-                texts = values[field.name]
-                values[field.name] = tuple(under(text, conventions) for text in texts)
+        question = with_conventions(kind(**values), given.pop("conventions", None))
         scope = self.scope if kind.over_folds else self._scope
         with closing(bar(kind.kind.replace("-", " "), progress=self.progress)) as watch:
             found = workbench.ask(
-                kind(**values), scope.data, preset=scope.preset, store=scope.store, watch=watch,
+                question, scope.data, preset=scope.preset, store=scope.store, watch=watch,
                 **{**(scope.lists or {}), **given},
             )  # fmt: skip
         return Result.of(found)
+
+
+def store_of(place: StorePlace) -> Store:
+    """The store that an argument `store` names: the user's own where it names none."""
+    if isinstance(place, Store):
+        return place
+    return store_at(fspath(place)) if place else default_store()
 
 
 OTHERWISE = {"families": "perturbations", "levels": "perturbations", "ranker": "rankers"}

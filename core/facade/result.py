@@ -4,14 +4,13 @@ import html
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from importlib import import_module
-from inspect import Parameter, Signature
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
+from shuffleproof.command import answer, arguments_for_flags, takes_flags
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.store.artefacts import default_store
@@ -158,6 +157,7 @@ class Result(StudyResult):
         pictures = import_module("shuffleproof.app.pictures")  # core knows no plotly
         return pictures.figure_of(self, number, _texts(measures))
 
+    @takes_flags("export", *OF_OTHERS)
     def export(self, path: str | PathLike[str], **flags: Any) -> Path:
         """Write it to a file, as the command `export` does; the file's ending says the format.
 
@@ -200,18 +200,6 @@ class Result(StudyResult):
         self._key()
         root, own = Path(self.directory or "").parents[1], default_store()
         return own.root if root in own.bundled else root
-
-
-Result.export.__signature__ = Signature(  # type: ignore[attr-defined]
-    [
-        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-        Parameter("path", Parameter.POSITIONAL_OR_KEYWORD),
-        *parameters_of("export", OF_OTHERS),
-    ]
-)
-Result.export.__doc__ = (
-    f"{(Result.export.__doc__ or '').rstrip()}\n{flags_told('export', OF_OTHERS)}"
-)
 
 
 def _texts(measures: Measures) -> list[str]:

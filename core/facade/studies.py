@@ -1,17 +1,16 @@
 """Studies of a data set as methods: `open("mq2008").initial_ranking("dlcm, setrank-imsab")`."""
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, wraps
-from inspect import Signature
-from os import PathLike, fspath
-from typing import Any, TypeVar
+from os import PathLike
+from typing import Any
 
 import pandas as pd
 
-from shuffleproof.command import answer, arguments_for_flags, flags_told, parameters_of
+from shuffleproof.command import answer, arguments_for_flags, takes_flags
 from shuffleproof.core.checks.rankers import examine_ranker
+from shuffleproof.core.cli.open import initial_rankers
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.folds import folds_of
@@ -22,11 +21,9 @@ from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageErro
 from shuffleproof.core.interrupts import interruptible
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.progress import limit_seconds, run_to_end
-from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.store.artefacts import Store, default_store, store_at
+from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import names, workbench
 from shuffleproof.core.studies.by_name import by_name
 from shuffleproof.core.studies.kinds.invariance.certificate import Certificate
@@ -38,13 +35,11 @@ from shuffleproof.core.studies.stored_names import stored_name
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
-from shuffleproof.open_data import OpenData, method
+from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
 from shuffleproof.progress_bar import bars
 from shuffleproof.result import WIDEST, Result
 
 __all__ = ["Studies", "ask", "ingest", "open"]
-
-Value = TypeVar("Value")
 
 RANKER = next(parameters(Invariance))
 INITIAL = replace(RANKER, name="initial")
@@ -62,11 +57,6 @@ class Studies(OpenData):
     its question: `initial_ranking` is `ranking_degradation`. It finds what is stored, does what is
     missing, and returns a `Result`.
 
-    Attributes:
-        scope: the data set, how its lists are made, the preset and the store.
-        progress: whether bars are shown while something works.
-        notes: what was noticed when the data was read in.
-
     >>> import shuffleproof as sp
     >>> sample = sp.open("sample", progress=False)
     >>> sample  # doctest: +ELLIPSIS
@@ -79,8 +69,6 @@ class Studies(OpenData):
     ...     queries=50))  # doctest: +ELLIPSIS
     Result(worst-case of sample: 50 queries, ...
     """
-
-    notes: Sequence[str] = ()
 
     def __repr__(self) -> str:
         """What is open, and what can be done with it, in ten lines at most."""
@@ -194,16 +182,13 @@ class Studies(OpenData):
             queries: of a ranker: only the first so many.
             seed: of a ranker: of the orders that are tried.
         """
-        rows = self._of_data(part) if ranker is None else self._of_ranker(ranker, queries, seed)
+        if ranker is None:
+            rows = self._command("doctor", self._fold, part=part)["findings"]
+        else:
+            rows = self._of_ranker(ranker, queries, seed)
         first = ["severity", "where", "message"]
         rest = [one.name for one in fields(Finding) if one.name not in first]
         return pd.DataFrame(rows, columns=[*first, *rest])
-
-    def _of_data(self, part: str) -> list[dict[str, Any]]:
-        with bars(progress=self.progress):
-            told = answer("doctor", [self._fold], {"store": self.scope.store.root, "part": part})
-        rows: list[dict[str, Any]] = told.json["findings"]
-        return rows
 
     def _of_ranker(self, ranker: Any, queries: int | None, seed: int) -> list[dict[str, Any]]:
         name = self._name_of(ranker)
@@ -243,14 +228,14 @@ for _name, _kind in _named().items():
 
 @arguments_for_flags()
 def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in words)
-    data: str | PathLike[str] | Frames = SAMPLE,
+    data: Place | Frames = SAMPLE,
     *,
     columns: Mapping[str, str] | None = None,
     preset: str | None = None,
     initial: str | Sequence[str] | None = None,
     depth: int | None = 40,
     scores: str = "cross-fitted",
-    store: str | PathLike[str] | Store | None = None,
+    store: StorePlace = None,
     progress: bool = True,
     **lists: Any,
 ) -> Studies:
@@ -277,26 +262,26 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     unknown = sorted(set(lists) - known)
     if unknown:
         raise UnknownNameError("field of the lists", unknown[0], known)
-    where = store if isinstance(store, Store) else _store(store)
+    where = store_of(store)
     place = str(data) if isinstance(data, str | PathLike) else _read_in(data, columns, where)
     scope = Scope(where, place, {"depth": depth, "scores": scores, **lists}, preset)
     if initial is not None:
         texts = by_name(INITIAL, initial)
-        parsed = [RankerName.parse(ranker_name(text)) for text in texts]
-        asked = [str(registry.at(name, scope.usual_preset)) for name in parsed]
-        scope = replace(scope, lists={**(scope.lists or {}), "initial": asked})
+        rankers = initial_rankers(texts, scope.usual_preset)
+        scope = replace(scope, lists={**(scope.lists or {}), "initial": rankers})
     names.check(names.Names(initial=scope.recipe().initial), scope.usual_preset, where)
     found = Studies(scope, progress)
     catalogue.find(found._fold, where)  # noqa: SLF001 (its own constructor)
     return found
 
 
+@takes_flags("ingest")
 def ingest(
-    path: str | PathLike[str] | Frames | None = None,
+    path: Place | Frames | None = None,
     name: str = "",
     *,
     columns: Mapping[str, str] | None = None,
-    store: str | PathLike[str] | None = None,
+    store: StorePlace = None,
     progress: bool = True,
     **flags: Any,
 ) -> Studies:
@@ -313,7 +298,7 @@ def ingest(
     """
     if not name:
         raise UsageError('no name to find the data by: give one, as in ingest(path, "mine")')
-    where = _store(store)
+    where = store_of(store)
     if path is not None and not isinstance(path, str | PathLike):
         with files_of(path, columns) as files:
             whole = files.pop("whole", None)
@@ -328,11 +313,6 @@ def ingest(
         for note in [*row["notes"], *map(_in_words, row.get("findings", ()))]
     ]
     return replace(open(name, store=where, progress=progress), notes=tuple(notes))
-
-
-_BY_PLACE = [one for one in inspect.signature(ingest).parameters.values() if one.name != "flags"]
-ingest.__signature__ = Signature([*_BY_PLACE, *parameters_of("ingest", ("name",))])  # type: ignore[attr-defined]
-ingest.__doc__ = f"{(ingest.__doc__ or '').rstrip()}\n{flags_told('ingest', ('name',))}"
 
 
 @wraps(workbench.ask)
@@ -350,10 +330,6 @@ def _read_in(frames: Frames, columns: Mapping[str, str] | None, store: Store) ->
         parts = whole or Parts("frames", *((files[part],) for part in PARTS))
         (artefact,) = run_to_end(catalogue.ingest(parts, None, store))
     return str(artefact.key)
-
-
-def _store(place: str | PathLike[str] | None) -> Store:
-    return default_store() if place is None else store_at(fspath(place))
 
 
 def _in_words(finding: Mapping[str, Any]) -> str:

@@ -8,10 +8,15 @@ from typing import Any
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.data.catalogue import SAMPLE, SAMPLE_FOLDER
 from shuffleproof.core.errors import ArtefactError, DataError, ShuffleproofError
-from shuffleproof.core.experiment.list_sources import recipe_of, sources, test_rankers
+from shuffleproof.core.experiment.list_sources import (
+    has_lists_of,
+    recipe_of,
+    sources,
+    test_rankers,
+)
 from shuffleproof.core.rankers import preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
-from shuffleproof.core.rankers.initial import ListRecipe, lists_digest
+from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
@@ -116,7 +121,7 @@ def _entries_and_strange(store: Store) -> tuple[list[Entry], list[Artefact]]:
     for name, key in store.names().items():
         names.setdefault(key, name)
     artefacts = [artefact for artefact in store.artefacts() if artefact.key.kind in KINDS]
-    needs = dependencies(store, artefacts)
+    needs = _dependencies(artefacts)
     described, undescribable = [], []
     for artefact in artefacts:
         try:
@@ -343,33 +348,22 @@ class Trials:
     seconds: float | None
 
 
-def dependencies(
-    store: Store, artefacts: Sequence[Artefact] | None = None
-) -> dict[ArtefactKey, set[ArtefactKey]]:
+def _dependencies(artefacts: Sequence[Artefact]) -> dict[ArtefactKey, set[ArtefactKey]]:
     """What every artefact was made from, as far as it is stored; data sets need nothing.
 
     A study and a ranker of lists also need the initial rankers of these lists and their scores;
     the models of a cross-fitting are not needed, since the scores hold what they said.
-
-    Args:
-        store: where they are.
-        artefacts: those to look at; all by default.
     """
-    all_artefacts = list(store.artefacts()) if artefacts is None else list(artefacts)
     folds = {
         artefact.key: _fingerprints(artefact)
-        for artefact in all_artefacts
+        for artefact in artefacts
         if artefact.key.kind == "data"
     }
-    rankers = {
-        artefact.key.digest: artefact.key
-        for artefact in all_artefacts
-        if artefact.key.kind == "ranker"
-    }
+    keys = {artefact.key for artefact in artefacts}
+    rankers = {key.digest: key for key in keys if key.kind == "ranker"}
     by_text = {str(key): key for key in rankers.values()}
-    keys = {artefact.key for artefact in all_artefacts}
     needs: dict[ArtefactKey, set[ArtefactKey]] = {}
-    for artefact in all_artefacts:
+    for artefact in artefacts:
         try:
             data_sets = {key: prints for key, prints in folds.items() if _reads(artefact, prints)}
             names = _rankers_named(artefact)
@@ -406,9 +400,14 @@ def trials_of(artefact: Artefact) -> Trials:
 
 
 def _reads(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    if artefact.key.kind in {"ranker", "scores"}:
-        return _made_from(artefact, prints)
-    return artefact.key.kind == "study" and _studied_on(artefact, prints)
+    """Whether it was made from the data set with these fingerprints."""
+    kind, parts = artefact.key.kind, {"ranker": 2, "scores": 3}
+    if not prints or kind not in {"study", *parts}:
+        return False
+    if kind != "study":
+        return key_of(kind, artefact.recipe, prints[: parts[kind]]) == artefact.key
+    known = artefact.facts.get("fingerprints", ())
+    return prints[3] in known or has_lists_of(artefact, prints[3])
 
 
 def _sources(artefact: Artefact, prints: tuple[str, ...]) -> set[ArtefactKey]:
@@ -439,21 +438,4 @@ def _fingerprints(artefact: Artefact) -> tuple[str, ...]:
         fold = mapped_file.open_fold(artefact.path)
     except DataError:
         return ()
-    parts = (fold.train.fingerprint, fold.valid.fingerprint, fold.test.fingerprint)
-    return (*parts, fold.fingerprint)
-
-
-def _made_from(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    parts = prints[:2] if artefact.key.kind == "ranker" else prints[:3]
-    return bool(prints) and key_of(artefact.key.kind, artefact.recipe, parts) == artefact.key
-
-
-def _studied_on(artefact: Artefact, prints: tuple[str, ...]) -> bool:
-    if not prints:
-        return False
-    facts: Mapping[str, Any] = artefact.facts
-    if prints[3] in facts.get("fingerprints", ()):
-        return True
-    digest = lists_digest(facts.get("lists", {}), prints[3])
-    lists = artefact.recipe.get("lists")
-    return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
+    return (*fold.fingerprints, fold.fingerprint)

@@ -45,7 +45,7 @@ def bring(
         "ranker": {"name": kind, "file": called or path.name, "sha256": ranker.source},
         "lists": ALL_DOCUMENTS,
     }
-    key = key_of("ranker", recipe, (fold.train.fingerprint, fold.valid.fingerprint))
+    key = key_of("ranker", recipe, fold.fingerprints[:2])
     facts = {
         "name": kind,
         "valid": {} if kind == SCORES else measured,

@@ -74,7 +74,10 @@ def check(found: Sequence[Artefact], store: Store) -> None:
         if artefact.key.kind == catalogue.KIND
     }
     sources = _Known(
-        [*map(_prints, data.values()), *_stored_prints(store)],
+        [
+            *((*fold.fingerprints, fold.fingerprint) for fold in data.values()),
+            *_stored_prints(store),
+        ],
         {
             str(artefact.key): artefact.key.digest
             for artefact in (*store.artefacts("ranker"), *found)
@@ -190,14 +193,11 @@ def _check_study(artefact: Artefact) -> None:
         raise DataError(str(artefact.key), finding, REMEDY)
 
 
-def _prints(fold: Fold) -> tuple[str, ...]:
-    return (*(getattr(fold, part).fingerprint for part in mapped_file.PARTS), fold.fingerprint)
-
-
 def _stored_prints(store: Store) -> Iterator[tuple[str, ...]]:
     """Of the data sets that are here."""
     for artefact in store.artefacts(catalogue.KIND):
         try:
-            yield _prints(mapped_file.open_fold(artefact.path))
+            fold = mapped_file.open_fold(artefact.path)
+            yield (*fold.fingerprints, fold.fingerprint)
         except (DataError, ParameterError):  # damaged here: nothing can be known from it
             continue

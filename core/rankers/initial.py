@@ -233,7 +233,7 @@ def _scores(
     if isinstance(spec, univariate.UnivariateSpec):
         return {part: _scores_of_all(spec.ranker, getattr(fold, part)) for part in PARTS}, None
     scores_recipe, fitted = _scores_recipe(spec, recipe), None
-    key = scores_key(spec, recipe, [getattr(fold, part).fingerprint for part in PARTS])
+    key = scores_key(spec, recipe, fold.fingerprints)
     with nullcontext() if claims.SHARING.get() else store.lock(key):  # shared: fits are claimed
         artefact = store.find(key)
         if artefact is None:

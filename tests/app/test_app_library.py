@@ -11,7 +11,7 @@ from shuffleproof.app import library as doors
 from shuffleproof.app.library import Filter
 from shuffleproof.app.views.library import chosen_entries as delete
 from shuffleproof.app.views.library import page as view
-from shuffleproof.core import jobs
+from shuffleproof.core import job_kinds, jobs
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library import uploads
 from shuffleproof.core.progress import run_to_end
@@ -250,8 +250,8 @@ def test_a_large_archive_is_written_by_a_job(own, monkeypatch):
     (job,) = jobs.jobs_of(store).list()
     assert (job.kind, job.parameters["keys"]) == (delete.EXPORT, keys(studies[0]))
     assert "waiting" in test.get("progress")[0].proto.text
-    result = run_to_end(jobs.export(store, **job.parameters))
-    out = jobs.exported(store, keys(studies[0]))
+    result = run_to_end(job_kinds.export(store, **job.parameters))
+    out = job_kinds.exported(store, keys(studies[0]))
     assert out.name == result["file"]
     assert len(zipfile.ZipFile(out).namelist()) > 4
     state_of(store, job, state="done", finished=2.0,
@@ -269,7 +269,7 @@ def test_an_archive_is_spooled_handed_in_and_taken(own, shown_archive, monkeypat
     (job,) = jobs.jobs_of(store).list()
     assert state[view.MINE] == job.id
     assert job.kind == view.IMPORT
-    result = run_to_end(jobs.import_archive(store, **job.parameters))
+    result = run_to_end(job_kinds.import_archive(store, **job.parameters))
     assert len(result["artefacts"]) == 2
     with pytest.raises(Exception, match="not in the store any more"):
         uploads.folder_of(store, job.parameters["upload"])
@@ -319,7 +319,7 @@ def test_no_archive_is_refused_without_saying_where_it_lies(own):
     store, *_ = own
     upload = uploads.spool(store, [("a.zip", io.BytesIO(b"no archive"))])
     with pytest.raises(Exception, match="cannot be read") as refused:
-        run_to_end(jobs.import_archive(store, upload=upload, name="a.zip"))
+        run_to_end(job_kinds.import_archive(store, upload=upload, name="a.zip"))
     assert str(store.root) not in str(refused.value)
 
 

@@ -14,7 +14,7 @@ from shuffleproof.app.views.outside import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Jobs
-from shuffleproof.core.jobs import FILE, QRELS, RUNS
+from shuffleproof.core.job_kinds import FILE, QRELS, RUNS
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.keys import ArtefactKey

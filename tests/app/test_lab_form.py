@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from shuffleproof.app import scoring
-from shuffleproof.core import jobs
+from shuffleproof.core import job_kinds, jobs
 from shuffleproof.core.aggregate import preference_store as preferences
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
@@ -75,7 +75,7 @@ def test_the_button_asks_what_the_command_beside_it_asks(store, kind):
     question, scope = jobs.KINDS[kind].question_of(store, job.parameters)
     assert question == LISTLESS[kind]() == flags_studies.question_of(LISTLESS[kind], flags, "paper")
     assert (job.kind, scope.data) == (kind, name)
-    assert scope.pinned == jobs.text_of(store.names()[name])
+    assert scope.pinned == job_kinds.text_of(store.names()[name])
     assert "Waiting for a free worker" in page.get("progress")[0].proto.text
     state_of(store, job, state="failed", reason="the disk is full", finished=2.0)
     assert "The last study failed: the disk is full" in words(page_with(kind))

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app.plain import escaped
 from shuffleproof.core import jobs
-from shuffleproof.core.jobs import StudyJob
+from shuffleproof.core.job_kinds import StudyJob
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.result import StudyResult

@@ -15,7 +15,7 @@ from shuffleproof.app.study.plain_page import PlainPage
 from shuffleproof.core import jobs
 from shuffleproof.core.cli import flags_studies
 from shuffleproof.core.cli.arguments import parser
-from shuffleproof.core.jobs import StudyJob
+from shuffleproof.core.job_kinds import StudyJob
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.studies.registry import STUDIES
 from tests import app_tables as tables

@@ -13,7 +13,8 @@ from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameE
 from shuffleproof.core.execution.executor import ExecutorSettings, configured
 from shuffleproof.core.execution.jobs_only_one import HOME
 from shuffleproof.core.execution.jobs_slots import cores
-from shuffleproof.core.jobs import KINDS, PROGRAM, jobs_of, submit
+from shuffleproof.core.job_kinds import KINDS
+from shuffleproof.core.jobs import PROGRAM, jobs_of, submit
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.board import board_of

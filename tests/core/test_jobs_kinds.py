@@ -15,7 +15,8 @@ import torch
 from shuffleproof.core.errors import ArtefactError, DataError, UnknownNameError, UsageError
 from shuffleproof.core.execution.jobs_only_one import HOME, is_running
 from shuffleproof.core.execution.jobs_slots import slots
-from shuffleproof.core.jobs import KINDS, PROGRAM, ensure_running, jobs_of, submit
+from shuffleproof.core.job_kinds import KINDS
+from shuffleproof.core.jobs import PROGRAM, ensure_running, jobs_of, submit
 from shuffleproof.core.library import uploads
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store

@@ -21,7 +21,7 @@ from shuffleproof.core.errors import JobError, UsageError
 from shuffleproof.core.execution import claims, jobs_database
 from shuffleproof.core.execution.executor import executor
 from shuffleproof.core.execution.jobs_slots import cores
-from shuffleproof.core.jobs import KINDS
+from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store.artefacts import Store, store_at

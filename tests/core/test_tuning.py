@@ -8,7 +8,8 @@ from shuffleproof.core import sharing, tuning
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import folds
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
-from shuffleproof.core.jobs import KINDS, jobs_of, submit
+from shuffleproof.core.job_kinds import KINDS
+from shuffleproof.core.jobs import jobs_of, submit
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import named_presets, registry
 from shuffleproof.core.rankers.linear.fit import RankSVMSpec

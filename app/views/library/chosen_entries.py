@@ -15,7 +15,7 @@ from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts, examination
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.jobs import exported
+from shuffleproof.core.job_kinds import exported
 from shuffleproof.core.library import entries as shelf
 from shuffleproof.core.library.entries import KINDS, PLURALS, Entry
 from shuffleproof.core.studies.methods import paragraph, references

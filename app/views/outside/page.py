@@ -19,7 +19,7 @@ from shuffleproof.app.study.measures import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
-from shuffleproof.core.jobs import FILE, MEASURES, QRELS, RUNS
+from shuffleproof.core.job_kinds import FILE, MEASURES, QRELS, RUNS
 from shuffleproof.core.library import uploads
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import (

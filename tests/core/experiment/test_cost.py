@@ -222,8 +222,8 @@ def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():
     recipe = spec("frank-additive", "small")
 
     def of_pairs(rows, lists):
-        of_cells = cost.step_seconds(recipe, rows, 10**15, 5)
-        return cost.step_seconds(recipe, rows, lists, 5) - of_cells
+        of_cells = cost.epoch_seconds(recipe, Sizes(10**15, rows, 0, 5))
+        return cost.epoch_seconds(recipe, Sizes(lists, rows, 0, 5)) - of_cells
 
     assert of_pairs(2000, 10) == pytest.approx(4 * of_pairs(1000, 10), rel=1e-6)
     assert of_pairs(2000, 20) == pytest.approx(2 * of_pairs(1000, 10), rel=1e-6)
@@ -234,5 +234,5 @@ def test_the_pairs_of_an_additive_frank_grow_with_the_square_of_a_list():
 
 @pytest.mark.parametrize("name", ["rankboost", "frank-additive"])
 def test_every_cell_is_read_twice_a_round_of_boosting(name):
-    few, many = (cost.step_seconds(spec(name, "small"), 100, 5, n) for n in (3, 7))
+    few, many = (cost.epoch_seconds(spec(name, "small"), Sizes(5, 100, 0, n)) for n in (3, 7))
     assert many - few == pytest.approx(2 * 100 * 4 * cost.CELL_PRODUCT_SECONDS)

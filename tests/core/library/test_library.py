@@ -362,9 +362,9 @@ def test_long_cells_of_the_list_are_cut_at_44_letters(made, capsys):
 def test_what_cannot_be_opened_is_needed_by_nothing():
     facts = {"fingerprints": ["whole"], "lists": {}}
     study = Artefact(key_of("study", {}), Path(), {"lists": "x"}, facts, "", 0)
-    assert not library._studied_on(study, ())
-    assert library._studied_on(study, ("a", "b", "c", "whole"))
-    assert not library._studied_on(study, ("a", "b", "c", "another"))
+    assert not library._reads(study, ())
+    assert library._reads(study, ("a", "b", "c", "whole"))
+    assert not library._reads(study, ("a", "b", "c", "another"))
 
 
 @pytest.mark.parametrize(("scores", "parts"), [("cross-fitted", 3), ("in-sample", 0)])

@@ -11,7 +11,7 @@ from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.catalogue import ingest, resolve
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment import list_sources
-from shuffleproof.core.jobs import KINDS
+from shuffleproof.core.job_kinds import KINDS
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.perturb.search import Search

@@ -91,8 +91,7 @@ def test_long_work_is_announced_and_stored_work_is_not(every_study, capsys, monk
     long = DryRun((), (Step("dlcm@paper", low=3000.0, high=9000.0), Step("mart", stored=True)))
     assert long.is_long
     assert not replace(long, rankers=(Step("dlcm", low=100.0, high=1000.0),)).is_long
-    for place in ("core.studies.rehearsal", "core.cli.dry_run"):
-        monkeypatch.setattr(f"shuffleproof.{place}.rehearse", lambda *_: long)
+    monkeypatch.setattr("shuffleproof.core.studies.rehearsal.rehearse", lambda *_: long)
     command = ["study", "card", "--store", str(store.root), "--data", tables.DATA, "--preset",
                "small", "--initial", "feature:3", "--depth", "10", "--scores", "in-sample",
                "--rankers", "feature:1", "--families", "shuffle", "--draws"]  # fmt: skip

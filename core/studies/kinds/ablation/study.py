@@ -101,7 +101,7 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
     compared = variants(asked)
     base: JudgedLists = workbench.prepared.test
     lists = workbench.recipe.learning_fields()
-    fingerprints = (workbench.fold.train.fingerprint, workbench.fold.valid.fingerprint)
+    fingerprints = workbench.fold.fingerprints[:2]
     study = Study(
         kind=asked.kind,
         rankers=tuple(

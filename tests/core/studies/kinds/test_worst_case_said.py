@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.worst_case import _dearest
+from shuffleproof.core.cli.study_kinds import _dearest
 from shuffleproof.core.perturb.worst_case import NONE, _best_guided
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.worst_case.sections import finding
