@@ -8,6 +8,7 @@ from typing import TypeVar
 from shuffleproof.core.errors import UnfinishedError
 
 Answer = TypeVar("Answer")
+Step = TypeVar("Step")
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,25 @@ def run_to_end(
             watch(progress)
 
 
+def relayed(
+    work: Generator[Step, None, Answer], report: Callable[[Step], Progress]
+) -> Generator[Progress, None, Answer]:
+    """What a generator yields as reports, and its value.
+
+    >>> def one_step():
+    ...     yield 1
+    ...     return "done"
+    >>> run_to_end(relayed(one_step(), lambda count: Progress(count, 2, "steps")))
+    'done'
+    """
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as stop:
+            return stop.value
+        yield report(step)
+
+
 def with_words(
     work: Generator[Progress, None, Answer], what: str
 ) -> Generator[Progress, None, Answer]:
@@ -69,12 +89,9 @@ def with_words(
     >>> [progress.unit for progress in with_words(one_step(), "of dlcm")]
     ['epochs of dlcm']
     """
-    while True:
-        try:
-            progress = next(work)
-        except StopIteration as stop:
-            return stop.value
-        yield replace(progress, unit=f"{progress.unit} {what}")
+    return (
+        yield from relayed(work, lambda progress: replace(progress, unit=f"{progress.unit} {what}"))
+    )
 
 
 class TimeLimitReached(BaseException):

@@ -25,7 +25,7 @@ def study(arguments: argparse.Namespace) -> Answer:
 
 def listless_study(arguments: argparse.Namespace) -> Answer:
     """`study KIND --dry-run` of a text collection or of preferences: what is trained for it."""
-    from shuffleproof.core.studies.listless_rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
+    from shuffleproof.core.studies.listless.rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
 
     return _told(rehearsed_listless(*listless_question(arguments)))
 
