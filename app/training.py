@@ -22,13 +22,12 @@ from shuffleproof.core.execution.jobs_slots import slots
 from shuffleproof.core.experiment import cost
 from shuffleproof.core.experiment.cost import Cost, TimedTraining
 from shuffleproof.core.experiment.forecast import FitSize, Forecast, PlannedTraining
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import preset_differences, registry
 from shuffleproof.core.rankers.ensemble.saved import FAMILY as ENSEMBLE
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.question import preset_of
 from shuffleproof.core.words import counted
 
@@ -204,12 +203,12 @@ def _trained(parts: tuple[str, str], stored: services.StoreState) -> pd.DataFram
         if RankerName.of(ranker.name).feature is not None or ranker.name in NOT_LEARNT:
             continue
         artefact = artefacts[ranker.key]
-        preset, changed = differences.from_preset(artefact.recipe["ranker"])
+        preset, changed = preset_differences.from_preset(artefact.recipe["ranker"])
         changed.pop("seed", None)
-        lists = {} if ranker.lists is None else differences.from_usual_lists(ranker.lists)
-        recipe = ", ".join(filter(None, (preset, differences.in_words(changed))))
+        lists = {} if ranker.lists is None else preset_differences.from_usual_lists(ranker.lists)
+        recipe = ", ".join(filter(None, (preset, preset_differences.in_words(changed))))
         row = _row(artefact, ranker.name, recipe)
-        row["lists"] = differences.in_words(lists) or ALL_DOCUMENTS
+        row["lists"] = preset_differences.in_words(lists) or ALL_DOCUMENTS
         if ranker.name in registry.RANKERS:  # a file or a class has no recipe to be alike in
             row["alike"] = " · ".join((ranker.name, recipe, row["lists"]))
         rows.append(row)

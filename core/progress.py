@@ -63,7 +63,14 @@ def run_to_end(
 def with_reports(
     work: Generator[Report, None, Answer], progress_of: Callable[[Report], Progress]
 ) -> Generator[Progress, None, Answer]:
-    """The same work, its reports made the Progress of something larger, or other words of it."""
+    """The same work, its reports made the Progress of something larger, or other words of it.
+
+    >>> def one_step():
+    ...     yield 1
+    ...     return "done"
+    >>> run_to_end(with_reports(one_step(), lambda count: Progress(count, 2, "steps")))
+    'done'
+    """
     while True:
         try:
             report = next(work)

@@ -14,11 +14,11 @@ from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.claims import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
+from shuffleproof.core.studies.paired_differences import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 
 DATA = "my_set"

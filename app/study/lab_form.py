@@ -17,10 +17,10 @@ from shuffleproof.core.aggregate.registry import AGGREGATORS
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of
 from shuffleproof.core.retrieval.registry import RETRIEVERS
-from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.listless.question import ListlessQuestion
+from shuffleproof.core.studies.listless.retrievers import label
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.reproduce import command_of
-from shuffleproof.core.studies.retriever_names import label
 from shuffleproof.core.words import counted
 
 OFFERED: Mapping[str | None, tuple[Mapping[str, Any], Callable[[str], str]]] = {
@@ -31,7 +31,7 @@ OFFERED: Mapping[str | None, tuple[Mapping[str, Any], Callable[[str], str]]] = {
 """What a field of names offers, as people read it; retrievers may also be typed: combined, or at
 a preset."""
 
-WORK = "shuffleproof.core.studies.listless_rehearsal:in_words"
+WORK = "shuffleproof.core.studies.listless.rehearsal:in_words"
 
 Studies = Mapping[str, type[ListlessQuestion]]
 

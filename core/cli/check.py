@@ -21,8 +21,7 @@ from shuffleproof.core.gate.comparison import LEAST
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.studies.sections import STOPPED
-from shuffleproof.core.studies.stored_names import stored_name
-from shuffleproof.core.studies.user_names import ranker_name
+from shuffleproof.core.studies.user_names import ranker_name, stored_name
 
 
 def card(arguments: argparse.Namespace) -> Answer:

@@ -26,8 +26,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import QUERIES, Question, Scope
 from shuffleproof.core.studies.question import preset_of as usual_preset
 from shuffleproof.core.studies.registry import LISTLESS, STUDIES
-from shuffleproof.core.studies.stored_names import stored_name
-from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown
+from shuffleproof.core.studies.user_names import ranker_name, refuse_unknown, stored_name
 from shuffleproof.core.words import duration
 
 if TYPE_CHECKING:

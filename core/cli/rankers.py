@@ -34,11 +34,11 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
+from shuffleproof.core.rankers.preset_differences import from_preset
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.retrieval.name import is_trained
 from shuffleproof.core.retrieval.registry import RETRIEVERS, retriever_entry
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.differences import from_preset
 from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import certificate_of

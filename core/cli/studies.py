@@ -52,7 +52,7 @@ def dry_run(arguments: argparse.Namespace) -> Answer:
 
 def listless_dry_run(arguments: argparse.Namespace) -> Answer:
     """`study KIND --dry-run` of a text collection or of preferences: what is trained for it."""
-    from shuffleproof.core.studies.listless_rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
+    from shuffleproof.core.studies.listless.rehearsal import rehearsed_listless  # noqa: PLC0415 (loads numba)
 
     rehearsal = rehearsed_listless(*listless_question(arguments))
     return Answer(rehearsal.plain(), rehearsal.text())

@@ -31,8 +31,7 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.kinds.invariance.study import PERMUTATIONS, certificate_of
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.registry import STUDIES
-from shuffleproof.core.studies.stored_names import stored_name
-from shuffleproof.core.studies.user_names import ranker_name
+from shuffleproof.core.studies.user_names import ranker_name, stored_name
 from shuffleproof.core.studies.workbench import Workbench
 from shuffleproof.core.words import counted, cut
 from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of

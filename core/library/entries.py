@@ -18,6 +18,7 @@ from shuffleproof.core.rankers import preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
+from shuffleproof.core.rankers.preset_differences import from_preset, from_usual_lists, in_words
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.damaged_entries import DamagedEntry
@@ -25,13 +26,12 @@ from shuffleproof.core.store.damaged_entries import damaged_entries as unreadabl
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.tags import Tags
-from shuffleproof.core.studies.differences import from_preset, from_usual_lists, in_words
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.preferences.question import PreferenceAggregation
 from shuffleproof.core.studies.kinds.preferences.sections import label as aggregator
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
+from shuffleproof.core.studies.listless.retrievers import label as retriever
 from shuffleproof.core.studies.methods import rankers_of
-from shuffleproof.core.studies.retriever_names import label as retriever
 from shuffleproof.core.words import counted
 
 KINDS = {

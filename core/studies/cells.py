@@ -45,16 +45,15 @@ class CellPlan(DescribedPlan):
         """All cells in the order of work."""
         raise NotImplementedError
 
-    def digests(self, lists: int) -> list[str]:
+    def digests(self, _lists: int, /) -> list[str]:
         """The keys of its cells, whatever the lists."""
-        del lists
         return [cell.digest for cell in self.cells()]
 
     def assemble(
-        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of which every part is there; None where there is none yet."""
-        return assemble(self.recipe(), self.cells(), found, query_ids, facts)
+        return assemble(self.recipe(), self.cells(), finished, query_ids, facts)
 
 
 def missing_cells(plan: CellPlan, records: TrialRecords) -> Iterator[Cell]:
@@ -137,7 +136,7 @@ def by_cells(
 def assemble(
     recipe: Mapping[str, Any],
     cells: Sequence[Cell],
-    found: Mapping[str, CellResult],
+    finished: Mapping[str, CellResult],
     query_ids: Sequence[str],
     facts: Mapping[str, Any],
 ) -> StudyResult | None:
@@ -146,15 +145,15 @@ def assemble(
     Args:
         recipe: of the study; its measures lie along the second axis of the values.
         cells: the plan, the parts of a row in their order.
-        found: finished cells by digest.
+        finished: finished cells by digest.
         query_ids: of all parts, one after the other.
         facts: of the result.
     """
     rows, values = [], []
-    first = {cell.row: at for at, cell in reversed(list(enumerate(cells)))}
-    in_rows = sorted(cells, key=lambda cell: (first[cell.row], cell.part))
+    places = {cell.row: at for at, cell in reversed(list(enumerate(cells)))}
+    in_rows = sorted(cells, key=lambda cell: (places[cell.row], cell.part))
     for row, group in groupby(in_rows, key=lambda cell: cell.row):
-        parts = [found.get(cell.digest) for cell in group]
+        parts = [finished.get(cell.digest) for cell in group]
         stored_parts = [part for part in parts if part is not None]
         if len(stored_parts) < len(parts):
             continue

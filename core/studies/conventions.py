@@ -7,6 +7,7 @@ queries is filled in when it is asked for.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float32
@@ -67,31 +68,22 @@ def derive_values(
     >>> derive_values("NDCG(empty=one)", ["NDCG(empty=skip)"], values).tolist()
     [0.5, 1.0]
     """
-    return fill_empty(*source(measure, stored), values)
-
-
-def source(measure: str, stored: Sequence[str]) -> tuple[int, str | None]:
-    """Where a measure's values are among those stored, and its `empty` where NaN is not it.
-
-    Raises:
-        DataError: the measure needs scores, which are not stored.
-    """
-    if measure in stored:
-        return list(stored).index(measure), None
-    if _skipping_empty(measure) not in stored:
-        remedy = "Run the study again for this measure."
-        raise DataError(measure, "it does not follow from the values stored", remedy)
-    return list(stored).index(_skipping_empty(measure)), Measure.parse(measure).empty
-
-
-def fill_empty(
-    at: int, empty: str | None, values: Float32[np.ndarray, "*trials measures queries"]
-) -> Float32[np.ndarray, "*trials queries"]:
-    """The values of the measure that `source` found."""
+    at, empty = _source(measure, tuple(stored))
     column = np.asarray(values[..., at, :], dtype=np.float32)
     if empty is None:
         return column
     return convert_empty(column.ravel(), np.isnan(column.ravel()), empty).reshape(column.shape)
+
+
+@lru_cache(maxsize=1024)  # a study's points are read one by one
+def _source(measure: str, stored: tuple[str, ...]) -> tuple[int, str | None]:
+    """Where a measure's values are among those stored, and its `empty` where NaN is not it."""
+    if measure in stored:
+        return stored.index(measure), None
+    if _skipping_empty(measure) not in stored:
+        remedy = "Run the study again for this measure."
+        raise DataError(measure, "it does not follow from the values stored", remedy)
+    return stored.index(_skipping_empty(measure)), Measure.parse(measure).empty
 
 
 def _skipping_empty(measure: str) -> str:

@@ -6,12 +6,13 @@ together. The sentence names the ranker that loses most and the one whose worst 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
 from shuffleproof.core.words import percent
 
@@ -69,35 +70,35 @@ def losses(
         noisy: those whose change is not told apart from the ranker's own noise.
 
     >>> before, some = np.linspace(0.4, 0.6, 50), np.linspace(0.0, 0.02, 50)
-    >>> found = losses({("a", "x"): (before, before - 0.2), ("b", "x"): (before, before - some)})
-    >>> [(one.ranker, round(one.share, 3), one.tier) for one in found]
+    >>> lost = losses({("a", "x"): (before, before - 0.2), ("b", "x"): (before, before - some)})
+    >>> [(loss.ranker, round(loss.share, 3), loss.tier) for loss in lost]
     [('a', 0.4, 'breaks'), ('b', 0.02, 'bends')]
     """
     lost = {point: np.subtract(*both).astype(np.float64) for point, both in values.items()}
     lost = {point: loss for point, loss in lost.items() if not np.isnan(loss).all()}
     if not lost:
         return []
-    _, low, high = adjusted_tests(np.stack([*lost.values()]))
-    found = []
-    for (point, loss), bounds in zip(lost.items(), zip(low, high, strict=True), strict=True):
-        start, mean = float(np.nanmean(values[point][0])), float(np.nanmean(loss))
-        still = not np.nan_to_num(loss).any()
-        tier = NOISE if point in noisy else _tier(mean, *bounds, start)
-        share = mean / start if start else 0.0
-        found.append(Loss(*point, share, SURVIVES if still else tier))
-    return sorted(found, key=lambda one: -one.share)
+    tests: list[Any] = [*mean_differences(np.stack([*lost.values()])).itertuples()]
+    losses_of_points = []
+    for (point, loss), test in zip(lost.items(), tests, strict=True):
+        start = float(np.nanmean(values[point][0]))
+        tier = NOISE if point in noisy else _tier(test, start)
+        share = test.mean / start if start else 0.0
+        is_still = not np.nan_to_num(loss).any()
+        losses_of_points.append(Loss(*point, share, SURVIVES if is_still else tier))
+    return sorted(losses_of_points, key=lambda loss: -loss.share)
 
 
-def _tier(mean: float, low: float, high: float, start: float) -> str:
-    """What becomes of a ranker by its mean loss, the interval of that, and its mean."""
-    if high < SMALL * start:
+def _tier(loss: Any, start: float) -> str:
+    """What becomes of a ranker by its tested mean loss, and its mean."""
+    if loss.high < SMALL * start:
         return SURVIVES
-    if not low > 0:
+    if not loss.low > 0:
         return UNTOLD
-    return BREAKS if mean >= LARGE * start else BENDS
+    return BREAKS if loss.mean >= LARGE * start else BENDS
 
 
-def worst_of_each(found: Sequence[Loss]) -> list[Loss]:
+def worst_of_each(losses: Sequence[Loss]) -> list[Loss]:
     """The largest loss of each ranker; losses stand in falling order, before and after.
 
     >>> losses = [Loss("a", "x", 0.2, BREAKS), Loss("b", "x", 0.1, BENDS), Loss("a", "y", 0.0, "")]
@@ -105,12 +106,12 @@ def worst_of_each(found: Sequence[Loss]) -> list[Loss]:
     [('a', 'x'), ('b', 'x')]
     """
     worst: dict[str, Loss] = {}
-    for loss in found:
+    for loss in losses:
         worst.setdefault(loss.ranker, loss)
     return [*worst.values()]
 
 
-def headline(found: Sequence[Loss]) -> Headline:
+def headline(losses: Sequence[Loss]) -> Headline:
     """The sentence: who loses most, by what, and who loses least.
 
     >>> swaps = [Loss("dlcm", "by 20", 0.137, BREAKS), Loss("gsf", "by 20", 0.004, SURVIVES)]
@@ -121,7 +122,7 @@ def headline(found: Sequence[Loss]) -> Headline:
     >>> headline([Loss("dlcm", "by 20", 0.0071, BENDS), Loss("gsf", "by 20", 0.0069, BENDS)]).text
     'DLCM loses 0.7 % by 20; GSF loses as much.'
     """
-    each = worst_of_each(found)
+    each = worst_of_each(losses)
     if not each:
         return Headline("There is nothing to compare.", UNTOLD)
     first, last = each[0], each[-1]

@@ -16,8 +16,8 @@ from shuffleproof.core.perturb.user_families import user_entry
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName, display_names
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
+from shuffleproof.core.studies.listless.retrievers import sources
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, PREFERENCE_STUDIES
-from shuffleproof.core.studies.retriever_names import sources
 from shuffleproof.core.words import counted, listed
 
 DLCMS = frozenset(name for name, entry in RANKERS.items() if entry.group == "DLCM")

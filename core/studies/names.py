@@ -111,8 +111,8 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
 def _check_module(name: RankerName) -> None:
     """Refuse a function whose module is not found, before lists are made for it to score."""
     module, function = name.head.rsplit(":", 1)
-    found = PathFinder.find_spec(module.partition(".")[0], ["", *sys.path])
-    if found is not None and not Path(module).is_file():
+    module_spec = PathFinder.find_spec(module.partition(".")[0], ["", *sys.path])
+    if module_spec is not None and not Path(module).is_file():
         return
     stem = Path(module).name.removesuffix(".py")
     if module in registry.RANKERS:

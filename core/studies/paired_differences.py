@@ -1,19 +1,40 @@
-"""Mean losses of rankers, paired by query, with the intervals of the tests that the tables hold.
+"""Differences paired by query: mean losses of rankers, and whether what a paper claims holds here.
 
 An interval over queries of each mean says little about their difference: queries differ far more
 from each other than one query does from itself. What is tested is the loss of every query, and so
 that is what is drawn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 
-from shuffleproof.core.metrics.significance import adjusted_tests
+from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.result import known_mean
+from shuffleproof.core.words import counted, interval, p_value, signed
 
 Queries = Float[np.ndarray, " queries"]
+
+PAPER_FAMILY = "transpositions"
+"""What SetRank's Figure 3 disturbs the initial ranking by."""
+
+HOLDS, NOT, UNTOLD = "holds", "does not hold", "cannot be told"
+ADJUSTED = "The interval of the paired t test, adjusted by Holm as p is."
+
+STEPS = (
+    tables.Column("less", "claimed lower", tables.NAME),
+    tables.Column("more", "claimed higher", tables.NAME),
+    tables.Column("difference", "difference", tables.CHANGE, "Mean of claimed higher − lower."),
+    *tables.bounds(spec=tables.CHANGE, words="95 % interval of the same test, adjusted as p."),
+    tables.Column("p", "p", tables.P, "Paired t, two-sided, adjusted by Holm."),
+    tables.QUERIES,
+)
+"""Of the neighbouring pairs of a claimed order."""
 
 
 def loss_in(measure: str) -> str:
@@ -23,6 +44,25 @@ def loss_in(measure: str) -> str:
     'NDCG@10 lost'
     """
     return f"{measure} lost"
+
+
+def mean_differences(differences: Float[np.ndarray, "rows queries"]) -> pd.DataFrame:
+    """The means of differences that are paired by query, all rows tested together.
+
+    Args:
+        differences: a row a comparison; NaN where the measure leaves a query out.
+
+    Returns:
+        Columns mean, low and high (95 %, paired t), p (adjusted by Holm, as the intervals) and n.
+
+    >>> frame = mean_differences(np.array([[0.0, 1.0, 2.0, 1.5], [0.0, -1.0, 1.0, np.nan]]))
+    >>> frame["mean"].tolist(), frame["p"].round(2).tolist(), frame["n"].tolist()
+    ([1.125, 0.0], [0.16, 1.0], [4, 3])
+    """
+    p, low, high = adjusted_tests(differences)
+    means = [known_mean(row) for row in differences]
+    counts = (~np.isnan(differences)).sum(axis=1)
+    return pd.DataFrame({"mean": means, "low": low, "high": high, "p": p, "n": counts})
 
 
 def paired_rows(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]]) -> pd.DataFrame:
@@ -48,11 +88,57 @@ def paired_rows(frame: pd.DataFrame, pairs: Mapping[int, tuple[Queries, Queries]
     if not rows:
         return result
     losses = np.stack([np.subtract(*pairs[row], dtype=np.float64) for row in rows])
-    p, low, high = adjusted_tests(losses)
-    counts = (~np.isnan(losses)).sum(axis=1)
-    means = np.full(len(rows), np.nan)
-    means[counts > 0] = np.nanmean(losses[counts > 0], axis=1)
-    at = result.index[rows]
-    for column, values in {"mean": means, "low": low, "high": high, "p": p, "n": counts}.items():
-        result.loc[at, column] = values
+    tested = mean_differences(losses)
+    result.loc[result.index[rows], tested.columns] = tested.to_numpy()
     return result
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Whether a claimed order holds.
+
+    Attributes:
+        word: holds, does not hold, cannot be told.
+        steps: the neighbouring pairs that it rests on: STEPS.
+    """
+
+    word: str
+    steps: pd.DataFrame
+
+    @property
+    def text(self) -> str:
+        """The verdict with its numbers, as it stands at the end of a sentence."""
+        steps: list[Any] = list(self.steps.itertuples())
+        pairs = [
+            f"{step.more} − {step.less} = {signed(step.difference)} "
+            f"({interval(step.low, step.high)}, {p_value(step.p)}, n = {step.n})"
+            for step in steps
+        ]
+        count = counted(len(pairs), "comparison")
+        how = f"paired t and 95 % intervals after Holm's adjustment for {count}"
+        return f"{self.word} here ({how}): {'; '.join(pairs)}."
+
+
+def rising_verdict(values: Sequence[tuple[str, Float64[np.ndarray, " queries"]]]) -> Verdict:
+    """Whether the named values rise from each to the next.
+
+    It holds where every neighbouring difference is above 0 at p ≤ 0.05 (paired t, adjusted by Holm
+    over the pairs), does not hold where one is below 0 at p ≤ 0.05, and cannot be told otherwise.
+
+    Args:
+        values: (name, one value a query), in the order claimed.
+
+    >>> low, high = np.linspace(0, 1, 30), np.linspace(0.5, 1.6, 30)
+    >>> rising_verdict([("a", low), ("b", high)]).word
+    'holds'
+    >>> rising_verdict([("b", high), ("a", low)]).word
+    'does not hold'
+    """
+    names = [name for name, _ in values]
+    differences = np.diff([of_queries for _, of_queries in values], axis=0)
+    tested = mean_differences(differences).rename(columns={"mean": "difference"})
+    steps = tested.assign(less=names[:-1], more=names[1:])[tables.keys(STEPS)]
+    significant, means = steps["p"] <= ALPHA, steps["difference"]
+    if np.all(significant & (means > 0)):
+        return Verdict(HOLDS, steps)
+    return Verdict(NOT if np.any(significant & (means < 0)) else UNTOLD, steps)

@@ -187,17 +187,16 @@ class Question:
                 raise ParameterError(declared.name, "", "one or more whole numbers")
 
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "Question":
+    def of(cls, recipe: Facts, _facts: Facts, /) -> "Question":
         """The question that a stored study has answered.
 
         Args:
             recipe: of the study.
-            facts: of the study.
+            _facts: of the study.
 
         Raises:
             UsageError: an old study that does not tell.
         """
-        del facts
         values = {
             field.name: recipe[field.name] for field in parameters(cls) if field.name in recipe
         }
@@ -224,10 +223,8 @@ class Question:
         Raises:
             ArtefactError: several could be meant.
         """
-        from shuffleproof.core.studies.stored_names import stored_name  # noqa: PLC0415 (only who asks pays for it)
-
         fields = [field.name for field in parameters(self) if field.names == "rankers"]
-        names = {name: stored_name(getattr(self, name), store) for name in fields}
+        names = {name: user_names.stored_name(getattr(self, name), store) for name in fields}
         changed = {name: value for name, value in names.items() if value != getattr(self, name)}
         return replace(self, **changed) if changed else self
 
@@ -262,13 +259,14 @@ class Question:
         return import_module(f"{cls.__module__.rpartition('.')[0]}.{name}")
 
     def names(self) -> "Names":
-        """Everything that it names, to be looked up before anything is made."""
+        """What is looked up before anything is made; `refuse` looks up what else it names."""
         from shuffleproof.core.studies.names import Names  # noqa: PLC0415 (only who asks pays for it)
 
         names: dict[str, Any] = {}
+        sorts = {field.name for field in dataclasses.fields(Names)}
         for field in parameters(self):
             value = getattr(self, field.name)
-            if field.names and value is not None:
+            if field.names in sorts and value is not None:
                 names.setdefault(field.names, []).extend(_several(value))
         return Names(**names)
 
@@ -308,7 +306,7 @@ class Question:
             return self, scope
         return replace(self, **{QUERIES: queries}), replace(scope, lists=lists)
 
-    def refuse(self, scope: Scope) -> None:
+    def refuse(self, scope: Scope, /) -> None:
         """Refuse what can be known before work, beside names and bounds.
 
         Raises:
@@ -330,7 +328,7 @@ class Question:
         """What prints, from `result` and one function of `sections`, what was found."""
         fields = vars(self).items()
         return self.printing.format(
-            **{name: list(own) if isinstance(own, tuple) else own for name, own in fields}
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in fields}
         )
 
 
@@ -375,10 +373,10 @@ class Flag:
 class FlagSyntax(Protocol):
     """How one field is said by flags."""
 
-    def flags(self, field: Parameter) -> Iterable[Flag]:
+    def flags(self, field: Parameter, /) -> Iterable[Flag]:
         """The flags, in the order of a help text."""
 
-    def value(self, field: Parameter, given: GivenFlags, preset: str) -> Any:
+    def value(self, field: Parameter, given: GivenFlags, preset: str, /) -> Any:
         """The field's value.
 
         Args:
@@ -390,7 +388,7 @@ class FlagSyntax(Protocol):
             ParameterError: a text that is none of its values.
         """
 
-    def words(self, field: Parameter, value: Any, preset: str) -> list[str]:
+    def words(self, field: Parameter, value: Any, preset: str, /) -> list[str]:
         """The words that say a value; none for what is taken where nothing is said.
 
         Raises:
@@ -407,17 +405,15 @@ class OwnFlag:
         words = f"{field.help} (default {default})" if default else field.help
         yield Flag(flag_of(field), words, field.is_required, field.choices)
 
-    def value(self, field: Parameter, given: GivenFlags, preset: str) -> Any:
+    def value(self, field: Parameter, given: GivenFlags, _preset: str) -> Any:
         """The value of its text; the default where the flag is not given."""
-        del preset
         name = flag_of(field)
         if name not in given:
             return field.default
         return value_of(replace(field, name=f"--{name}"), given[name])
 
-    def words(self, field: Parameter, value: Any, preset: str) -> list[str]:
+    def words(self, field: Parameter, value: Any, _preset: str) -> list[str]:
         """The flag and its text."""
-        del preset
         return [] if value == field.default else [f"--{flag_of(field)}", text_of(value)]
 
 
@@ -435,14 +431,12 @@ class SingleFlag:
         """The flag, with its default in its help."""
         yield Flag(self.name, f"{field.help} (default {text_of(field.default)})")
 
-    def value(self, field: Parameter, given: GivenFlags, preset: str) -> tuple[str, ...]:
+    def value(self, field: Parameter, given: GivenFlags, _preset: str) -> tuple[str, ...]:
         """The value alone."""
-        del preset
         return (given[self.name],) if self.name in given else field.default
 
-    def words(self, field: Parameter, value: Sequence[str], preset: str) -> list[str]:
+    def words(self, field: Parameter, value: Sequence[str], _preset: str) -> list[str]:
         """The flag and the value."""
-        del preset
         return [] if tuple(value) == field.default else [f"--{self.name}", *value]
 
 
@@ -460,31 +454,30 @@ class Levels:
     help: str
     as_is_first: bool = False
 
-    def flags(self, field: Parameter) -> Iterable[Flag]:
+    def flags(self, _field: Parameter) -> Iterable[Flag]:
         """`--families` and `--levels`."""
-        del field
         default = f" (default {self.families})" if self.families else ""
         yield Flag("families", f"{self.help}{default}", required=self.families is None)
         yield Flag("levels", "levels of each family, comma-separated; by default the family's own")
 
     def value(
-        self, field: Parameter, given: GivenFlags, preset: str
+        self, _field: Parameter, given: GivenFlags, _preset: str
     ) -> tuple[tuple[str, float], ...]:
         """The pairs, family by family.
 
         Raises:
             UnknownNameError: no such family.
         """
-        del field, preset
         families = parts_of(given.get("families", self.families or ""))
         refuse_unknown(families)
         from shuffleproof.core.perturb.levels import pairs_of  # noqa: PLC0415 (the registry of families: NumPy)
 
         return pairs_of(families, given.get("levels"))
 
-    def words(self, field: Parameter, value: Sequence[tuple[str, float]], preset: str) -> list[str]:
+    def words(
+        self, _field: Parameter, value: Sequence[tuple[str, float]], _preset: str
+    ) -> list[str]:
         """Families and levels that give the same pairs."""
-        del field, preset
         for pairs in (value, value[1:]) if self.as_is_first else (value,):
             families = list(dict.fromkeys(family for family, _ in pairs))
             levels = [level for family, level in pairs if families and family == families[0]]

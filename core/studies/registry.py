@@ -18,7 +18,7 @@ from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
-from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.question import Question
 
 STUDIES: Mapping[str, type[Question]] = {

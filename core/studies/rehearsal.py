@@ -31,11 +31,11 @@ from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
 from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.preset_differences import from_preset
+from shuffleproof.core.rankers.preset_differences import in_words as fields_in_words
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.differences import from_preset
-from shuffleproof.core.studies.differences import in_words as fields_in_words
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.question import Question, Scope
 from shuffleproof.core.studies.result import StudyResult, seconds_of

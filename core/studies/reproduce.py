@@ -11,7 +11,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
-from shuffleproof.core.studies.differences import from_preset
+from shuffleproof.core.rankers.preset_differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
 from shuffleproof.core.studies.registry import EVERY
@@ -20,7 +20,7 @@ from shuffleproof.core.user_code import MARK
 MODULE = "MODULE"
 """What stands for the module that registers user code: nothing that is stored names it."""
 
-SAID_BY_FLAGS = frozenset({"initial", "depth", "scores", "queries"})
+SAID_BY_FLAGS = ("initial", "depth", "scores", "queries")
 
 
 def study_command(recipe: Facts, facts: Facts) -> str:
@@ -179,19 +179,14 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
         UsageError: no flags say it.
     """
     changed = changed_lists(facts, initial)
-    without_flag = sorted(set(changed) - SAID_BY_FLAGS)
+    without_flag = sorted(set(changed).difference(SAID_BY_FLAGS))
     if without_flag or changed.get("depth", 0) is None:
         cause = ", ".join(without_flag) or "lists of all documents"
         raise UsageError(f"no flag of the command line says {cause}: use the lines of Python")
     words: list[str] = []
-    if "initial" in changed:
-        words += ["--initial", ",".join(changed["initial"])]
-    if "depth" in changed:
-        words += ["--depth", str(changed["depth"])]
-    if "scores" in changed:
-        words += ["--scores", changed["scores"]]
-    if "queries" in changed:
-        words += ["--queries", str(changed["queries"])]
+    for name in SAID_BY_FLAGS:
+        if name in changed:
+            words += [f"--{name}", text_of(changed[name])]
     preset = _preset(facts)
     return words if preset == preset_of(facts["data"]) else [*words, "--preset", preset]
 

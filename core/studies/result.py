@@ -21,7 +21,7 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import SHOWN_DIGITS
 from shuffleproof.core.store.manifest import MANIFEST
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.conventions import fill_empty, source
+from shuffleproof.core.studies.conventions import derive_values
 from shuffleproof.core.words import counted, number, signed
 
 CONFIDENCE = 0.95
@@ -209,15 +209,8 @@ class StudyResult:
         """The rows of every point."""
         return self.trials.groupby(["ranker", "family", "level"], sort=False).indices
 
-    @cached_property
-    def _sources(self) -> dict[str, tuple[int, str | None]]:
-        """What `source` found, by measure."""
-        return {}
-
     def _values(self, rows: Any, measure: str) -> Float32[np.ndarray, "draws queries"]:
-        if measure not in self._sources:
-            self._sources[measure] = source(measure, self.stored_measures)
-        return fill_empty(*self._sources[measure], np.asarray(self.values[rows]))
+        return derive_values(measure, self.stored_measures, np.asarray(self.values[rows]))
 
     def _over_draws(self, rows: Any, measure: str) -> Float32[np.ndarray, " queries"]:
         return self._values(rows, measure).mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +17,6 @@ from shuffleproof.core.perturb.base import MakePerturbation, Perturbation, distu
 from shuffleproof.core.perturb.registry import perturbation, tau_shared
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.name import INITIAL as INITIAL  # noqa: PLC0414 (asked for here)
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.noise import Noise
 from shuffleproof.core.studies.result import StudyResult
@@ -93,14 +91,6 @@ def with_answers(
     ]
 
 
-@dataclass(frozen=True)
-class DisturbedLists:
-    """What one draw made of the lists, with the Kendall τ that it left."""
-
-    judged: JudgedLists
-    tau: float
-
-
 class Point:
     """The variants of one perturbation at one level, made when they are asked for.
 
@@ -116,18 +106,18 @@ class Point:
     def __init__(self, change: Perturbation, base: JudgedLists, seed: int) -> None:
         self.change, self.base, self.seed = change, base, seed
         self.alone = bool(change.changes & {"set", "features"})
-        self._kept: dict[int, DisturbedLists] = {}
+        self._kept: dict[int, tuple[JudgedLists, float]] = {}
 
-    def variant(self, draw: int) -> DisturbedLists:
-        """The variant of a draw."""
+    def variant(self, draw: int) -> tuple[JudgedLists, float]:
+        """The lists that a draw makes, and the mean Kendall τ that it leaves."""
         if draw in self._kept:
             return self._kept[draw]
         names = (self.change.family, float(self.change.level), draw)
         judged = disturb(self.change, self.base, generator(self.seed, *names))
-        result = DisturbedLists(judged, _mean_defined(tau_shared(self.base, judged, self.change)))
+        variant = judged, _mean_defined(tau_shared(self.base, judged, self.change))
         if judged.dataset is self.base.dataset:
-            self._kept[draw] = result
-        return result
+            self._kept[draw] = variant
+        return variant
 
 
 MeasureTrial = Callable[
@@ -214,10 +204,10 @@ def _measured_trials(
     for trials in [[trial] for trial in missing] if point.alone else [missing]:
         start = time.perf_counter()
         variants = [point.variant(trial.draw) for trial in trials]
-        values, facts = measured(ranker, base, [variant.judged for variant in variants])
+        values, facts = measured(ranker, base, [judged for judged, _ in variants])
         seconds = (time.perf_counter() - start) / len(trials)
-        for trial, variant, value in zip(trials, variants, values, strict=True):
-            variant_facts = {"tau": variant.tau, "set_size": variant.judged.lists.mean_length}
+        for trial, (judged, tau), value in zip(trials, variants, values, strict=True):
+            variant_facts = {"tau": tau, "set_size": judged.lists.mean_length}
             yield trial, facts | variant_facts | {"seconds": seconds}, value
 
 

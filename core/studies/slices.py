@@ -7,8 +7,8 @@ import pandas as pd
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import DisplayTexts
-from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.words import number
 
 PARTS, TAGS = 4, 8
@@ -115,18 +115,9 @@ def slice_table(queries: Sequence[str], change: np.ndarray, of: pd.Series) -> pd
     order = list(dict.fromkeys(ranked))
     values = frame["change"].to_numpy(dtype=np.float64)
     rows = np.array([np.where(names == name, values, np.nan) for name in order])
-    p, low, high = adjusted_tests(rows)
     noun = "" if is_text else f" {of.name}"
-    return pd.DataFrame(
-        {
-            "slice": [f"{name}{noun}" for name in order],
-            "n": (~np.isnan(rows)).sum(axis=1),
-            "mean": np.nanmean(rows, axis=1),
-            "low": low,
-            "high": high,
-            "p": p,
-        }
-    )
+    tested = mean_differences(rows).assign(slice=[f"{name}{noun}" for name in order])
+    return tested[tables.keys(COLUMNS)]
 
 
 def in_words(frame: pd.DataFrame, measure: str) -> str:

@@ -1,7 +1,7 @@
 """What a study is: a frozen description, and the pure plan of trials that follows from it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -77,13 +77,9 @@ def plan_of(cls: type[AnyPlan], recipe: Mapping[str, Any]) -> AnyPlan:
     values = {
         field.name: _of_type(types[field.name], recipe[field.name])
         for field in init_fields
-        if field.name in recipe or not _has_default(field)
+        if field.name in recipe or (field.default is MISSING and field.default_factory is MISSING)
     }
     return cls(**values)
-
-
-def _has_default(field: Field[Any]) -> bool:
-    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 @cache
@@ -156,11 +152,11 @@ class Plan(Protocol):
     def recipe(self) -> dict[str, Any]:
         """Everything that determines the result, in plain JSON values; `kind` names the study."""
 
-    def digests(self, lists: int) -> Sequence[str]:
+    def digests(self, lists: int, /) -> Sequence[str]:
         """The keys of its records, on so many lists."""
 
     def assemble(
-        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The result that the records found so far make; None before its first row is whole."""
 
@@ -233,18 +229,17 @@ class Study(DescribedPlan):
             facts["attacked"] = dict(self.rankers)[label]
         return key_of("trial", facts).digest
 
-    def digests(self, lists: int) -> list[str]:
+    def digests(self, _lists: int, /) -> list[str]:
         """The keys of its trials, whatever the lists."""
-        del lists
         return [self.digest_of(trial) for trial in plan(self)]
 
     def assemble(
-        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The trials that are finished; None before the first."""
         rows, values = [], []
         for trial in plan(self):
-            record = found.get(self.digest_of(trial))
+            record = finished.get(self.digest_of(trial))
             if record is None:
                 continue
             point = {"ranker": trial.ranker, "family": trial.family, "level": trial.level}

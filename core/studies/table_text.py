@@ -4,7 +4,7 @@ import html as markup
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
@@ -172,7 +172,7 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
         if is_numeric(text.heads[1:]):  # levels, which the head of the names does not name
             cells[0][0] = ""
         numeric = [False, *[True] * (len(cells[0]) - 1)]
-    return _with_notes(fit_table(cells, numeric, limit), table.notes)
+    return "\n".join([fit_table(cells, numeric, limit), *table.notes])
 
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}
@@ -262,7 +262,3 @@ def _html(cell: Cell) -> str:
     text = markup.escape(cell.text).replace(" %", "&nbsp;%")
     spread = f"<small>{cell.spread}</small>" if cell.spread else ""
     return " ".join(filter(None, [f"<b>{text}</b>" if cell.best else text, cell.marks, spread]))
-
-
-def _with_notes(text: str, notes: Sequence[str]) -> str:
-    return "\n".join([text, *notes])

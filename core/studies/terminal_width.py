@@ -20,8 +20,8 @@ Rows = Sequence[Sequence[str]]
 
 def width() -> int | None:
     """Columns of the terminal that stdout is, or that COLUMNS says; None: neither."""
-    told = sys.stdout.isatty() or os.environ.get("COLUMNS", "0") != "0"
-    return shutil.get_terminal_size().columns if told else None
+    has_width = sys.stdout.isatty() or os.environ.get("COLUMNS", "0") != "0"
+    return shutil.get_terminal_size().columns if has_width else None
 
 
 def is_numeric(cells: Sequence[str]) -> bool:
@@ -105,8 +105,8 @@ def _widths(rows: Rows) -> list[int]:
 def _least(rows: Rows, limit: int) -> list[int]:
     """What each column cannot be narrower than: its longest word; of the first its longest cell."""
     cap = min(LONGEST_WORD, max(limit // 3, 1))
-    first, *later = zip(*rows, strict=True)
-    words = [list(first), *([word for cell in column for word in cell.split()] for column in later)]
+    front, *later = zip(*rows, strict=True)
+    words = [list(front), *([word for cell in column for word in cell.split()] for column in later)]
     return [min(max(map(len, column_words), default=1), cap) for column_words in words]
 
 

@@ -3,6 +3,7 @@
 Blanks and case are forgiven; objects of user code are registered and known by their names.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
@@ -15,7 +16,14 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.parameters import choice_named
 from shuffleproof.core.perturb.names import refuse_unknown as refuse_families
 from shuffleproof.core.rankers.name import RankerName, parse_forgiving
+from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.rankers.registry import refuse_unknown as refuse_ranker
+from shuffleproof.core.store.artefacts import Store
+
+DIGITS = 12
+"""Of a stored ranker's key, in its name."""
+
+RANKER_KEY = re.compile(r"(?:ranker-)?[0-9a-f]{6,64}")
 
 
 def of(names: str | None, value: Any) -> Any:
@@ -93,6 +101,29 @@ def row_name(text: str, rows: Iterable[str]) -> str:
     names = list(rows)
     match = choice_named(names, text)
     return match if match in names else ranker_name(text)
+
+
+def stored_name(names: Any, store: Store) -> Any:
+    """A name, or several, with `name#digits` for what is another name of a stored ranker.
+
+    Args:
+        names: of rankers; None: none is named.
+        store: where they lie.
+
+    Raises:
+        ArtefactError: a key that is not there, or digits of several.
+    """
+    if isinstance(names, tuple):
+        return tuple(stored_name(name, store) for name in names)
+    if not isinstance(names, str) or names in RANKERS:
+        return names
+    key = store.names().get(names)
+    if (key is None or key.kind != "ranker") and not RANKER_KEY.fullmatch(names):
+        return names
+    artefact = store.resolve(names, "ranker")
+    recipe = artefact.recipe.get("ranker", {})
+    name = recipe.get("name") or artefact.facts.get("name")
+    return f"{name}#{artefact.key.digest[:DIGITS]}"
 
 
 def _name_of_ranker(ranker: Any) -> str:

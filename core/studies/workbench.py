@@ -33,7 +33,7 @@ from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.question import Question, Scope, preset_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import MeasureTrial, query_ids_of, run_study
 from shuffleproof.core.studies.study import Memory, Plan, Study, TrialRecords
@@ -107,7 +107,7 @@ class Workbench:
         """
         store = store or default_store()
         named_presets.know(store)
-        preset = preset or ("small" if data == "sample" else "paper")
+        preset = preset or preset_of(data)
         recipe = (recipe or ListRecipe(initial=(f"lambdamart@{preset}",))).of_today()
         fold = resolve(data, store)
         recipe = recipe.for_fold(fold)
@@ -211,9 +211,9 @@ class Workbench:
         all_queries = self.fold.test.queries
         return {} if len(base.lists) == all_queries else {"of_queries": all_queries}
 
-    def records(self, found: Mapping[str, IdentifiedRanker]) -> TrialRecords:
+    def records(self, studied: Mapping[str, IdentifiedRanker]) -> TrialRecords:
         """Where trials of these rankers are kept: the store's, if all mean the same tomorrow."""
-        lasting = all(identified.lasting for identified in found.values())
+        lasting = all(identified.lasting for identified in studied.values())
         return self.store.records if lasting else Memory()
 
     def records_of(self, names: Iterable[str]) -> TrialRecords:
@@ -293,7 +293,7 @@ class Workbench:
     def disturb(
         self,
         study: Study,
-        found: Mapping[str, IdentifiedRanker],
+        studied: Mapping[str, IdentifiedRanker],
         step: MeasureTrial,
         more: Callable[[Mapping[str, Ranker]], Mapping[str, Any]] | None = None,
     ) -> Generator[Progress, None, Artefact]:
@@ -301,12 +301,16 @@ class Workbench:
 
         Args:
             study: its plan.
-            found: the rankers.
+            studied: the rankers.
             step: what is measured of each disturbed list.
             more: facts of the rankers beside the usual ones.
         """
         base: JudgedLists = self.prepared.test
-        records, ids, rankers = self.records(found), query_ids_of(base), OpenRankers(found)
+        records, ids, rankers = (
+            self.records(studied),
+            query_ids_of(base),
+            OpenRankers(studied),
+        )
         return (
             yield from self.run(
                 study,
@@ -343,9 +347,9 @@ class Workbench:
 class OpenRankers(Mapping[str, Ranker]):
     """Rankers ready to score, by label; each is opened when it is first asked for."""
 
-    def __init__(self, found: Mapping[str, IdentifiedRanker]) -> None:
+    def __init__(self, studied: Mapping[str, IdentifiedRanker]) -> None:
         """Open nothing yet."""
-        self._found, self._opened = found, dict[str, Ranker]()
+        self._found, self._opened = studied, dict[str, Ranker]()
 
     def __getitem__(self, label: str) -> Ranker:
         """The ranker of a label."""
@@ -362,15 +366,15 @@ class OpenRankers(Mapping[str, Ranker]):
         return len(self._found)
 
 
-def with_initial(found: Mapping[str, IdentifiedRanker]) -> dict[str, IdentifiedRanker]:
+def with_initial(studied: Mapping[str, IdentifiedRanker]) -> dict[str, IdentifiedRanker]:
     """Rankers with the initial ranking before them."""
     initial_ranking = IdentifiedRanker(initial.InitialRanking(), initial.INITIAL_DIGEST)
-    return {INITIAL: initial_ranking, **found}
+    return {INITIAL: initial_ranking, **studied}
 
 
-def digests_of(found: Mapping[str, IdentifiedRanker]) -> tuple[tuple[str, str], ...]:
+def digests_of(studied: Mapping[str, IdentifiedRanker]) -> tuple[tuple[str, str], ...]:
     """Rankers as a plan names them: (label, digest)."""
-    return tuple((label, identified.digest) for label, identified in found.items())
+    return tuple((label, identified.digest) for label, identified in studied.items())
 
 
 def train_ranker(

@@ -16,11 +16,10 @@ from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
-from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers import preset_differences, registry
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, ranker_key
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import interval, p_value
 from tests import app_disturbed
@@ -405,7 +404,7 @@ def test_every_ranker_and_preset_can_be_planned(table, name, preset):
     plan = training.plan_training(data, training.usual_lists(data.data), name, preset, {})
     assert 0 < plan.cost.low < plan.cost.high
     assert not plan.there
-    assert differences.from_preset(registry.spec(name, preset).recipe()) == (preset, {})
+    assert preset_differences.from_preset(registry.spec(name, preset).recipe()) == (preset, {})
 
 
 def test_presets_offered_are_those_that_all_have(monkeypatch):

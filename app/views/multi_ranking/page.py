@@ -23,10 +23,10 @@ from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.names import swap_named
+from shuffleproof.core.studies.paired_differences import STEPS
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Picture
 from shuffleproof.core.studies.tables import Table

@@ -26,8 +26,8 @@ from shuffleproof.core.retrieval.registry import (
 )
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.listless.retrievers import label
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES
-from shuffleproof.core.studies.retriever_names import label
 from shuffleproof.core.studies.sections import Finding, Picture, View
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, percent

@@ -25,12 +25,11 @@ from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING
-from shuffleproof.core.studies.paired_differences import loss_in
+from shuffleproof.core.studies.paired_differences import STEPS, loss_in
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Picture
 from shuffleproof.core.studies.tables import Table

@@ -18,9 +18,9 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.execution.jobs_history import Step
 from shuffleproof.core.experiment.forecast import FitSize
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.rankers import preset_differences
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.name import with_display_names
-from shuffleproof.core.studies import differences
 from shuffleproof.core.studies.tables import CHANGE, COUNT, NAME, VALUE, Column, Table, keys
 from shuffleproof.core.words import counted
 
@@ -247,7 +247,7 @@ def _compared(data: FitSize, frame: pd.DataFrame) -> None:
     pair = frame.iloc[rows]
     found = runs.compare_runs(data, pair)
     parts.finding(f"{found.sentence}.")
-    lists = differences.in_words(differences.from_usual_lists(found.lists))
+    lists = preset_differences.in_words(preset_differences.from_usual_lists(found.lists))
     count = counted(len(found.queries), "test query")
     recipes = [f"{name}: {own}" for name, own in zip(found.names, pair["recipe"], strict=True)]
     parts.convention(

@@ -26,7 +26,7 @@ from shuffleproof.core.data.features import fit as fit_normalisation
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import MissingRankingError, ParameterError, ShapeError
 from shuffleproof.core.execution.devices import device
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers.base import DOCUMENTS_AT_ONCE, Input, one_line
 from shuffleproof.core.rankers.neural.feed import (
     document_features,
@@ -274,14 +274,7 @@ def fit(
     on_device = [_held_lists(normalisation, part, place) for part in judged]
     data = TrainingData(spec.name, on_device[0], on_device[1], judged[1])
     network = built(spec.model, len(features), spec.training.seed).to(place)
-    run = train(network, data, spec.training, workspace)
-    while True:
-        try:
-            report = next(run)
-        except StopIteration as finished:
-            state = finished.value
-            break
-        yield _progress(report)
+    state = yield from with_reports(train(network, data, spec.training, workspace), _progress)
     network.eval()
     facts = {"epochs": state.epoch, "best_epoch": state.best_epoch, "best_value": state.best_value}
     return NeuralRanker(spec, network, normalisation, features, facts)

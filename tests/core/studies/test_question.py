@@ -16,7 +16,7 @@ from shuffleproof.core.perturb.levels import levels_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import methods, reproduce
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import EVERY, STUDIES, page_of
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES, EVERY, STUDIES, page_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
@@ -117,7 +117,11 @@ def test_every_kind_tells_what_it_asks_and_what_it_found(kind):
     question = EVERY[kind]
     for name in ("title", "source", "summary"):
         assert getattr(question, name, ""), f"{question.__name__} lacks its {name}: see `Question`"
-    assert hasattr(question.module("study"), "run"), f"study.py of {kind} has no function run"
+    study = question.module("study")
+    if kind in COLLECTION_STUDIES:
+        assert "worker" in vars(study.Plan), f"the Plan of {kind} does not compute its cells"
+    else:
+        assert hasattr(study, "run"), f"study.py of {kind} has no function run"
     for name in ("headline", "sections", "answer"):
         assert hasattr(question.telling(), name), f"sections.py of {kind} has no function {name}"
 

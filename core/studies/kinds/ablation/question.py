@@ -16,15 +16,13 @@ class Sizes:
         """`--sizes`."""
         yield Flag("sizes", f"{field.help}, or own (default where the preset is small: small)")
 
-    def value(self, field: Parameter, given: GivenFlags, preset: str) -> str | None:
+    def value(self, _field: Parameter, given: GivenFlags, preset: str) -> str | None:
         """The preset; none: each variant's own."""
-        del field
         sizes = given.get("sizes", _default_sizes(preset))
         return None if sizes in {None, "own"} else str(sizes)
 
-    def words(self, field: Parameter, value: str | None, preset: str) -> list[str]:
+    def words(self, _field: Parameter, value: str | None, preset: str) -> list[str]:
         """The flag, unless it says what is usual."""
-        del field
         return [] if value == _default_sizes(preset) else ["--sizes", value or "own"]
 
 
@@ -36,14 +34,12 @@ def _default_sizes(preset: str) -> str | None:
 class Ablation(Question):
     """What does each single difference between paper and released code do?"""
 
-    kind: ClassVar[str] = "ablation"
-    title: ClassVar[str] = (
-        "Where paper and released code part ways: what does each single difference do?"
-    )
-    source: ClassVar[str] = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code"
-    summary: ClassVar[str] = "paper against released code, step by step"
-    doing: ClassVar[str] = "Ablate"
-    tested: ClassVar[bool] = True
+    kind = "ablation"
+    title = "Where paper and released code part ways: what does each single difference do?"
+    source = "SetRank (SIGIR 2020) and DLCM (SIGIR 2018) beside their released code"
+    summary = "paper against released code, step by step"
+    doing = "Ablate"
+    tested = True
     sample: ClassVar[Mapping[str, Any]] = {
         "ranker": "dlcm",
         "sizes": "small",
@@ -55,7 +51,7 @@ class Ablation(Question):
         "table": "a row a variant",
         "queries": "of the test part",
     }
-    printing: ClassVar[str] = "table(result)"
+    printing = "table(result)"
 
     ranker: str = parameter("setrank-imsab-init", "a neural ranker", names="rankers")
     sizes: str | None = parameter(None, "a preset whose sizes all variants take", flags=Sizes())
@@ -91,10 +87,9 @@ class Ablation(Question):
             recipe["seed"],
         )
 
-    def refuse(self, scope: Scope) -> None:
+    def refuse(self, _scope: Scope) -> None:
         """Refuse a ranker without presets, presets that it has not, and levels that are none."""
         from shuffleproof.core.perturb.levels import levels_of  # noqa: PLC0415 (NumPy)
 
-        del scope
         levels_of("transpositions", text_of(self.levels))
         self.module("study").variants(self)

@@ -9,12 +9,12 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, PAPER_FAMILY
 from shuffleproof.core.studies.headline import BENDS, UNTOLD
 from shuffleproof.core.studies.kinds.ablation.sources import BASE, step_of
 from shuffleproof.core.studies.kinds.ablation.study import MEASURE
+from shuffleproof.core.studies.paired_differences import ADJUSTED, PAPER_FAMILY, mean_differences
 from shuffleproof.core.studies.result import StudyResult, in_words, known_mean
 from shuffleproof.core.studies.result import by_query as changes
 from shuffleproof.core.studies.sections import (
@@ -74,8 +74,8 @@ def table(result: StudyResult, measure: str = MEASURE) -> pd.DataFrame:
             "source": [facts["sources"][label] for label in ends],
         }
     )
-    changes = _changes(starts, "change") | _changes(losses, "loss")
-    return frame.assign(**changes)[tables.keys(COLUMNS)]
+    frame = frame.join([_changes(starts, "change"), _changes(losses, "loss")])
+    return frame[tables.keys(COLUMNS)]
 
 
 def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Queries]]:
@@ -94,16 +94,14 @@ def points(result: StudyResult, measure: str) -> dict[str, tuple[Queries, Querie
     }
 
 
-def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> dict[str, Any]:
+def _changes(values: Float64[np.ndarray, "variants queries"], name: str) -> pd.DataFrame:
     """How far each row lies from the first: mean, interval and adjusted p."""
     differences = values - values[0]
-    p, low, high = adjusted_tests(
-        np.where(np.arange(len(values))[:, None] > 0, differences, np.nan)
-    )
-    low[:1] = high[:1] = 0.0
-    change = name if name == "change" else f"{name}_change"
-    means = [known_mean(row) for row in differences]
-    return {change: means, f"{name}_low": low, f"{name}_high": high, f"{name}_p": p}
+    tested = mean_differences(np.where(np.arange(len(values))[:, None] > 0, differences, np.nan))
+    tested.loc[0, ["mean", "low", "high"]] = 0.0
+    columns = {"mean": name if name == "change" else f"{name}_change"}
+    columns |= {column: f"{name}_{column}" for column in ("low", "high", "p")}
+    return tested.drop(columns="n").rename(columns=columns)
 
 
 def _means(measure: str, values: Float64[np.ndarray, "variants queries"]) -> list[float]:
@@ -112,14 +110,12 @@ def _means(measure: str, values: Float64[np.ndarray, "variants queries"]) -> lis
     return [known_mean(row) if skips else float(row.mean()) for row in values]
 
 
-def headline(result: StudyResult, view: View) -> Headline:
+def headline(result: StudyResult, _view: View) -> Headline:
     """What the differences do to quality, those as a whole or the one that changes most."""
-    del view  # an ablation is of one ranker and measure
     frame = table(result)
     if len(frame) < 2:
         return Headline("No difference has been measured yet.", UNTOLD)
-    single = frame["variant"].str.startswith(f"{BASE} + ")
-    whole = frame[~single].iloc[1:]
+    whole = frame[~_is_single(frame)].iloc[1:]
     row = (whole if len(whole) else frame[frame["variant"] == most_changed(frame)]).iloc[0]
     name = (
         f"The {row['variant']} recipe" if len(whole) else f"With {_label(str(row['variant']))} it"
@@ -178,10 +174,10 @@ def finding(result: StudyResult, measure: str = MEASURE) -> str:
         f"{abs(base['loss']):.3f} is {'lost' if base['loss'] >= 0 else 'gained'} by "
         f"{exchanges} of the initial ranking."
     )
-    single = frame["variant"].str.startswith(f"{BASE} + ")
+    single = _is_single(frame)
     for row in frame[~single].iloc[1:].to_dict("records"):
-        text += f" {row['variant'].capitalize()} as a whole: {signed(row['change'])}"
-        text += f"{_verdict(row['change_p'])}."
+        chance = "more than chance" if row["change_p"] <= ALPHA else "may be chance"
+        text += f" {row['variant'].capitalize()} as a whole: {signed(row['change'])} ({chance})."
     differences = frame[single]
     if not len(differences):
         return text
@@ -189,8 +185,9 @@ def finding(result: StudyResult, measure: str = MEASURE) -> str:
     return f"{text} {quality} {_significant_changes(differences, 'loss_change', 'what is lost')}"
 
 
-def _verdict(p: float) -> str:
-    return " (more than chance)" if p <= ALPHA else " (may be chance)"
+def _is_single(frame: pd.DataFrame) -> pd.Series:
+    """Which variants are the base with one difference."""
+    return frame["variant"].str.startswith(f"{BASE} + ")
 
 
 def _significant_changes(frame: pd.DataFrame, column: str, quantity: str) -> str:
@@ -255,7 +252,7 @@ def by_query(
 def most_changed(table: pd.DataFrame, effect: Effect = "quality") -> str:
     """The single difference that changes most, chance or not; else the last variant of `table`."""
     column = "change" if effect == "quality" else "loss_change"
-    single = table[table["variant"].str.startswith(f"{BASE} + ") & table[column].notna()]
+    single = table[_is_single(table) & table[column].notna()]
     if single.empty:
         return str(table["variant"].iloc[-1])
     return str(single["variant"].iloc[int(single[column].abs().argmax())])

@@ -20,7 +20,6 @@ from shuffleproof.core.rankers.fit_cache import CachedRanker, ranker_key
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import conventions
-from shuffleproof.core.studies.claims import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.ablation.sources import (
     BASE,
@@ -31,6 +30,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     claimed_differences,
     differences,
 )
+from shuffleproof.core.studies.paired_differences import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import measured_by, query_ids_of, run_study
 from shuffleproof.core.studies.study import Study
@@ -58,17 +58,17 @@ class Variant:
     sizes: str | None = None
 
 
-def variants(asked: Ablation) -> list[Variant]:
+def variants(question: Ablation) -> list[Variant]:
     """The presets of a ranker and every single step from `paper` towards the others.
 
     >>> [variant.label for variant in variants(Ablation("setrank-msab", "small"))][:4]
     ['paper', 'released', 'tuned', 'paper + input layer gaussian-kernels']
     """
-    ranker, sizes, towards = asked.ranker, asked.sizes, asked.towards
+    ranker, sizes, towards = question.ranker, question.sizes, question.towards
     check(ranker, towards)
     presets = (BASE, *(name for name in towards if name not in {PAPER, BASE}))
     specs = {
-        name: _with_sizes(NeuralSpec.preset(ranker, name), sizes, asked.seed) for name in presets
+        name: _with_sizes(NeuralSpec.preset(ranker, name), sizes, question.seed) for name in presets
     }
     distinct = [Variant(name, spec, "", sizes=sizes) for name, spec in specs.items()]
     for name in towards:
@@ -90,7 +90,7 @@ def variants(asked: Ablation) -> list[Variant]:
     return distinct
 
 
-def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: Ablation) -> Generator[Progress, None, Artefact]:
     """Train, measure and disturb every variant that is not stored yet.
 
     Every finished variant is in the stored trials at once, so that a page can draw it.
@@ -98,12 +98,12 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
     Raises:
         MissingRankingError: a variant reads more initial rankings than the lists have.
     """
-    compared = variants(asked)
+    compared = variants(question)
     base: JudgedLists = workbench.prepared.test
     lists = workbench.recipe.learning_fields()
     fingerprints = workbench.fold.fingerprints[:2]
     study = Study(
-        kind=asked.kind,
+        kind=question.kind,
         rankers=tuple(
             (variant.label, ranker_key(variant.spec, lists, *fingerprints).digest)
             for variant in compared
@@ -111,11 +111,11 @@ def run(workbench: Workbench, asked: Ablation) -> Generator[Progress, None, Arte
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         perturbations=tuple(
-            (PAPER_FAMILY, level) for level in sorted({0.0, *map(float, asked.levels)})
+            (PAPER_FAMILY, level) for level in sorted({0.0, *map(float, question.levels)})
         ),
         measures=(MEASURE,),
-        draws=asked.draws,
-        seed=asked.seed,
+        draws=question.draws,
+        seed=question.seed,
         stored=conventions.stored_measures((MEASURE,)),
     )
 

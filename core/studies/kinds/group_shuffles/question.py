@@ -12,22 +12,20 @@ from shuffleproof.core.studies.question import Question
 class GroupShuffles(Question):
     """How much does the order shown change a GSF, by its number of shuffles?"""
 
-    kind: ClassVar[str] = "group-shuffles"
-    title: ClassVar[str] = (
-        "How much does the order shown change a groupwise ranker, and do more shuffles help?"
-    )
-    source: ClassVar[str] = (
+    kind = "group-shuffles"
+    title = "How much does the order shown change a groupwise ranker, and do more shuffles help?"
+    source = (
         "GSF (Ai et al., ICTIR 2019): groups sampled by shuffles; the error is due to fall as 1/√S"
     )
-    summary: ClassVar[str] = "GSF's order dependence by its shuffles"
-    doing: ClassVar[str] = "Vary the shuffles of"
+    summary = "GSF's order dependence by its shuffles"
+    doing = "Vary the shuffles of"
     sample: ClassVar[Mapping[str, Any]] = {"orders": 4, "queries": 50}
     answers: ClassVar[Mapping[str, str]] = {
         "table": "a row a ranker and number of shuffles",
         "said": "what the columns mean",
         "findings": "a sentence a ranker",
     }
-    printing: ClassVar[str] = "*(finding(result, ranker) for ranker in {rankers!r}), sep='\\n'"
+    printing = "*(finding(result, ranker) for ranker in {rankers!r}), sep='\\n'"
 
     rankers: tuple[str, ...] = parameter(
         ("gsf",), "GSFs of groups of two documents or more, comma-separated", names="rankers"

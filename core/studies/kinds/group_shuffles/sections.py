@@ -13,21 +13,9 @@ from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import BENDS, BREAKS, UNTOLD
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
-from shuffleproof.core.studies.kinds.group_shuffles.study import (
-    MEASURES,
-    PAIRS,
-    REFERENCE,
-    SAMPLED,
-)
+from shuffleproof.core.studies.kinds.group_shuffles.study import MEASURES, PAIRS, REFERENCE, SAMPLED
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.sections import (
-    Convention,
-    Finding,
-    Headline,
-    Picture,
-    Section,
-    View,
-)
+from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, listed, number
@@ -45,11 +33,11 @@ def headline(result: StudyResult, view: View) -> Headline:
     few, many = (sampled["shuffles"].agg(end) for end in ("min", "max"))
     worst = sampled.loc[sampled.loc[sampled["shuffles"] == few, "tau"].idxmin()]
     name = RankerName.of(str(worst["ranker"])).display
-    own = sampled[(sampled["ranker"] == worst["ranker"]) & (sampled["shuffles"] == many)]
+    of_ranker = sampled[(sampled["ranker"] == worst["ranker"]) & (sampled["shuffles"] == many)]
     text = f"{name}'s rankings of two orders agree by τ {worst['tau']:.2f} with "
     text += counted(int(few), "shuffle")
     if many > few:
-        text += f", {own['tau'].iloc[0]:.2f} with {int(many)}"
+        text += f", {of_ranker['tau'].iloc[0]:.2f} with {int(many)}"
     return Headline(f"{text}.", BENDS if worst["tau"] >= ALIKE else BREAKS, TIER)
 
 
@@ -207,8 +195,8 @@ def fit_slope(
 def finding(result: StudyResult, ranker: str) -> str:
     """What the numbers of a ranker amount to, in words."""
     frame = table(result)
-    own = frame[frame["ranker"] == ranker]
-    sampled = own[own["grouping"] == SAMPLED].sort_values("shuffles")
+    of_ranker = frame[frame["ranker"] == ranker]
+    sampled = of_ranker[of_ranker["grouping"] == SAMPLED].sort_values("shuffles")
     if sampled.empty or not int(sampled["lists"].iloc[0]):
         return f"{ranker}: no list has scores that differ, so there is nothing to measure."
     first, last = sampled.iloc[0], sampled.iloc[-1]
@@ -225,18 +213,18 @@ def finding(result: StudyResult, ranker: str) -> str:
             f" The fitted slope is {number(exponent.value)} (95 % interval "
             f"{interval(exponent.low, exponent.high, '.3f')}), where 1/√S gives {number(DUE)}."
         )
-    text += f" {_as_trained(result, own, ranker)}"
-    pairs = own.loc[own["grouping"] == PAIRS, "error"]
+    text += f" {_as_trained(result, of_ranker, ranker)}"
+    pairs = of_ranker.loc[of_ranker["grouping"] == PAIRS, "error"]
     if len(pairs):
         text += f" With all pairs it is {pairs.iloc[0]:.1g}: rounding alone."
     return text
 
 
-def _as_trained(result: StudyResult, own: pd.DataFrame, ranker: str) -> str:
+def _as_trained(result: StudyResult, of_ranker: pd.DataFrame, ranker: str) -> str:
     grouping, count = result.facts["own"][ranker]
     if grouping == PAIRS:
         return "It was trained on all pairs."
-    row = own[(own["grouping"] == grouping) & (own["shuffles"] == count)]
+    row = of_ranker[(of_ranker["grouping"] == grouping) & (of_ranker["shuffles"] == count)]
     way = f"As trained ({counted(count, 'shuffle')})"
     if row.empty:
         return f"{way} it was not measured."
@@ -254,5 +242,5 @@ def _errors(
     levels = np.where((trials.family == SAMPLED).to_numpy(), trials.level.to_numpy(), -1.0)
     change, deviation, tau = (block[:, MEASURES.index(name)] for name in MEASURES)
     spread = deviation[int(levels.argmax())]  # of all ways alike, but in studies of old
-    kept = spread > 0
-    return change[:, kept] / spread[kept], tau[:, kept]
+    differing = spread > 0
+    return change[:, differing] / spread[differing], tau[:, differing]

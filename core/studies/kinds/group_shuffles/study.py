@@ -17,9 +17,10 @@ from jaxtyping import Float32, Float64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.metrics import segments
 from shuffleproof.core.metrics.agreement import kendall_tau
 from shuffleproof.core.models.config_groups import GroupConfig
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
@@ -97,7 +98,7 @@ class Plan(CellPlan):
         return key_of("trial", facts).digest
 
 
-def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: GroupShuffles) -> Generator[Progress, None, Artefact]:
     """Train what is missing, ask every GSF with groups of S shuffles.
 
     Raises:
@@ -105,7 +106,7 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
         ParameterError: a GSF of groups of one document.
     """
     trained, ways = dict[str, IdentifiedRanker](), {}
-    for name in asked.rankers:
+    for name in question.rankers:
         if RankerName.parse(name).base != "gsf":
             raise UsageError(f"{name} forms no groups of documents: choose a gsf")
         cached = yield from workbench.train(name)
@@ -113,14 +114,14 @@ def run(workbench: Workbench, asked: GroupShuffles) -> Generator[Progress, None,
         ways[name] = _groups(NeuralSpec.of_recipe(cached.artefact.recipe["ranker"]).model, name)
     rankers = OpenRankers(trained)
     plan = Plan(
-        rankers=tuple((name, trained[name].digest) for name in asked.rankers),
+        rankers=tuple((name, trained[name].digest) for name in question.rankers),
         pairs=tuple(name for name, way in ways.items() if way.group == 2),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
-        shuffles=tuple(sorted(set(asked.shuffles))),
-        orders=asked.orders,
-        seed=asked.seed,
-        queries=asked.queries,
+        shuffles=tuple(sorted(set(question.shuffles))),
+        orders=question.orders,
+        seed=question.seed,
+        queries=question.queries,
     )
     base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
@@ -171,28 +172,17 @@ def _compute(
 ) -> Generator[Progress, None, CellResult]:
     work, (base, spreads), name = plan.cells(), scored, cell.row.ranker
     steps = changes(rankers[name], base, int(cell.row.level), plan.orders, plan.seed)
-    while True:
-        try:
-            count = next(steps)
-        except StopIteration as finished:
-            change, tau = finished.value
-            break
-        yield Progress(work.index(cell), len(work), "cells", part=count / (plan.orders + 1))
+
+    def report(count: int) -> Progress:
+        return Progress(work.index(cell), len(work), "cells", part=count / (plan.orders + 1))
+
+    change, tau = yield from with_reports(steps, report)
     values = np.stack([change, spreads[name], tau])
     return {"queries": len(base.lists), "set_size": base.lists.mean_length}, {"values": values}
 
 
-def group_config(ranker: Ranker) -> GroupConfig:
-    """How a ranker forms its groups.
-
-    Raises:
-        ParameterError: it is no GSF that reads its neighbours.
-    """
-    model = getattr(getattr(ranker, "spec", None), "model", None)
-    return _groups(model, ranker.name)
-
-
 def _groups(model: object, ranker: str) -> GroupConfig:
+    """How a model forms its groups; refuses one that is no GSF that reads its neighbours."""
     if not isinstance(model, GroupConfig) or model.group < 2:
         raise ParameterError("ranker", ranker, "a gsf of groups of two or more")
     return model
@@ -205,8 +195,10 @@ def score_deviation(
 
     What changes are divided by: it depends on the weights and the lists alone.
     """
-    scores = with_groups(ranker, shuffles).score(base.dataset, base.lists)
-    return _deviations(base.lists, scores.astype(np.float64)).astype(np.float32)
+    lists = base.lists
+    scores = with_groups(ranker, shuffles).score(base.dataset, lists).astype(np.float64)
+    centred = scores - _means(lists, scores)[ragged.segment_ids(lists.offsets)]
+    return np.sqrt(_means(lists, centred**2)).astype(np.float32)
 
 
 def changes(
@@ -251,8 +243,8 @@ def with_groups(ranker: Ranker, shuffles: int) -> "NeuralRanker":
     """
     from shuffleproof.core.rankers.neural.ranker import NeuralRanker  # noqa: PLC0415 (torch)
 
-    group_config(ranker)
-    assert isinstance(ranker, NeuralRanker)  # noqa: S101 (group_config refuses all others)
+    _groups(getattr(getattr(ranker, "spec", None), "model", None), ranker.name)
+    assert isinstance(ranker, NeuralRanker)  # noqa: S101 (all others are refused)
     sampled = {"grouping": "sampled", "shuffles": str(shuffles)}
     spec = ranker.spec.with_fields(sampled if shuffles else {"grouping": "exhaustive"})
     model = NeuralRanker.untrained(spec, ranker.normalisation, ranker.feature_ids, ranker.device)
@@ -260,16 +252,8 @@ def with_groups(ranker: Ranker, shuffles: int) -> "NeuralRanker":
     return replace(model, facts=ranker.facts)
 
 
-def _deviations(
-    lists: CandidateLists, scores: Float64[np.ndarray, " candidates"]
-) -> Float64[np.ndarray, " lists"]:
-    """The deviation of every list's scores."""
-    centred = scores - _means(lists, scores)[ragged.segment_ids(lists.offsets)]
-    return np.sqrt(_means(lists, centred**2))
-
-
 def _means(
     lists: CandidateLists, values: Float64[np.ndarray, " candidates"]
 ) -> Float64[np.ndarray, " lists"]:
-    sums = np.bincount(ragged.segment_ids(lists.offsets), values, len(lists))
-    return sums / np.maximum(lists.lengths, 1)
+    """The mean of every list; 0 of an empty one."""
+    return segments.sums(lists.offsets, values) / np.maximum(lists.lengths, 1)

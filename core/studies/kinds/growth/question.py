@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.collection_question import RETRIEVER_NAMES, CollectionQuestion
+from shuffleproof.core.studies.listless.question import RETRIEVER_NAMES, CollectionQuestion
 from shuffleproof.core.studies.question import Scope
 
 
@@ -14,13 +14,13 @@ from shuffleproof.core.studies.question import Scope
 class Growth(CollectionQuestion):
     """Are documents found that came after a retriever had learnt?"""
 
-    kind: ClassVar[str] = "growth"
-    page: ClassVar[str] = "retrieval"
-    title: ClassVar[str] = "Are documents found that came after training?"
-    source: ClassVar[str] = "Documents withheld from training and vocabulary, added to the index"
-    summary: ClassVar[str] = "retrievers of a text collection that grows after training"
-    doing: ClassVar[str] = "Let the collection grow"
-    tested: ClassVar[bool] = True
+    kind = "growth"
+    page = "retrieval"
+    title = "Are documents found that came after training?"
+    source = "Documents withheld from training and vocabulary, added to the index"
+    summary = "retrievers of a text collection that grows after training"
+    doing = "Let the collection grow"
+    tested = True
     answers: ClassVar[Mapping[str, str]] = {
         "summary": "a row a retriever, learnt (before the documents came, or with them), share and "
         "measure: mean over queries and seeds, 95 % bootstrap interval (low, high), queries (n)",

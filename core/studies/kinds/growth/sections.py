@@ -2,67 +2,55 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import adjusted_tests
-from shuffleproof.core.retrieval.registry import retriever_entry
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.collection_study import DEPTH
 from shuffleproof.core.studies.kinds.growth.study import BEFORE, NEW_WORDS, SEEN, UNSEEN, WITH
-from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS
+from shuffleproof.core.studies.listless import retrievers
+from shuffleproof.core.studies.listless.collection_study import DEPTH
+from shuffleproof.core.studies.listless.retrievers import label, names, with_display_names
+from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.retriever_names import RETRIEVER, label, names, with_display_names
-from shuffleproof.core.studies.sections import (
-    Convention,
-    Finding,
-    Headline,
-    Picture,
-    Section,
-    View,
-)
+from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, interval, listed, number, p_value, percent, signed
+from shuffleproof.core.words import counted, interval, number, p_value, percent, signed
 
-ALPHA = 0.05
 ALL = "all"
 SHARE = Column("share", "Came later", ".0%", "Share of the documents that came after training.")
 SUMMARY = (
-    RETRIEVER,
+    retrievers.RETRIEVER,
     Column("learnt", "Learnt", help="Before the later documents came, or with them."),
     SHARE,
-    *retrieval.SUMMARY[1:],
+    *retrievers.MEANS,
 )
 CHANGES = (
-    RETRIEVER,
+    retrievers.RETRIEVER,
     Column("documents", "Documents", help="Whose recall: those that were there, or came later."),
     SHARE,
-    Column("measure", "Measure"),
+    retrievers.MEASURE,
     Column("known", "Learnt with them", tables.VALUE, "Mean, what is learnt of all documents."),
     Column("mean", "Learnt before", tables.VALUE, "Mean, what is learnt before they came."),
     Column("change", "Change", tables.CHANGE, "Mean over queries."),
-    *tables.bounds(spec=tables.CHANGE, words="95 %, paired t, adjusted by Holm."),
-    Column("p", "p", tables.P, tables.HOLM),
-    tables.QUERIES,
+    *retrievers.TESTED,
 )
 WORDS = (
     SHARE,
     Column("unknown", "New words", tables.SHARE, "Of the words of later documents, mean."),
 )
-GATES = (RETRIEVER, SHARE, *retrieval.GATES[1:])
+GATES = (retrievers.RETRIEVER, SHARE, *retrievers.GATES)
 
 
 def headline(result: StudyResult, _view: View) -> Headline:
     """Whose documents lose most, seen or unseen ones, unless an index is dense in disguise."""
-    dense = dense_retrievers(result)
-    if dense:
-        verb = "is" if len(dense) == 1 else "are"
-        return Headline(f"{listed([label(name) for name in dense])} {verb} dense in disguise.")
+    if dense := retrievers.dense_retrievers(gates(result)):
+        return retrievers.dense_headline(dense)
     worst = _recall_at_largest_share(result).sort_values("change", kind="stable")
     last = worst.iloc[0]
     if last["change"] >= 0 or not last["p"] <= ALPHA:
@@ -82,7 +70,11 @@ def sections(result: StudyResult, _view: View) -> Iterator[Section]:
         yield Convention.of(measure, len(result.query_ids), f"{DEPTH:,} documents a query")
     yield Table(frame, CHANGES, "What being unseen costs")
     yield Table(words(result), WORDS, "Words that no earlier document has")
-    yield Table(with_display_names(gates(result)), GATES, "What the grown index reads and matches")
+    yield Table(
+        with_display_names(gates(result)),
+        GATES,
+        "What the grown index reads and matches",
+    )
     yield Table(with_display_names(summary(result)), SUMMARY, "Every number", folded=True)
 
 
@@ -99,12 +91,10 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    retrievers = [
-        f"{label(name)} ({retriever_entry(name).source})" for name in recipe["retrievers"]
-    ]
+    compared = retrievers.compared_retrievers(recipe)
     shares = ", ".join(f"{percent(share)}" for share in recipe["withheld"])
     return (
-        f"Retrievers are {'; '.join(retrievers)}. Of the documents {shares}, drawn anew in "
+        f"Retrievers are {compared}. Of the documents {shares}, drawn anew in "
         f"{counted(recipe['seeds'], 'seed')}, are withheld from training and vocabulary and then "
         "added to the index; learnt vectors of them are computed by what was learnt before, and "
         "words that no earlier document has stay unknown. Each is compared with the same "
@@ -136,38 +126,34 @@ def _shares(result: StudyResult) -> list[float]:
 
 def changes(result: StudyResult) -> pd.DataFrame:
     """What learning before the later documents came changes, tested together by measure."""
-    rows: list[dict[str, Any]] = []
-    kinds = [(SEEN, SEEN, _recall(result)), (UNSEEN, UNSEEN, _recall(result))]
-    kinds += [(ALL, measure, measure) for measure in result.measures]
-    for measure in dict.fromkeys(measure for _, _, measure in kinds):
-        measured, differences = [], []
-        for name in names(result):
-            for share in _shares(result):
-                for documents, stored, measure_of_kind in kinds:
-                    if measure_of_kind != measure:
-                        continue
-                    learnt_all, mean = (_pairs(result, name, when, share, stored)
-                                   for when in (WITH, BEFORE))  # fmt: skip
-                    change = _over_seeds(mean - learnt_all)
-                    measured.append(
-                        {"retriever": name, "documents": documents, "share": share,
-                         "measure": measure, "known": known_mean(_over_seeds(learnt_all)),
-                         "mean": known_mean(_over_seeds(mean)), "change": known_mean(change),
-                         "n": int((~np.isnan(change)).sum())}
-                    )  # fmt: skip
-                    differences.append(change)
-        p, low, high = adjusted_tests(np.stack(differences))
-        rows += [
-            row | {"low": low[at], "high": high[at], "p": p[at]} for at, row in enumerate(measured)
-        ]
-    return pd.DataFrame(rows, columns=tables.keys(CHANGES))
+    recall = _recall(result)
+    stored_as = [(recall, SEEN, SEEN), (recall, UNSEEN, UNSEEN)]
+    stored_as += [(measure, ALL, measure) for measure in result.measures]
+    frames = []
+    for measure in dict.fromkeys(measure for measure, _, _ in stored_as):
+        rows, differences = [], []
+        for name, share in product(names(result), _shares(result)):
+            for of_measure, documents, stored in stored_as:
+                if of_measure == measure:
+                    known, before = _pair(result, name, share, stored)
+                    means = (known_mean(_over_seeds(values)) for values in (known, before))
+                    rows.append((name, documents, share, measure, *means))
+                    differences.append(_over_seeds(before - known))
+        columns = ["retriever", "documents", "share", "measure", "known", "mean"]
+        tested = mean_differences(np.stack(differences)).rename(columns={"mean": "change"})
+        frames.append(pd.DataFrame(rows, columns=columns).join(tested))
+    return pd.concat(frames, ignore_index=True)
 
 
-def _pairs(result: StudyResult, name: str, when: str, share: float, stored: str) -> np.ndarray:
-    """The values of a point, a row a seed, for the seeds that both ways of learning have."""
-    by_way = {way: result.draws(name, way, share, stored) for way in (WITH, BEFORE)}
-    seeds = min(map(len, by_way.values()))
-    return by_way[when][:seeds].astype(np.float64)
+def _pair(
+    result: StudyResult, name: str, share: float, stored: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a share learnt with all documents and before, a row a seed that both have."""
+    known, before = (
+        result.draws(name, when, share, stored).astype(np.float64) for when in (WITH, BEFORE)
+    )
+    seeds = min(len(known), len(before))
+    return known[:seeds], before[:seeds]
 
 
 def _over_seeds(values: np.ndarray) -> np.ndarray:
@@ -189,21 +175,12 @@ def words(result: StudyResult) -> pd.DataFrame:
 
 def gates(result: StudyResult) -> pd.DataFrame:
     """The gates of every grown index that reads postings."""
-    rows = []
-    for name in names(result):
-        for share in _shares(result):
-            values = {cost: result.per_query(name, BEFORE, share, cost) for cost in COSTS}
-            if not np.isnan(known_mean(values["postings"])):
-                gate_values = retrieval.gates_of(values, result.facts["documents"])
-                rows.append({"retriever": name, "share": share} | gate_values)
+    rows = [
+        {"retriever": name, "share": share} | index_gates
+        for name, share in product(names(result), _shares(result))
+        if (index_gates := retrievers.gates_of(result, name, BEFORE, share))
+    ]
     return pd.DataFrame(rows, columns=tables.keys(GATES))
-
-
-def dense_retrievers(result: StudyResult) -> list[str]:
-    """The learnt sparse retrievers whose grown index does not pass a gate."""
-    frame = gates(result)
-    dense = frame[frame["dense_in_disguise"].astype(bool)]["retriever"]
-    return [name for name in dict.fromkeys(map(str, dense)) if retrieval.is_sparse(name)]
 
 
 def _recall_at_largest_share(result: StudyResult) -> pd.DataFrame:
@@ -215,13 +192,11 @@ def _recall_at_largest_share(result: StudyResult) -> pd.DataFrame:
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; what is dense in disguise first."""
-    sentences = [f"{label(name)} is dense in disguise." for name in dense_retrievers(result)]
-    frame = changes(result)
+    dense, frame = retrievers.dense_retrievers(gates(result)), changes(result)
+    sentences = [f"{label(name)} is dense in disguise." for name in dense]
     for name in names(result):
-        retriever_rows = frame[
-            (frame["retriever"] == name) & (frame["share"] == max(_shares(result)))
-        ]
-        for _, row in retriever_rows[retriever_rows["n"] > 0].iterrows():
+        at_largest = (frame["retriever"] == name) & (frame["share"] == max(_shares(result)))
+        for _, row in frame[at_largest & (frame["n"] > 0)].iterrows():
             test = f"{interval(row['low'], row['high'])} ({p_value(row['p'])}, N = {row['n']})"
             if row["documents"] == UNSEEN or (row["documents"] == SEEN and row["p"] <= ALPHA):
                 sentences.append(

@@ -7,6 +7,7 @@ Nothing is fitted to judgments.
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32
@@ -16,37 +17,36 @@ from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.growth import Growth as Grown
 from shuffleproof.core.retrieval.growth import Places, later_documents
 from shuffleproof.core.retrieval.registry import IndexedCollection, Retriever, retriever_entry
-from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.collection_study import CollectionPlan, JudgedQueries, work_cells
+from shuffleproof.core.studies.cells import Cell, Compute
 from shuffleproof.core.studies.kinds.growth.question import Growth
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
+from shuffleproof.core.studies.listless.collection_study import (
+    COSTS,
+    JudgedQueries,
+    RetrieverPlan,
+    measure_folds,
+)
 from shuffleproof.core.studies.study import CellResult, Trial
 
 WITH, BEFORE = "with them", "before"
 """When a retriever learnt: of all documents, or before the later ones came."""
 
 SEEN, UNSEEN, NEW_WORDS = "seen", "unseen", "new words"
-SPLIT = (SEEN, UNSEEN, NEW_WORDS)
 """Of a query beside its measures and costs: recall of the relevant documents that were there, and
 of those that came later; and, alike for every query, the share of words of later documents that no
 earlier one has."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(CollectionPlan):
+class Plan(RetrieverPlan):
     """The study's full description.
 
     Attributes:
-        retrievers: their names.
-        networks: digest of what each of them learns at seed 0; empty where it learns nothing.
         withheld: shares of the documents that come later.
         depth: of recall.
     """
 
+    beside: ClassVar[tuple[str, ...]] = (*COSTS, SEEN, UNSEEN, NEW_WORDS)
     kind: str = field(default=Growth.kind, init=False)
-    retrievers: tuple[str, ...]
-    networks: tuple[str, ...]
     withheld: tuple[float, ...]
     depth: int
 
@@ -75,46 +75,33 @@ class Plan(CollectionPlan):
             seed=row.draw, depth=self.depth,
         )  # fmt: skip
 
+    def worker(self, indexed: IndexedCollection, judged: JudgedQueries) -> Compute:
+        """Learns of the documents that were there, or of all, and searches all."""
+        collection = indexed.collection
+        last: dict[tuple[float, int], Grown] = {}
 
-def run(
-    indexed: IndexedCollection, asked: Growth, data: str
-) -> Generator[Progress, None, Artefact]:
-    """Learn of the documents that were there and of all, and search all, at every share and seed.
+        def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
+            row = cell.row
+            entry, seeded = retriever_entry(row.ranker), replace(indexed, seed=row.draw)
+            late, unknown = later_documents(len(collection), row.level, row.draw), 0.0
+            if row.family == WITH:
+                yield from entry.learning(seeded)
+                retriever = entry.build(seeded)
+            else:
+                point = row.level, row.draw
+                if point not in last:
+                    last.clear()
+                    last[point] = Grown.of(seeded, row.level)
+                yield from last[point].learning(entry)
+                retriever, unknown = last[point].retriever(entry), last[point].unknown
+            values = [
+                measure_folds(indexed, retriever, judged.places, self.parsed_measures),
+                recall_by_group(collection, retriever, judged.places, late, self.depth),
+                np.full((1, len(judged.ids)), unknown, np.float32),
+            ]
+            return judged.size, {"values": np.concatenate(values)}
 
-    Args:
-        indexed: the collection.
-        asked: the question.
-        data: what the collection is called.
-
-    Raises:
-        DataError: fewer than two queries are judged.
-    """
-    collection, judged = indexed.collection, JudgedQueries.of(indexed, data, asked.queries)
-    plan = Plan.of_question(asked, indexed, (*COSTS, *SPLIT))
-    last: dict[tuple[float, int], Grown] = {}
-
-    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
-        row = cell.row
-        entry, seeded = retriever_entry(row.ranker), replace(indexed, seed=row.draw)
-        late, unknown = later_documents(len(collection), row.level, row.draw), 0.0
-        if row.family == WITH:
-            yield from entry.learning(seeded)
-            retriever = entry.build(seeded)
-        else:
-            point = row.level, row.draw
-            if point not in last:
-                last.clear()
-                last[point] = Grown.of(seeded, row.level)
-            yield from last[point].learning(entry)
-            retriever, unknown = last[point].retriever(entry), last[point].unknown
-        values = [
-            measure_folds(indexed, retriever, judged.places, plan.parsed_measures),
-            recall_by_group(collection, retriever, judged.places, late, asked.depth),
-            np.full((1, len(judged.ids)), unknown, np.float32),
-        ]
-        return judged.size, {"values": np.concatenate(values)}
-
-    return (yield from work_cells(plan, judged, indexed.store, compute))
+        return compute
 
 
 def recall_by_group(

@@ -15,15 +15,13 @@ from shuffleproof.core.studies.question import CONVENTION, NAMED_RANKERS, Facts,
 class MultiRanking(Question):
     """What do several initial rankings add, and what if one is missing or wrong?"""
 
-    kind: ClassVar[str] = "initial-rankings"
-    doing: ClassVar[str] = "Vary the initial rankings of"
-    title: ClassVar[str] = (
-        "What do several initial rankings add, and what if one of them is missing or wrong?"
-    )
-    source: ClassVar[str] = "SetRank (SIGIR 2020), Table 4"
-    summary: ClassVar[str] = "Table 4: none, one or many of them"
-    tested: ClassVar[bool] = True
-    initial: ClassVar[tuple[str, ...]] = ("lambdamart", "mart", "ranksvm", "rankboost")
+    kind = "initial-rankings"
+    doing = "Vary the initial rankings of"
+    title = "What do several initial rankings add, and what if one of them is missing or wrong?"
+    source = "SetRank (SIGIR 2020), Table 4"
+    summary = "Table 4: none, one or many of them"
+    tested = True
+    initial = ("lambdamart", "mart", "ranksvm", "rankboost")
     answers: ClassVar[Mapping[str, str]] = {
         **CONVENTION,
         "table": "a row a ranker and its initial rankings",
@@ -31,7 +29,7 @@ class MultiRanking(Question):
         "finding": "in words",
         "geometry": "what each SetRank learnt of ranks, in words",
     }
-    printing: ClassVar[str] = "finding(result, {measures[0]!r})"
+    printing = "finding(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-imsab-init", "setrank-imsab-multi-init"),

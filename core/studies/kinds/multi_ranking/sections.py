@@ -8,24 +8,22 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import ALPHA, adjusted_tests, bootstrap_intervals
+from shuffleproof.core.metrics.significance import ALPHA, bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import ADJUSTED, Verdict, rising_verdict
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import NONE, TRAINED
-from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
-from shuffleproof.core.studies.sections import (
-    Convention,
-    Finding,
-    Headline,
-    Picture,
-    Section,
-    View,
+from shuffleproof.core.studies.paired_differences import (
+    ADJUSTED,
+    Verdict,
+    mean_differences,
+    rising_verdict,
 )
+from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
+from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, listed, p_value, signed
@@ -111,17 +109,10 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
     changes = values - values[as_trained]
     changes[frame["condition"] == TRAINED] = np.nan
     low, high = bootstrap_intervals(values, generator(0, "table"))
-    change_p, change_low, change_high = adjusted_tests(changes)
-    return frame.assign(
-        mean=[known_mean(row) for row in values],
-        low=low,
-        high=high,
-        change=[known_mean(row) for row in changes],
-        change_low=change_low,
-        change_high=change_high,
-        change_p=change_p,
-        n=(~np.isnan(values)).sum(axis=1),
-    )
+    tested = mean_differences(changes).drop(columns="n").add_prefix("change_")
+    means = [known_mean(row) for row in values]
+    frame = frame.assign(mean=means, low=low, high=high, n=(~np.isnan(values)).sum(axis=1))
+    return frame.join(tested.rename(columns={"change_mean": "change"}))[tables.keys(COLUMNS)]
 
 
 def queries(result: StudyResult, point: tuple[str, str], measure: str) -> pd.DataFrame:

@@ -131,11 +131,11 @@ def open_cells(
     return replace(workbench, recipe=recipe.for_fold(workbench.fold))
 
 
-def plan_conditions(workbench: Workbench, asked: MultiRanking) -> Plan:
+def plan_conditions(workbench: Workbench, question: MultiRanking) -> Plan:
     """The plan: each initial ranking for itself, then every ranker under every condition.
 
     Rankers that read no initial ranking and are not fed by one have one condition. In the first
-    initial ranking's place are put those of `asked.swaps`: what none could be, and rankers that
+    initial ranking's place are put those of `question.swaps`: what none could be, and rankers that
     could be initial ones (`ranksvm`, `feature:25`, `rrf:mart+ranksvm`).
 
     Raises:
@@ -143,14 +143,14 @@ def plan_conditions(workbench: Workbench, asked: MultiRanking) -> Plan:
             to be put in the first one's place that cannot be an initial ranking.
     """
     trained_on = workbench.recipe.initial
-    swaps = dict.fromkeys(swap_named(swap, workbench.preset) for swap in asked.swaps)
+    swaps = dict.fromkeys(swap_named(swap, workbench.preset) for swap in question.swaps)
     all_rankings = (*trained_on, *(swap for swap in swaps if swap not in trained_on))
     rows = [
         Row(f"initial: {name}", {"initial": name}, TRAINED, (index,), 1)
         for index, name in enumerate(all_rankings)
     ]
     changed: list[Row] = []
-    for label in expand(asked.rankers):
+    for label in expand(question.rankers):
         ranker = resolve(label, workbench)
         if ranker.rankings > len(trained_on):
             raise UsageError(
@@ -158,13 +158,15 @@ def plan_conditions(workbench: Workbench, asked: MultiRanking) -> Plan:
                 f"{len(trained_on)}: name more with --initial"
             )
         ranker_rows = [
-            Row(label, ranker.recipe, condition, columns, asked.seeds if ranker.stochastic else 1)
+            Row(
+                label, ranker.recipe, condition, columns, question.seeds if ranker.stochastic else 1
+            )
             for condition, columns in conditions(
                 ranker.rankings, all_rankings, fed=ranker.reads_order
             )
         ]
         rows, changed = [*rows, ranker_rows[0]], [*changed, *ranker_rows[1:]]
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    texts = tuple(str(Measure.parse(text)) for text in question.measures)
     return Plan(
         (*rows, *changed),
         all_rankings,
@@ -174,14 +176,14 @@ def plan_conditions(workbench: Workbench, asked: MultiRanking) -> Plan:
     )
 
 
-def run(workbench: Workbench, asked: MultiRanking) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: MultiRanking) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet.
 
     Args:
         workbench: as `open_cells` gives it, or with the lists of all its initial rankings.
-        asked: what is to be measured.
+        question: what is to be measured.
     """
-    plan = plan_conditions(workbench, asked)
+    plan = plan_conditions(workbench, question)
     ids, lists = query_ids_of(workbench.prepared.test), _Lists(workbench, plan.initial)
     records = workbench.records_of(row.label for row in plan.rows)
     work = by_cells(plan, records, ids, lambda cell: _compute(plan, lists, cell))

@@ -8,7 +8,7 @@ from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.question import Scope
 
 

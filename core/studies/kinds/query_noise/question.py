@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.collection_question import RETRIEVER_NAMES, CollectionQuestion
+from shuffleproof.core.studies.listless.question import RETRIEVER_NAMES, CollectionQuestion
 from shuffleproof.core.studies.question import Scope
 
 KINDS = ("typos", "drop", "repeat", "shuffle")
@@ -17,13 +17,13 @@ KINDS = ("typos", "drop", "repeat", "shuffle")
 class QueryNoise(CollectionQuestion):
     """What do typing errors, words left out, repeated or shuffled cost a retriever?"""
 
-    kind: ClassVar[str] = "query-noise"
-    page: ClassVar[str] = "retrieval"
-    title: ClassVar[str] = "What do typing errors and lost, repeated or shuffled words cost?"
-    source: ClassVar[str] = "Retrievers under noisy queries, each paired with itself"
-    summary: ClassVar[str] = "retrievers of a text collection under noisy queries"
-    doing: ClassVar[str] = "Disturb queries"
-    tested: ClassVar[bool] = True
+    kind = "query-noise"
+    page = "retrieval"
+    title = "What do typing errors and lost, repeated or shuffled words cost?"
+    source = "Retrievers under noisy queries, each paired with itself"
+    summary = "retrievers of a text collection under noisy queries"
+    doing = "Disturb queries"
+    tested = True
     answers: ClassVar[Mapping[str, str]] = {
         "summary": "a row a retriever, kind of noise, level and measure: mean over queries and "
         "draws, 95 % bootstrap interval (low, high), queries (n); kind none: queries as they are",

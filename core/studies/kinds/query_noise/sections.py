@@ -7,49 +7,39 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import adjusted_tests
+from shuffleproof.core.metrics.significance import ALPHA
 from shuffleproof.core.retrieval.query_noise import KINDS
-from shuffleproof.core.retrieval.registry import retriever_entry
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.collection_study import DEPTH
 from shuffleproof.core.studies.kinds.query_noise.study import CLEAN
+from shuffleproof.core.studies.listless import retrievers
+from shuffleproof.core.studies.listless.collection_study import DEPTH
+from shuffleproof.core.studies.listless.retrievers import label, names, with_display_names
+from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.retriever_names import RETRIEVER, label, names, with_display_names
-from shuffleproof.core.studies.sections import (
-    Convention,
-    Finding,
-    Headline,
-    Picture,
-    Section,
-    View,
-)
+from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted, interval, listed, p_value, percent, signed
 
-ALPHA = 0.05
 NOISE = (
     Column("noise", "Noise", help="What happened to words of the query."),
     Column("level", "Level", ".0%", "Share of the query's words, as a probability."),
 )
 SUMMARY = (
-    RETRIEVER,
+    retrievers.RETRIEVER,
     *NOISE,
-    Column("measure", "Measure"),
+    retrievers.MEASURE,
     Column("mean", "Mean", tables.VALUE, "Over queries, after the mean over draws."),
-    *tables.bounds(),
-    tables.QUERIES,
+    *retrievers.MEANS[2:],
 )
-PAIRED = "95 %, paired t, adjusted by Holm."
 CHANGES = (
-    RETRIEVER,
+    retrievers.RETRIEVER,
     *NOISE,
-    Column("measure", "Measure"),
+    retrievers.MEASURE,
     Column("change", "Change", tables.CHANGE, "Against the query as it is, mean over queries."),
-    *tables.bounds(spec=tables.CHANGE, words=PAIRED),
-    Column("p", "p", tables.P, tables.HOLM),
-    tables.QUERIES,
+    *retrievers.TESTED,
 )
+SHARES = ("changed", "empty")
 TEXTS = (
     *NOISE,
     Column("changed", "Changed", tables.SHARE, "Queries whose text is another, over all draws."),
@@ -98,18 +88,15 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    retrievers = [
-        f"{label(name)} ({retriever_entry(name).source})" for name in recipe["retrievers"]
-    ]
+    compared = retrievers.compared_retrievers(recipe)
     shares = ", ".join(f"{percent(level)}" for level in recipe["levels"])
     kinds = listed([KINDS[kind][1] for kind in recipe["noise"]])
     return (
-        f"Retrievers are {'; '.join(retrievers)}, each with its best {DEPTH:,} documents. Their "
-        "queries "
-        f"are disturbed at test time alone: {kinds}, each word with a probability of {shares}, in "
-        f"{counted(recipe['seeds'], 'draw')}, the same for all retrievers. Queries are split into "
-        "two folds; what a retriever fits to judgments it fits to the other fold's queries as they "
-        "are. A query that finds nothing counts as an empty list."
+        f"Retrievers are {compared}, each with its best {DEPTH:,} documents. "
+        f"Their queries are disturbed at test time alone: {kinds}, each word with a probability of "
+        f"{shares}, in {counted(recipe['seeds'], 'draw')}, the same for all retrievers. Queries "
+        "are split into two folds; what a retriever fits to judgments it fits to the other fold's "
+        "queries as they are. A query that finds nothing counts as an empty list."
     )
 
 
@@ -127,38 +114,30 @@ def _points(result: StudyResult) -> list[tuple[str, float]]:
 
 def changes(result: StudyResult) -> pd.DataFrame:
     """The paired change of every retriever under every noise, tested together by measure."""
-    rows: list[dict[str, Any]] = []
+    frames = [pd.DataFrame(columns=tables.keys(CHANGES))]
     for measure in result.measures:
-        measured, differences = [], []
+        rows, differences = [], []
         for name in names(result):
             plain = result.per_query(name, CLEAN, 0.0, measure).astype(np.float64)
-            for noise, level in _points(result):
-                noisy = result.per_query(name, noise, level, measure)
+            for point in _points(result):
+                noisy = result.per_query(name, *point, measure)
                 if len(noisy):
+                    rows.append((name, *point, measure))
                     differences.append(noisy.astype(np.float64) - plain)
-                    measured.append({"retriever": name, "noise": noise, "level": level})
-        if not measured:
-            continue
-        p, low, high = adjusted_tests(np.stack(differences))
-        for at, (row, values) in enumerate(zip(measured, differences, strict=True)):
-            defined = values[~np.isnan(values)]
-            rows.append(
-                row | {"measure": measure,
-                       "change": float(defined.mean()) if len(defined) else np.nan,
-                       "low": low[at], "high": high[at], "p": p[at], "n": len(defined)}
-            )  # fmt: skip
-    return pd.DataFrame(rows, columns=tables.keys(CHANGES))
+        if rows:
+            tested = mean_differences(np.stack(differences)).rename(columns={"mean": "change"})
+            points = pd.DataFrame(rows, columns=["retriever", "noise", "level", "measure"])
+            frames.append(points.join(tested))
+    return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
 def texts(result: StudyResult) -> pd.DataFrame:
     """Of every noise and level, the shares of queries that changed and that are left empty."""
     name = names(result)[0]
     rows = [
-        {"noise": noise, "level": level}
-        | {fact: float(np.mean(result.per_query(name, noise, level, fact)))
-           for fact in ("changed", "empty")}
-        for noise, level in _points(result)
-    ]  # fmt: skip
+        (*point, *(float(np.mean(result.per_query(name, *point, fact))) for fact in SHARES))
+        for point in _points(result)
+    ]
     return pd.DataFrame(rows, columns=tables.keys(TEXTS))
 
 

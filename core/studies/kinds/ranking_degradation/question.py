@@ -13,12 +13,12 @@ from shuffleproof.core.studies.question import RANKERS, Levels, Question
 class RankingDegradation(Question):
     """How fast do rankers follow an initial ranking that gets worse?"""
 
-    kind: ClassVar[str] = "initial-ranking"
-    title: ClassVar[str] = "If the initial ranking gets worse, how fast does each ranker follow?"
-    source: ClassVar[str] = "SetRank (SIGIR 2020), Figure 3"
-    summary: ClassVar[str] = "Figure 3: a worse initial ranking"
-    doing: ClassVar[str] = "Disturb the initial ranking of"
-    tested: ClassVar[bool] = True
+    kind = "initial-ranking"
+    title = "If the initial ranking gets worse, how fast does each ranker follow?"
+    source = "SetRank (SIGIR 2020), Figure 3"
+    summary = "Figure 3: a worse initial ranking"
+    doing = "Disturb the initial ranking of"
+    tested = True
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": SHIPPED,
         "perturbations": tuple(
@@ -28,7 +28,7 @@ class RankingDegradation(Question):
     answers: ClassVar[Mapping[str, str]] = {
         "findings": "a row a family and measure: convention, finding in words, the paper's claim",
     }
-    printing: ClassVar[str] = "finding(result, {perturbations[0][0]!r}, {measures[0]!r})"
+    printing = "finding(result, {perturbations[0][0]!r}, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     perturbations: tuple[tuple[str, float], ...] = parameter(

@@ -25,11 +25,15 @@ from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.rankers.registry import RANKERS, spec
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import PAPER_FAMILY, rising_verdict
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within_noise
-from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
+from shuffleproof.core.studies.paired_differences import (
+    PAPER_FAMILY,
+    loss_in,
+    paired_rows,
+    rising_verdict,
+)
 from shuffleproof.core.studies.result import SUMMARY, StudyResult, change_by_query
 from shuffleproof.core.studies.sections import (
     UNDEFINED,
@@ -163,7 +167,7 @@ def claim(result: StudyResult, family: str, measure: str) -> dict[str, Any]:
     """Whether the paper's order holds here: DLCM falls further than SetRank with ordinals.
 
     Compares the per-query falls of the two at the highest level
-    (`core.studies.claims.rising_verdict`). Empty where the study lacks one of the two.
+    (`core.studies.paired_differences.rising_verdict`). Empty where the study lacks one of the two.
     """
     labels = [label for label, _ in result.recipe["rankers"]]
     dlcm = next((label for label in labels if RankerName.of(label).base == "dlcm"), None)
@@ -214,7 +218,9 @@ def losses_of(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     summary = result.summary([measure])
     frame = summary[summary["family"] == family].reset_index(drop=True)
     start = _levels(result, family)[0]
-    unchanged = {label: result.per_query(label, family, start, measure) for label in _labels(frame)}
+    unchanged = {
+        label: result.per_query(label, family, start, measure) for label in frame["ranker"].unique()
+    }
     points = zip(frame["ranker"], frame["level"], strict=True)
     pairs = {
         row: (unchanged[label], result.per_query(label, family, level, measure))
@@ -229,10 +235,6 @@ def _loss_curves(
 ) -> tuple[pd.DataFrame, str, str, str]:
     losses = losses_of(result, family, measure)
     return losses, family, loss_in(measure), entry_of(family).unit
-
-
-def _labels(frame: pd.DataFrame) -> list[str]:
-    return [*dict.fromkeys(map(str, frame["ranker"]))]
 
 
 def of_order(

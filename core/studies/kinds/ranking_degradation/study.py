@@ -17,25 +17,25 @@ from shuffleproof.core.studies.study import Study
 from shuffleproof.core.studies.workbench import Workbench, digests_of, with_initial
 
 
-def run(workbench: Workbench, asked: RankingDegradation) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: RankingDegradation) -> Generator[Progress, None, Artefact]:
     """Train what is missing, disturb the initial ranking, measure every ranker.
 
     Raises:
         FixedScoresError: scores in a file, under anything that changes the lists.
     """
-    if not all(is_as_is(*pair) for pair in asked.perturbations):
-        refuse(asked.rankers)
-    entered = with_initial((yield from workbench.identified_all(asked.rankers)))
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    if not all(is_as_is(*pair) for pair in question.perturbations):
+        refuse(question.rankers)
+    entered = with_initial((yield from workbench.identified_all(question.rankers)))
+    texts = tuple(str(Measure.parse(text)) for text in question.measures)
     study = Study(
-        kind=asked.kind,
+        kind=question.kind,
         rankers=digests_of(entered),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
-        perturbations=asked.perturbations,
+        perturbations=question.perturbations,
         measures=texts,
-        draws=asked.draws,
-        seed=asked.seed,
+        draws=question.draws,
+        seed=question.seed,
         stored=conventions.stored_measures(texts),
     )
     step = measured_by([Measure.parse(text) for text in study.stored_measures])

@@ -5,21 +5,19 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.collection_question import RETRIEVER_NAMES, CollectionQuestion
+from shuffleproof.core.studies.listless.question import RETRIEVER_NAMES, CollectionQuestion
 
 
 @dataclass(frozen=True)
 class Retrieval(CollectionQuestion):
     """Which retriever finds what answers a query, and what does it read for that?"""
 
-    kind: ClassVar[str] = "retrieval"
-    title: ClassVar[str] = "Which retriever finds what answers a query, and what does it read?"
-    source: ClassVar[str] = (
-        "SNRM (Zamani et al., CIKM 2018), table of effectiveness: two-fold cross-validation"
-    )
-    summary: ClassVar[str] = "retrievers of a text collection: effectiveness, sparsity, cost"
-    doing: ClassVar[str] = "Compare retrievers"
-    tested: ClassVar[bool] = True
+    kind = "retrieval"
+    title = "Which retriever finds what answers a query, and what does it read?"
+    source = "SNRM (Zamani et al., CIKM 2018), table of effectiveness: two-fold cross-validation"
+    summary = "retrievers of a text collection: effectiveness, sparsity, cost"
+    doing = "Compare retrievers"
+    tested = True
     answers: ClassVar[Mapping[str, str]] = {
         "summary": "a row a retriever and measure: mean over queries and seeds, 95 % bootstrap "
         "interval (low, high), queries (n)",

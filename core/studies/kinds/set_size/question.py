@@ -17,12 +17,12 @@ USUAL_DEPTH = 40
 class SetSize(Question):
     """What happens to rankers that were trained on lists of N0 on lists of N1?"""
 
-    kind: ClassVar[str] = "set-size"
-    doing: ClassVar[str] = "Vary the set size of"
-    title: ClassVar[str] = "Does a ranker that was trained on short lists still work on long ones?"
-    source: ClassVar[str] = "SetRank (SIGIR 2020), Table 3"
-    summary: ClassVar[str] = "Table 3: train on N0, test on N1"
-    tested: ClassVar[bool] = True
+    kind = "set-size"
+    doing = "Vary the set size of"
+    title = "Does a ranker that was trained on short lists still work on long ones?"
+    source = "SetRank (SIGIR 2020), Table 3"
+    summary = "Table 3: train on N0, test on N1"
+    tested = True
     sample: ClassVar[Mapping[str, Any]] = {"trained_on": (10, 20, 40), "sizes": (10, 20, 40)}
     answers: ClassVar[Mapping[str, str]] = {
         **CONVENTION,
@@ -32,7 +32,7 @@ class SetSize(Question):
         "shorter": "queries with fewer candidates than a size",
         "left_out": "in words",
     }
-    printing: ClassVar[str] = "finding(result, {measures[0]!r})"
+    printing = "finding(result, {measures[0]!r})"
 
     rankers: tuple[str, ...] = parameter(
         ("setrank-imsab", "setrank-msab", "dlcm-without-init"), NAMED_RANKERS, names="rankers"
@@ -55,12 +55,11 @@ class SetSize(Question):
     measures: tuple[str, ...] = parameter(("NDCG@10",), "comma-separated", names="measures")
 
     @classmethod
-    def of(cls, recipe: Facts, facts: Facts) -> "SetSize":
+    def of(cls, recipe: Facts, _facts: Facts) -> "SetSize":
         """The question that a stored study has answered.
 
         Where no ranker is trained on lists, any size that is tested on stands for N0.
         """
-        del facts
         rows, sizes = recipe["rows"], tuple(recipe["sizes"])
         any_size = USUAL_DEPTH if USUAL_DEPTH in sizes else int(sizes[0])
         trained_on = sorted({int(row["size"]) for row in rows if row["size"] is not None})

@@ -12,16 +12,19 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import adjusted_tests
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import rising_verdict
 from shuffleproof.core.studies.headline import Queries, losses
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.set_size import feasibility
 from shuffleproof.core.studies.kinds.set_size.study import ANY, CEILING, ORDER, SHIFT
-from shuffleproof.core.studies.paired_differences import loss_in, paired_rows
+from shuffleproof.core.studies.paired_differences import (
+    loss_in,
+    mean_differences,
+    paired_rows,
+    rising_verdict,
+)
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean, most_damaged
 from shuffleproof.core.studies.sections import (
     REGRET,
@@ -83,9 +86,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     values = {}
     for label in view.compared_labels(ends):
         home, away = ends[label]
-        before, after = (
-            result.per_query(label, str(home), float(size), measure) for size in (home, away)
-        )
+        before, after = (result.per_query(label, str(home), size, measure) for size in (home, away))
         risen = best[away] - best[home] if best else 0
         values[label, words.format(home, away)] = before, after - risen
     return of_losses(losses(values))
@@ -96,8 +97,7 @@ def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
     trials = result.trials[result.trials["ranker"] == CEILING]
     points = set(zip(trials["family"], trials["level"], strict=True))
     return {
-        int(level): result.per_query(CEILING, str(family), float(level), measure)
-        for family, level in points
+        int(level): result.per_query(CEILING, family, level, measure) for family, level in points
     }
 
 
@@ -182,7 +182,7 @@ def losses_of(result: StudyResult, measure: str) -> pd.DataFrame:
     for row, point in enumerate(_points(frame)):
         home = home_of(result, point[0], point[1])
         if home != point[1:]:
-            start = result.per_query(point[0], home[0], float(home[1]), measure)
+            start = result.per_query(point[0], *home, measure)
             pairs[row] = start, result.per_query(*point, measure)
     return paired_rows(frame, pairs)
 
@@ -228,17 +228,17 @@ def drops(result: StudyResult, measure: str) -> pd.DataFrame:
     if not ends:
         return pd.DataFrame(columns=tables.keys(DROPS))
     losses = np.stack([_loss(result, label, *sizes, measure) for label, sizes in ends.items()])
-    _, low, high = adjusted_tests(losses)
-    frame = pd.DataFrame([*ends.values()], columns=["trained_on", "tested_on"]).assign(
+    trained_on, tested_on = zip(*ends.values(), strict=True)
+    frame = mean_differences(losses).assign(
         ranker=[*ends],
-        loss=np.nanmean(losses, axis=1),
-        low=low,
-        high=high,
+        trained_on=trained_on,
+        tested_on=tested_on,
         compared=[
             feasibility.size_difference_text(result.facts, *sizes) for sizes in ends.values()
         ],
     )
-    return frame[tables.keys(DROPS)].sort_values("loss", kind="stable", ignore_index=True)
+    frame = frame.rename(columns={"mean": "loss"})[tables.keys(DROPS)]
+    return frame.sort_values("loss", kind="stable", ignore_index=True)
 
 
 def claim(result: StudyResult, measure: str) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def claim(result: StudyResult, measure: str) -> dict[str, Any]:
 
     It takes the three rankers, each trained on lists, and a larger N1 that some test list reaches.
     The two neighbouring pairs (MSAB − IMSAB, DLCM − MSAB) are compared by paired tests of the
-    queries' losses; see `core.studies.claims.rising_verdict`.
+    queries' losses; see `core.studies.paired_differences.rising_verdict`.
     """
     ends, by_words = _ends(result), {}
     for name, words in ORDERED:
@@ -288,7 +288,7 @@ def sentences(result: StudyResult, measure: str) -> Sentences:
 
 
 def claim_sentences(
-    frame: pd.DataFrame, lost: pd.DataFrame, found: Mapping[str, object]
+    frame: pd.DataFrame, lost: pd.DataFrame, verdict: Mapping[str, object]
 ) -> Sentences:
     """The sentences from what was computed before: `curves`, `drops` and `claim`."""
     unreached = frame.loc[frame["reaching"] == 0, "size"].tolist()
@@ -298,8 +298,8 @@ def claim_sentences(
     return Sentences(
         " ".join(filter(None, [_candidates(frame), feasibility.beyond(unreached)])),
         " ".join(filter(None, [*losses, *lost["compared"].unique()])),
-        f"The paper's claim that {found['claim']} {found['text']}"
-        if found
+        f"The paper's claim that {verdict['claim']} {verdict['text']}"
+        if verdict
         else _why_untested(frame),
     )
 
@@ -390,11 +390,8 @@ def _loss(
     result: StudyResult, label: str, home: int, away: int, measure: str
 ) -> Float64[np.ndarray, " queries"]:
     """The measure at N1 = N0 minus that at another N1, query by query, seeds averaged."""
-    before, after = (
-        result.per_query(label, str(home), float(size), measure).astype(np.float64)
-        for size in (home, away)
-    )
-    return before - after
+    values = (result.per_query(label, str(home), size, measure) for size in (home, away))
+    return np.subtract(*values, dtype=np.float64)
 
 
 def queries(
@@ -416,16 +413,13 @@ def queries(
         its home also order_stability and score_shift. Queries that the measure leaves out are
         left out.
     """
-    ranker, trained_on, size = point
+    ranker, trained_on, _ = point
     home = home_of(result, ranker, trained_on)
     at = against or home
-    before = result.per_query(ranker, at[0], float(at[1]), measure)
-    after = result.per_query(ranker, trained_on, float(size), measure)
+    before = result.per_query(ranker, *at, measure)
+    after = result.per_query(*point, measure)
     columns = {"order_stability": ORDER, "score_shift": SHIFT} if at == home else {}
-    additional = {
-        column: result.per_query(ranker, trained_on, float(size), stored)
-        for column, stored in columns.items()
-    }
+    additional = {column: result.per_query(*point, stored) for column, stored in columns.items()}
     return at, by_query(result.query_ids, ("home", before), ("here", after), more=additional)
 
 
@@ -444,7 +438,7 @@ def by_size(result: StudyResult, ranker: str, trained_on: str, measure: str) -> 
         measure leaves out are left out.
     """
     values = {
-        size: result.per_query(ranker, trained_on, float(size), measure)
+        size: result.per_query(ranker, trained_on, size, measure)
         for size in _sizes(result, ranker, trained_on)
     }
     return most_damaged(values[home_of(result, ranker, trained_on)[1]], values, result.query_ids)

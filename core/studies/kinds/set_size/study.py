@@ -128,31 +128,31 @@ def open_cells(
     return workbenches
 
 
-def plan_sizes(workbenches: Mapping[int, Workbench], asked: SetSize) -> Plan:
+def plan_sizes(workbenches: Mapping[int, Workbench], question: SetSize) -> Plan:
     """The plan: the initial ranking and the ceiling, then every ranker at every N0.
 
     Args:
         workbenches: by size, as `open_cells` gives them; all of them are tested on.
-        asked: rankers, each N0 one of `workbenches`, measures and seeds.
+        question: rankers, each N0 one of `workbenches`, measures and seeds.
 
     Raises:
         FixedScoresError: scores in a file, which are of lists as they were.
         UsageError: N0 that is no size of the study, or that a stored ranker was trained on and the
             study has not; a ranker that reads more initial rankings than the lists carry.
     """
-    refuse(asked.rankers)
-    trained_on = asked.trained_on or feasibility.train_sizes(tuple(workbenches))
+    refuse(question.rankers)
+    trained_on = question.trained_on or feasibility.train_sizes(tuple(workbenches))
     missing = [size for size in trained_on if size not in workbenches]
     if missing:
         raise UsageError(f"lists of {missing[0]} are trained on and not tested on: add the size")
-    first = next(iter(workbenches.values()))
-    texts = tuple(str(Measure.parse(text)) for text in asked.measures)
+    smallest = next(iter(workbenches.values()))
+    texts = tuple(str(Measure.parse(text)) for text in question.measures)
     rows = [Row(INITIAL, {"name": INITIAL}, None, 1, None)]
-    for label in expand([CEILING, *asked.rankers]):
-        ranker = resolve(label, first)
-        if ranker.rankings > len(first.recipe.initial):
-            raise MissingRankingError(label, ranker.rankings, len(first.recipe.initial))
-        rows += _rows(ranker, tuple(workbenches), trained_on, asked.seeds)
+    for label in expand([CEILING, *question.rankers]):
+        ranker = resolve(label, smallest)
+        if ranker.rankings > len(smallest.recipe.initial):
+            raise MissingRankingError(label, ranker.rankings, len(smallest.recipe.initial))
+        rows += _rows(ranker, tuple(workbenches), trained_on, question.seeds)
     lists = {str(size): workbench.lists_digest for size, workbench in workbenches.items()}
     stored = (*conventions.stored_measures(texts), ORDER, SHIFT)
     return Plan(tuple(rows), tuple(workbenches), lists, texts, stored)
@@ -183,16 +183,16 @@ def _rows(
 
 
 def run(
-    workbenches: Mapping[int, Workbench], asked: SetSize
+    workbenches: Mapping[int, Workbench], question: SetSize
 ) -> Generator[Progress, None, Artefact]:
     """Train and measure what is not stored yet."""
-    plan, first = plan_sizes(workbenches, asked), next(iter(workbenches.values()))
-    ids = query_ids_of(first.prepared.test)
-    records = first.records_of(row.label for row in plan.rows)
+    plan, smallest = plan_sizes(workbenches, question), next(iter(workbenches.values()))
+    ids = query_ids_of(smallest.prepared.test)
+    records = smallest.records_of(row.label for row in plan.rows)
     work = by_cells(plan, records, ids, lambda cell: _compute(workbenches, plan, cell))
     facts = partial(_facts, workbenches, plan)
     trains = (_compute(workbenches, plan, cell) for cell in missing_cells(plan, records))
-    return (yield from first.run(plan, ids, facts, work, records=records, trains=trains))
+    return (yield from smallest.run(plan, ids, facts, work, records=records, trains=trains))
 
 
 def _compute(
@@ -222,15 +222,15 @@ def _compute(
 
 
 def _facts(workbenches: Mapping[int, Workbench], plan: Plan) -> dict[str, Any]:
-    first = next(iter(workbenches.values()))
+    smallest = next(iter(workbenches.values()))
     left_out = dict.fromkeys(
         f"{row.label} reads ranks up to {row.largest} and is not asked beyond"
         for row in plan.rows
         if row.largest is not None and row.largest < max(workbenches)
     )
     return {
-        **first.facts(first.prepared.test),
-        **feasibility.counts(np.diff(first.fold.test.offsets), tuple(workbenches)),
+        **smallest.facts(smallest.prepared.test),
+        **feasibility.counts(np.diff(smallest.fold.test.offsets), tuple(workbenches)),
         "left_out": [*left_out],
     }
 

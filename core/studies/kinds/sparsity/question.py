@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.collection_question import CollectionQuestion
+from shuffleproof.core.studies.listless.question import CollectionQuestion
 from shuffleproof.core.studies.question import Scope
 
 PENALTIES = ("l1", "flops", "df-flops")
@@ -19,12 +19,12 @@ PRESETS = ("tuned", "small", "paper", "released")
 class Sparsity(CollectionQuestion):
     """What makes a learnt index sparse, and what does that cost in effectiveness?"""
 
-    kind: ClassVar[str] = "sparsity"
-    page: ClassVar[str] = "retrieval"
-    title: ClassVar[str] = "What makes a learnt index sparse, and what does that cost?"
-    source: ClassVar[str] = "SNRM (Zamani et al., CIKM 2018), figure of sparsity: L1 weight"
-    summary: ClassVar[str] = "SNRM of a text collection: penalties and pruning against sparsity"
-    doing: ClassVar[str] = "Train sparser networks"
+    kind = "sparsity"
+    page = "retrieval"
+    title = "What makes a learnt index sparse, and what does that cost?"
+    source = "SNRM (Zamani et al., CIKM 2018), figure of sparsity: L1 weight"
+    summary = "SNRM of a text collection: penalties and pruning against sparsity"
+    doing = "Train sparser networks"
     answers: ClassVar[Mapping[str, str]] = {
         "summary": "a row a way to sparsity, level and measure: mean over queries and seeds, 95 % "
         "bootstrap interval (low, high), queries (n); the level is λ, of pruning the dimensions "

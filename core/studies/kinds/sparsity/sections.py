@@ -8,19 +8,11 @@ import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.collection_study import DEPTH
-from shuffleproof.core.studies.kinds.retrieval import sections as retrieval
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS
 from shuffleproof.core.studies.kinds.sparsity.study import PRUNING
+from shuffleproof.core.studies.listless import retrievers
+from shuffleproof.core.studies.listless.collection_study import DEPTH
 from shuffleproof.core.studies.result import StudyResult, known_mean
-from shuffleproof.core.studies.sections import (
-    Convention,
-    Finding,
-    Headline,
-    Picture,
-    Section,
-    View,
-)
+from shuffleproof.core.studies.sections import Convention, Finding, Headline, Picture, Section, View
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted, interval, listed, number
@@ -29,17 +21,17 @@ WAY = (
     Column("way", "Way", help="A penalty in training, or pruning after it."),
     Column("level", "Level", tables.LEVEL, "λ; of pruning: dimensions kept of a document."),
 )
-GATES = (*WAY, *retrieval.GATES[1:-1], retrieval.MILLISECONDS, retrieval.GATES[-1])
-SUMMARY = (*WAY, *retrieval.SUMMARY[1:])
+GATES = (*WAY, *retrievers.GATES[:-1], retrievers.MILLISECONDS, retrievers.GATES[-1])
+SUMMARY = (*WAY, *retrievers.MEANS)
 
 
 def headline(result: StudyResult, view: View) -> Headline:
     """The best that is truly sparse, or that nothing is."""
     measure = view.measure(result)
-    found = _sparse(result, measure)
-    if not len(found):
+    sparse = _sparse(result, measure)
+    if not len(sparse):
         return Headline("No way to sparsity passes the gates: all are dense in disguise.")
-    best = found.iloc[0]
+    best = sparse.iloc[0]
     return Headline(
         f"{_way(best)} is best of what is sparse: {measure} {number(best['mean'])} at "
         f"{best['nonzeros_document']:.0f} non-zeros a document."
@@ -67,7 +59,7 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
 
 def methods_text(recipe: Mapping[str, Any], _facts: Mapping[str, Any]) -> str:
     """What is done, as a paper would say it."""
-    strengths = ", ".join(f"{one:g}" for one in recipe["strengths"])
+    strengths = ", ".join(f"{strength:g}" for strength in recipe["strengths"])
     keep = ", ".join(map(str, recipe["keep"]))
     return (
         f"SNRM (preset {recipe['preset']}, {counted(recipe['seeds'], 'seed')}) is trained with "
@@ -85,26 +77,26 @@ def summary(result: StudyResult) -> pd.DataFrame:
 
 def gates(result: StudyResult) -> pd.DataFrame:
     """The gates and the time of every way and level."""
-    documents, rows = result.facts["documents"], []
+    rows = []
     pairs = zip(result.trials["ranker"].map(str), result.trials["level"].map(float), strict=True)
     for way, level in dict.fromkeys(pairs):
-        values = {one: result.per_query(way, "sparsity", level, one) for one in COSTS}
-        time = {"milliseconds": known_mean(values["milliseconds"])}
-        rows.append({"way": way, "level": level} | retrieval.gates_of(values, documents) | time)
+        times = result.per_query(way, "sparsity", level, "milliseconds")
+        row = {"way": way, "level": level, "milliseconds": known_mean(times)}
+        rows.append(row | retrievers.gates_of(result, way, "sparsity", level))
     return pd.DataFrame(rows, columns=tables.keys(GATES))
 
 
 def points(result: StudyResult, measure: str) -> pd.DataFrame:
     """Effectiveness under one measure beside the gates, a row a way and level."""
-    found = summary(result)
-    return found[found["measure"] == measure].merge(gates(result), on=["way", "level"])
+    means = summary(result)
+    return means[means["measure"] == measure].merge(gates(result), on=["way", "level"])
 
 
 def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
     """Those that are not dense in disguise, the best first."""
-    found = points(result, measure)
-    own = found[~found["dense_in_disguise"].astype(bool)]
-    return own.sort_values("mean", ascending=False, kind="stable")
+    frame = points(result, measure)
+    sparse = frame.drop(retrievers.failing(frame).index)
+    return sparse.sort_values("mean", ascending=False, kind="stable")
 
 
 def _way(row: Any) -> str:
@@ -116,30 +108,27 @@ def _way(row: Any) -> str:
 
 def findings(result: StudyResult) -> list[str]:
     """What the numbers amount to; what is dense in disguise first."""
-    told = gates(result)
-    dense = told[told["dense_in_disguise"].astype(bool)]
-    said = (
-        [f"{len(dense)} of {len(told)} indexes fail a gate: dense in disguise."]
-        if len(dense)
-        else []
-    )
+    read = gates(result)
+    dense, sentences = retrievers.failing(read), []
+    if len(dense):
+        sentences.append(f"{len(dense)} of {len(read)} indexes fail a gate: dense in disguise.")
     for measure in result.measures:
         sparse = _sparse(result, measure)
-        for way in dict.fromkeys(told["way"]):
-            own = sparse[sparse["way"] == way]
-            if not len(own):
-                said.append(f"{way}: no level is sparse by the gates.")
+        for way in dict.fromkeys(read["way"]):
+            levels = sparse[sparse["way"] == way]
+            if not len(levels):
+                sentences.append(f"{way}: no level is sparse by the gates.")
                 continue
-            best = own.iloc[0]
-            said.append(
+            best = levels.iloc[0]
+            sentences.append(
                 f"{_way(best)}: {Measure.parse(measure)} {number(best['mean'])} "
                 f"{interval(best['low'], best['high'], '.3f')}, "
                 f"{best['nonzeros_document']:.1f} non-zeros a document, "
                 f"{best['postings_per_query_over_n']:.2f} N postings and "
                 f"{best['milliseconds']:.3f} ms a query, the best of {way} that is sparse."
             )
-    nothing = told[np.isclose(told["nonzeros_document"], 0)]
+    nothing = read[np.isclose(read["nonzeros_document"], 0)]
     if len(nothing):
         names = listed([_way(row) for _, row in nothing.iterrows()])
-        said.append(f"No dimension is left under {names}.")
-    return said
+        sentences.append(f"No dimension is left under {names}.")
+    return sentences

@@ -6,17 +6,22 @@ fitted to judgments, so every judged query is measured at every seed.
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import snrm
 from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.registry import IndexedCollection
 from shuffleproof.core.retrieval.sparse import SparseVectors
-from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.cells import Cell
-from shuffleproof.core.studies.collection_study import CollectionPlan, JudgedQueries, work_cells
-from shuffleproof.core.studies.kinds.retrieval.study import COSTS, measure_folds
+from shuffleproof.core.studies.cells import Cell, Compute
 from shuffleproof.core.studies.kinds.sparsity.question import Sparsity
+from shuffleproof.core.studies.listless.collection_study import (
+    COSTS,
+    CollectionPlan,
+    JudgedQueries,
+    measure_folds,
+)
+from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.study import CellResult, Trial
 
 PRUNING = "pruning"
@@ -39,6 +44,7 @@ class Plan(CollectionPlan):
         ways: all of these with their networks.
     """
 
+    beside: ClassVar[tuple[str, ...]] = COSTS
     kind: str = field(default=Sparsity.kind, init=False)
     preset: str
     penalties: tuple[str, ...]
@@ -49,14 +55,45 @@ class Plan(CollectionPlan):
     def cells(self) -> tuple[Cell, ...]:
         """All cells in the order of work: every way at the first seed, then the others."""
         return tuple(
-            Cell(row, 0, self._digest(row, network))
+            Cell(
+                Trial(way, self.kind, level, seed),
+                0,
+                self.digest_of(way=way, level=level, network=network, seed=seed),
+            )
             for seed in range(self.seeds)
             for way, level, network in self.ways
-            for row in [Trial(way, self.kind, level, seed)]
         )
 
-    def _digest(self, row: Trial, network: str) -> str:
-        return self.digest_of(way=row.ranker, level=row.level, network=network, seed=row.draw)
+    @classmethod
+    def of_question(
+        cls, question: ListlessQuestion, indexed: IndexedCollection, **more: Any
+    ) -> "Plan":
+        """The plan of a question, with the networks of its ways."""
+        asked = vars(question)
+        points = [(way, level) for way in asked["penalties"] for level in asked["strengths"]]
+        points += [(PRUNING, float(level)) for level in asked["keep"]]
+        recipes = {point: recipe_of(asked["preset"], *point, 0) for point in points}
+        ways = tuple(
+            (*point, snrm.key_of_training(indexed, recipe).digest)
+            for point, recipe in recipes.items()
+        )
+        return super().of_question(question, indexed, ways=ways, **more)
+
+    def worker(self, indexed: IndexedCollection, judged: JudgedQueries) -> Compute:
+        """Trains a way at a seed, and searches every judged query."""
+
+        def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
+            row = cell.row
+            recipe = recipe_of(self.preset, row.ranker, row.level, row.draw)
+            seeded = replace(indexed, seed=row.draw)
+            artefact = yield from snrm.training(seeded, recipe)
+            latent = snrm.load(seeded, artefact, recipe)
+            if row.ranker == PRUNING:
+                latent = prune_latent(latent, int(row.level))
+            values = measure_folds(indexed, latent, judged.places, self.parsed_measures)
+            return judged.size, {"values": values}
+
+        return compute
 
 
 def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe:
@@ -71,42 +108,6 @@ def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe
     free = {"document_target": 0, "query_target": 0, "keep_document": 0, "keep_query": 0,
             "keep_share": 1.0, "seed": seed}  # fmt: skip
     return snrm.preset(preset).with_fields({**penalty, **free})
-
-
-def run(
-    indexed: IndexedCollection, asked: Sparsity, data: str
-) -> Generator[Progress, None, Artefact]:
-    """Train every way at every seed, and search every judged query.
-
-    Args:
-        indexed: the collection.
-        asked: the question.
-        data: what the collection is called.
-
-    Raises:
-        DataError: fewer than two queries are judged.
-    """
-    judged = JudgedQueries.of(indexed, data, asked.queries)
-    points = [(way, level) for way in asked.penalties for level in asked.strengths]
-    points += [(PRUNING, float(level)) for level in asked.keep]
-    ways = tuple(
-        (way, level, snrm.key_of_training(indexed, recipe_of(asked.preset, way, level, 0)).digest)
-        for way, level in points
-    )
-    plan = Plan.of_question(asked, indexed, COSTS, ways=ways)
-
-    def compute(cell: Cell) -> Generator[Progress, None, CellResult]:
-        row = cell.row
-        recipe = recipe_of(asked.preset, row.ranker, row.level, row.draw)
-        seeded = replace(indexed, seed=row.draw)
-        artefact = yield from snrm.training(seeded, recipe)
-        latent = snrm.load(seeded, artefact, recipe)
-        if row.ranker == PRUNING:
-            latent = prune_latent(latent, int(row.level))
-        values = measure_folds(indexed, latent, judged.places, plan.parsed_measures)
-        return judged.size, {"values": values}
-
-    return (yield from work_cells(plan, judged, indexed.store, compute))
 
 
 def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:

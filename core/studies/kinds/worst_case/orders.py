@@ -17,7 +17,7 @@ from shuffleproof.core.metrics.relevance import evaluate_many
 from shuffleproof.core.perturb import permutations
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_case import WorstOrders, most_rounds, search, swap_costs
-from shuffleproof.core.progress import Progress
+from shuffleproof.core.progress import Progress, with_reports
 from shuffleproof.core.rankers.base import Input, Ranker
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
@@ -161,7 +161,7 @@ class Attack:
     def find_worst(self, wanted: Search, seed: int) -> Generator[Progress, None, WorstOrders]:
         """The worst orders found; 0 damage without a search where that is certified."""
         lists = self.base.lists
-        rounds_of_search = search(
+        steps = search(
             lists.offsets,
             self.values,
             wanted,
@@ -169,12 +169,8 @@ class Attack:
             floor=0.0,  # of every measure
         )
         rounds = most_rounds(lists.offsets, wanted)
-        while True:
-            try:
-                count = next(rounds_of_search)
-            except StopIteration as finished:
-                return finished.value
-            yield Progress(count, rounds, f"rounds for {self.ranker.name}")
+        unit = f"rounds for {self.ranker.name}"
+        return (yield from with_reports(steps, lambda count: Progress(count, rounds, unit)))
 
     def random_orders(
         self, unit: str, budget: int, draws: int, seed: int

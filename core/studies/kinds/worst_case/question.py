@@ -32,9 +32,8 @@ DIRECT = ("method", "unit")
 class SearchField:
     """How it is searched: `--method`, `--unit`, and `--set` for the rest."""
 
-    def flags(self, field: Parameter) -> Iterable[Flag]:
+    def flags(self, _field: Parameter) -> Iterable[Flag]:
         """The three flags."""
-        del field
         fields = {declared.name: declared for declared in parameters(Search)}
         for name in DIRECT:
             words = f"{fields[name].help} (default {fields[name].default})"
@@ -42,21 +41,19 @@ class SearchField:
         remaining = ", ".join(name for name in fields if name not in {*DIRECT, "budget"})
         yield Flag("set", f"FIELD=VALUE of the search: {remaining}", several=True)
 
-    def value(self, field: Parameter, given: GivenFlags, preset: str) -> Mapping[str, Any] | None:
+    def value(self, _field: Parameter, given: GivenFlags, _preset: str) -> Mapping[str, Any] | None:
         """What differs from the usual search; none: nothing.
 
         Raises:
             ParameterError: no such field, or a text that it does not take.
         """
-        del field, preset
         texts = {name: given[name] for name in DIRECT if name in given}
         return changed_fields(
             asdict(with_changes(Search(), texts | fields_of(given.get("set", ()))))
         )
 
-    def words(self, field: Parameter, value: Mapping[str, Any] | None, preset: str) -> list[str]:
+    def words(self, _field: Parameter, value: Mapping[str, Any] | None, _preset: str) -> list[str]:
         """The flags of what differs."""
-        del field, preset
         changes = dict(value or {})
         words = [
             word for name in DIRECT if name in changes for word in (f"--{name}", changes[name])
@@ -79,15 +76,11 @@ def changed_fields(search: Mapping[str, Any]) -> dict[str, Any] | None:
 class WorstCase(Question):
     """Which order within a budget hurts a ranker most?"""
 
-    kind: ClassVar[str] = "worst-case"
-    title: ClassVar[str] = (
-        "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
-    )
-    source: ClassVar[str] = (
-        "greedy, beam and annealing search; certified 0 where a ranker is invariant"
-    )
-    summary: ClassVar[str] = "the order that hurts most, searched"
-    doing: ClassVar[str] = "Search for the worst case of"
+    kind = "worst-case"
+    title = "Which order within a budget hurts a ranker most, and how much worse is it than chance?"
+    source = "greedy, beam and annealing search; certified 0 where a ranker is invariant"
+    summary = "the order that hurts most, searched"
+    doing = "Search for the worst case of"
     sample: ClassVar[Mapping[str, Any]] = {
         "rankers": ("dlcm", "setrank-imsab-init", "setrank-imsab"),
         "budgets": (1, 2, 5),
@@ -99,7 +92,7 @@ class WorstCase(Question):
         "certificates": "of rankers that no order of the input moves",
         "maps": "with --map: what each exchange of two places costs, by ranker",
     }
-    printing: ClassVar[str] = "table(result)"
+    printing = "table(result)"
 
     rankers: tuple[str, ...] = parameter(help=RANKERS, names="rankers")
     target: str = parameter(
@@ -125,9 +118,8 @@ class WorstCase(Question):
         search, measures = changed_fields(recipe["search"]), [recipe["measure"]]
         return super().of({**recipe, "search": search, "measures": measures}, facts)
 
-    def refuse(self, scope: Scope) -> None:
+    def refuse(self, _scope: Scope) -> None:
         """Refuse fields that a search has not."""
-        del scope
         fields = [field.name for field in parameters(Search)]
         for name in self.search or {}:
             if name not in fields:

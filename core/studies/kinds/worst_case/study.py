@@ -90,7 +90,7 @@ class Plan(DescribedPlan):
         return [cell.digest for cell in self.cells(lists)]
 
     def assemble(
-        self, found: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
+        self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
     ) -> StudyResult | None:
         """The rows of rankers and families of which every part is there; None before the first."""
         rows: list[dict[str, Any]] = []
@@ -99,7 +99,7 @@ class Plan(DescribedPlan):
         effort: dict[str, Any] = {}
         for row, parts in groupby(self.cells(len(query_ids)), key=lambda cell: cell.row):
             digests = [part.digest for part in parts]
-            stored_parts = [found[digest] for digest in digests if digest in found]
+            stored_parts = [finished[digest] for digest in digests if digest in finished]
             if len(stored_parts) < len(digests):
                 continue
             first_facts, seconds = (
@@ -149,27 +149,27 @@ class Plan(DescribedPlan):
 ORDERS = "orders.safetensors"
 
 
-def run(workbench: Workbench, asked: WorstCase) -> Generator[Progress, None, Artefact]:
+def run(workbench: Workbench, question: WorstCase) -> Generator[Progress, None, Artefact]:
     """Train what is missing, and look for the worst order of every list.
 
     Raises:
         FixedScoresError: scores in a file.
     """
-    refuse(asked.rankers)
-    identified = yield from workbench.identified_all(asked.rankers)
+    refuse(question.rankers)
+    identified = yield from workbench.identified_all(question.rankers)
     entered = with_initial(identified)
-    rising, (measure,) = tuple(sorted(set(asked.budgets))), asked.measures
+    rising, (measure,) = tuple(sorted(set(question.budgets))), question.measures
     plan = Plan(
         rankers=digests_of(entered),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
-        target=asked.target,
+        target=question.target,
         measure=str(Measure.parse(measure)),
         budgets=rising,
-        search=Search(**dict(asked.search or {}) | {"budget": rising[-1]}),
-        draws=asked.draws,
-        seed=asked.seed,
-        queries=asked.queries,
+        search=Search(**dict(question.search or {}) | {"budget": rising[-1]}),
+        draws=question.draws,
+        seed=question.seed,
+        queries=question.queries,
     )
     rankers = OpenRankers(entered)
     base, records = workbench.test_lists(plan.queries), workbench.records(identified)

@@ -17,7 +17,6 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.neural.recipes import FIXED, NeuralSpec
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies import conventions, engine, tables
-from shuffleproof.core.studies.claims import PAPER_FAMILY
 from shuffleproof.core.studies.kinds.ablation import sections
 from shuffleproof.core.studies.kinds.ablation import study as ablation
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
@@ -30,6 +29,7 @@ from shuffleproof.core.studies.kinds.ablation.sources import (
     differences,
     step_of,
 )
+from shuffleproof.core.studies.paired_differences import PAPER_FAMILY
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 from shuffleproof.core.words import signed

@@ -18,7 +18,6 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies import query_answers as tables_query
-from shuffleproof.core.studies.claims import HOLDS, NOT, UNTOLD, rising_verdict
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking import study as multi_ranking
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
@@ -32,6 +31,7 @@ from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import (
     order_in,
 )
 from shuffleproof.core.studies.names import swap_named
+from shuffleproof.core.studies.paired_differences import HOLDS, NOT, UNTOLD, rising_verdict
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end

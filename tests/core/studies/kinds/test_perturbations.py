@@ -216,7 +216,7 @@ def test_perturbed_data_sets_are_made_again_and_not_kept(judged):
     point = running.Point(perturbation("feature-noise", 0.5), judged, seed=4)
     first, again = point.variant(1), point.variant(1)
     assert first is not again
-    np.testing.assert_array_equal(first.judged.dataset.features, again.judged.dataset.features)
+    np.testing.assert_array_equal(first[0].dataset.features, again[0].dataset.features)
     lists = running.Point(perturbation("transpositions", 5), judged, seed=4)
     assert lists.variant(0) is lists.variant(0)
 

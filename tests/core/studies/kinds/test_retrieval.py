@@ -16,16 +16,17 @@ from shuffleproof.core.retrieval.registry import (
     RETRIEVERS,
     IndexedCollection,
     InvertedRetriever,
+    RankedDocuments,
     retriever_entry,
 )
 from shuffleproof.core.store.artefacts import Store, default_store
 from shuffleproof.core.studies import reproduce
-from shuffleproof.core.studies.collection_study import folds
 from shuffleproof.core.studies.kinds.retrieval import sections, study
 from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
+from shuffleproof.core.studies.listless.collection_study import folds
+from shuffleproof.core.studies.listless.retrievers import dense_retrievers, names
 from shuffleproof.core.studies.methods import paragraph, references
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.retriever_names import names
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.study import recipe_of
 
@@ -82,7 +83,7 @@ def test_values_are_those_of_the_definitions(store):
     )
     queries = [3, 0, 40]
     falling = [(one, -np.arange(len(one))) for one, _ in map(found.of, queries)]  # nothing is tied
-    chosen = study.RankedDocuments.of_queries(falling)
+    chosen = RankedDocuments.of_queries(falling)
     measures = [Measure.parse(text) for text in Retrieval().measures]
     values = measure_queries(COLLECTION, queries, chosen, measures)
     for at, query in enumerate(queries):
@@ -95,7 +96,7 @@ def test_documents_that_nobody_judged_are_not_judged():
     unjudged = next(at for at in range(len(grades) + 1) if at not in grades)
     relevant = next(at for at, grade in grades.items() if grade > 0)
     documents = np.array([unjudged, relevant], np.int32)
-    found = study.RankedDocuments.of_queries([(documents, np.array([2.0, 1.0], np.float32))])
+    found = RankedDocuments.of_queries([(documents, np.array([2.0, 1.0], np.float32))])
     measures = [Measure.parse(text) for text in ("Judged@1", "Judged@2", "Bpref")]
     values = measure_queries(COLLECTION, [0], found, measures)
     wanted = [0, 1 / 2, 1 / sum(grade > 0 for grade in grades.values())]
@@ -105,7 +106,7 @@ def test_documents_that_nobody_judged_are_not_judged():
 def test_a_study_that_counted_unjudged_documents_as_judged_is_another(store):
     indexed = IndexedCollection(COLLECTION, store)
     asked = [Retrieval(("ql",), measures=texts) for texts in (("AP",), ("AP", "Bpref@5"))]
-    plain, telling = (study.Plan.of_question(one, indexed, study.COSTS) for one in asked)
+    plain, telling = (study.Plan.of_question(one, indexed) for one in asked)
     assert "unjudged" not in recipe_of(plain)
     assert recipe_of(telling)["unjudged"] == ["Bpref@5"]
     before = replace(telling, unjudged=())
@@ -115,7 +116,7 @@ def test_a_study_that_counted_unjudged_documents_as_judged_is_another(store):
 
 
 def test_a_query_that_finds_nothing_counts_as_nothing_found():
-    empty = study.RankedDocuments.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
+    empty = RankedDocuments.of_queries([(np.zeros(0, np.int32), np.zeros(0, np.float32))])
     assert measure_queries(COLLECTION, [0], empty, [Measure.parse("AP")]).tolist() == [[0.0]]
 
 
@@ -247,8 +248,8 @@ def test_what_is_dense_is_said_before_any_effectiveness(result, monkeypatch):
     first = sections.findings(dense)[0]
     assert first == ("SNRM small is dense in disguise: a query reads 5.0 postings a document.")
     assert not any("sparse by all gates" in one for one in sections.findings(dense))
-    assert sections.dense_retrievers(dense) == ["snrm@small"]
-    assert sections.dense_retrievers(result) == []
+    assert dense_retrievers(sections.gates(dense)) == ["snrm@small"]
+    assert dense_retrievers(sections.gates(result)) == []
 
 
 def test_empty_texts_alone_fail_a_gate_too(result):

@@ -1,27 +1,41 @@
 """What studies of retrievers share: their plan, the judged queries of a collection, two folds."""
 
+import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Float32, Int64
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.retrieval.registry import IndexedCollection, retriever_entry
+from shuffleproof.core.retrieval.effectiveness import measure_queries
+from shuffleproof.core.retrieval.registry import (
+    IndexedCollection,
+    InvertedRetriever,
+    RankedDocuments,
+    Retriever,
+    retriever_entry,
+)
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.cells import CellPlan, Compute, by_cells
-from shuffleproof.core.studies.listless import ListlessQuestion
+from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.words import counted
 
 DEPTH = 1000
 """Documents that a retriever is asked for."""
+
+COSTS = (
+    "milliseconds", "matched", "postings", "nonzeros", "largest", "nonzeros_document", "empty",
+)  # fmt: skip
+"""Of a query beside its measures: time, documents that match, postings read, dimensions asked; and
+of the index, alike for every query: its largest document frequency, dimensions of a document, and
+the share of documents without any."""
 
 TELL_UNJUDGED = ("Bpref", "Judged")
 """Measures that tell documents that nobody judged from those judged not relevant."""
@@ -45,6 +59,9 @@ class CollectionPlan(CellPlan):
             not relevant. They did not when the first studies were stored, whose keys lack them.
     """
 
+    beside: ClassVar[tuple[str, ...]]
+    """What is kept of every query beside its measures."""
+
     kind: str = field(default="", init=False)
     collection: str
     analysis: str
@@ -56,33 +73,34 @@ class CollectionPlan(CellPlan):
 
     @classmethod
     def of_question(  # noqa: PYI019 (checked at run time, where Self means nothing)
-        cls: type[AnyPlan],
-        question: ListlessQuestion,
-        indexed: IndexedCollection,
-        beside: Sequence[str],
-        **own: Any,
+        cls: type[AnyPlan], question: ListlessQuestion, indexed: IndexedCollection, **more: Any
     ) -> AnyPlan:
         """The plan of a question, whose fields of the same names it takes.
 
         Args:
             question: what is asked of it.
             indexed: the collection.
-            beside: what is kept of every query beside its measures.
-            own: fields that follow from neither.
+            more: fields that follow from neither.
         """
         measures = [Measure.parse(text) for text in question.names_of("measures")]
         texts = tuple(map(str, measures))
-        names = question.names_of("retrievers")
+        retrievers = question.names_of("retrievers")
         values = vars(question) | {
             "collection": indexed.collection.digest,
             "analysis": repr(indexed.collection.analysis),
-            "networks": tuple(retriever_entry(name).network(indexed) for name in names),
+            "networks": tuple(retriever_entry(name).network(indexed) for name in retrievers),
             "measures": texts,
-            "stored": (*texts, *beside),
-            "unjudged": tuple(str(one) for one in measures if one.name in TELL_UNJUDGED),
+            "stored": (*texts, *cls.beside),
+            "unjudged": tuple(str(parsed) for parsed in measures if parsed.name in TELL_UNJUDGED),
+            **more,
         }
-        found = values | own
-        return cls(**{one.name: found[one.name] for one in fields(cls) if one.init})
+        return cls(
+            **{declared.name: values[declared.name] for declared in fields(cls) if declared.init}
+        )
+
+    def worker(self, indexed: IndexedCollection, judged: "JudgedQueries") -> Compute:
+        """What computes the facts and the values of a cell."""
+        raise NotImplementedError
 
     @property
     def parsed_measures(self) -> list[Measure]:
@@ -102,6 +120,19 @@ class CollectionPlan(CellPlan):
         if self.unjudged:
             shared["unjudged"] = list(self.unjudged)
         return key_of("trial", shared | facts).digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrieverPlan(CollectionPlan):
+    """What those share that compare retrievers by name.
+
+    Attributes:
+        retrievers: their names.
+        networks: digest of what each of them learns at seed 0; empty where it learns nothing.
+    """
+
+    retrievers: tuple[str, ...]
+    networks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -149,19 +180,61 @@ class JudgedQueries:
         return cls(places, tuple(collection.query_ids[place] for place in places), facts)
 
 
-def work_cells(
-    plan: CellPlan, judged: JudgedQueries, store: Store, compute: Compute
+def run(
+    question: ListlessQuestion, indexed: IndexedCollection, data: str
 ) -> Generator[Progress, None, Artefact]:
     """Work the cells of a study of retrievers; returns the stored result.
 
     Args:
-        plan: the study's full description.
-        judged: the queries.
-        store: where cells and result are kept.
-        compute: the facts and values of a cell.
+        question: of a kind whose module `study` has a `Plan`.
+        indexed: the collection.
+        data: what the collection is called.
+
+    Raises:
+        DataError: fewer than two queries are judged.
     """
-    cells = by_cells(plan, store.records, judged.ids, compute)
-    return (yield from engine.run(store, plan, judged.ids, lambda: dict(judged.facts), cells))
+    judged = JudgedQueries.of(indexed, data, vars(question)["queries"])
+    plan: CollectionPlan = question.module("study").Plan.of_question(question, indexed)
+    records = indexed.store.records
+    work = by_cells(plan, records, judged.ids, plan.worker(indexed, judged))
+    return (
+        yield from engine.run(indexed.store, plan, judged.ids, lambda: dict(judged.facts), work)
+    )
+
+
+def measure_folds(
+    indexed: IndexedCollection,
+    retriever: Retriever,
+    queries: Sequence[int],
+    measures: Sequence[Measure],
+) -> Float32[np.ndarray, "stored queries"]:
+    """Measures and COSTS of queries that the retriever was not fitted to, searched one by one."""
+    collection = indexed.collection
+    texts = [collection.queries[place] for place in queries]
+    retriever.search(texts[:1], DEPTH)
+    rankings, costs = [], np.full((len(COSTS), len(queries)), np.nan)
+    for at, text in enumerate(texts):
+        start = time.perf_counter()
+        ranked = retriever.search([text], DEPTH)
+        costs[0, at] = 1000 * (time.perf_counter() - start)
+        rankings.append(ranked.of(0))
+        costs[1, at] = len(retriever.search([text], len(collection)).documents)
+    if isinstance(retriever, InvertedRetriever):
+        frequencies: Any = retriever.frequencies
+        query_dimensions = retriever.dimensions(texts)
+        costs[2] = [
+            int(frequencies[dimensions].sum(dtype=np.int64)) for dimensions in query_dimensions
+        ]
+        costs[3] = [len(np.unique(dimensions)) for dimensions in query_dimensions]
+        costs[4] = frequencies.max(initial=0)
+        costs[5] = frequencies.sum(dtype=np.int64) / len(collection)
+        costs[6] = (retriever.document_terms == 0).mean()
+    return np.concatenate(
+        [
+            measure_queries(collection, queries, RankedDocuments.of_queries(rankings), measures),
+            costs.astype(np.float32),
+        ]
+    )
 
 
 def folds(queries: int, seed: int) -> Int64[np.ndarray, " queries"]:

@@ -1,0 +1,1 @@
+"""What studies of data without candidate lists share: text collections, preferences."""
