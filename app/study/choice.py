@@ -1,4 +1,4 @@
-"""What the pages of studies share above and below their picture."""
+"""What pages of studies let choose: the study, its rankers, a measure; and what to take away."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,11 @@ from streamlit.delta_generator import DeltaGenerator
 from shuffleproof.app import address, exports, report, selection, services, state, study_access
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
+from shuffleproof.core.metrics.measure import Measure, is_measure
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.conventions import SWITCHED, derivable
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.sections import View, limits
@@ -220,3 +223,114 @@ def export_menu(
         command=lambda: study_command(recipe, facts),
         python=lambda: study_python(recipe, facts),
     )
+
+
+CHOOSABLE = ("ideal", "empty", "ties", "discount")
+LABELS = {
+    "ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores",
+    "short": "Lists shorter than the cut-off",
+}  # fmt: skip
+
+
+def measure(recipe: Mapping[str, Any]) -> Measure:
+    """Draw the measure and the switches of its conventions; what was chosen.
+
+    Args:
+        recipe: of the study; what it keeps beside measures of relevance is not offered.
+    """
+    by_name = offered_measures(recipe)
+    name = st.selectbox(
+        "Measure",
+        **address.selectbox("measure", address.option_texts(*by_name), next(iter(by_name))),
+    )
+    return under_conventions(recipe, by_name)[name]
+
+
+def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
+    """The measures of relevance of which a study has values, under default conventions, by text."""
+    measures = _parsed([*recipe["measures"], *recipe.get("stored", ())])
+    return {str(plain): plain for plain in (Measure(one.name, one.cutoff) for one in measures)}
+
+
+def as_asked(recipe: Mapping[str, Any], measure: Measure) -> Measure:
+    """The measure as the study was asked for it, where it was."""
+    wanted = measure.name, measure.cutoff
+    same = (one for one in _parsed(recipe["measures"]) if (one.name, one.cutoff) == wanted)
+    return next(same, measure)
+
+
+def _parsed(texts: Sequence[str]) -> list[Measure]:
+    """Measures of relevance; what else a study keeps of an answer is written in small letters."""
+    return [Measure.parse(text) for text in texts if is_measure(text)]
+
+
+def can_be_drawn(recipe: Mapping[str, Any], measure: Measure) -> bool:
+    """Whether the values of a measure follow from what is stored."""
+    return derivable(str(measure), list(recipe.get("stored", recipe["measures"])))
+
+
+def under_conventions(
+    recipe: Mapping[str, Any], by_name: Mapping[str, Measure]
+) -> dict[str, Measure]:
+    """Draw the switches of the conventions; every measure under what they say.
+
+    A study that was asked for other conventions than the usual ones shows those until they are
+    switched; a measure of which nothing is stored under a convention stays as it was asked for.
+
+    Args:
+        recipe: of the study.
+        by_name: its measures under default conventions, by text.
+    """
+    asked = {name: as_asked(recipe, measure) for name, measure in by_name.items()}
+    if any(str(measure) != name for name, measure in asked.items()) and st.toggle(
+        "As the study was asked", value=True, key="asked", bind="query-params",
+        help="Off: under conventions chosen here, as far as stored values give them.",
+    ):  # fmt: skip
+        return asked
+    switched = conventions(SWITCHED)
+    wanted = {name: measure.under(**switched) for name, measure in by_name.items()}
+    return {
+        name: measure if can_be_drawn(recipe, measure) else asked[name]
+        for name, measure in wanted.items()
+    }
+
+
+def conventions(
+    limits: Mapping[str, Sequence[str]],
+    names: Sequence[str] = CHOOSABLE,
+    usual: Measure = Measure("NDCG"),  # noqa: B008 (frozen)
+) -> dict[str, str]:
+    """Draw the switches of conventions; what was chosen, by field of `Measure`.
+
+    Args:
+        limits: the choices of some of them, where not all can be had.
+        names: which ones.
+        usual: what they say at first.
+    """
+    declared = {one.name: one for one in parameters(Measure)}
+    chosen = {}
+    for name in names:
+        now = str(getattr(usual, name))
+        options = dict.fromkeys([*limits.get(name, declared[name].choices), now])
+        label = LABELS.get(name, name.capitalize())
+        found = st.segmented_control(
+            label, list(options), default=now, required=True, key=name, bind="query-params",
+            help=declared[name].help,
+        )  # fmt: skip
+        chosen[name] = str(found or now)
+    return chosen
+
+
+def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
+    """Draw the measure with its conventions, changeable where they stand; what was chosen.
+
+    Args:
+        recipe: of the study.
+        facts: what else the numbers are.
+    """
+    words, menu = parts.convention_line()
+    with menu:
+        chosen = measure(recipe)
+    with words:
+        parts.convention(chosen.convention(), *facts)
+    return chosen

@@ -4,7 +4,7 @@ What a field is, its bounds, choices and help stand in the question; what a page
 of the fields, what stands in them at first, and the words of the cost.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -19,11 +19,13 @@ from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
+from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, families_by_group
+from shuffleproof.core.studies.question import Question, Scope, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
 
@@ -352,3 +354,61 @@ def page(
     with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
         body(form, data, choice.study_shown(stored))
     return bool(stored)
+
+
+CHAINS = (
+    "Families joined by +, each but the last with its level; gradient-sign@RANKER; "
+    "label-flips@0.9_0.1/0.2_0.8, a row a grade."
+)
+
+
+def family_choice(
+    offered: Iterable[str], before: Sequence[str], *, chains: bool = False
+) -> list[str]:
+    """Draw one choice for each kind of change.
+
+    Args:
+        offered: families.
+        before: chosen at first.
+        chains: whether chains, attacks and matrices can be written too.
+    """
+    groups: Mapping[str, Sequence[str]] = families_by_group(offered)
+    found: list[str] = []
+    places = st.columns(2 if len(groups) > 1 else 1)
+    for at, (group, names) in enumerate(groups.items()):
+        found += places[at % len(places)].multiselect(
+            GROUPS[group], names, default=[name for name in before if name in names],
+            key=f"new.{group}", wrap=True, placeholder="none",
+            help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
+        )  # fmt: skip
+    if chains:
+        known = [name for name in before if name not in PERTURBATIONS]
+        found += places[len(groups) % len(places)].multiselect(
+            "Chains, attacks on one network, matrices", known, default=known,
+            accept_new_options=True, key="new.chains", wrap=True,
+            placeholder="type transpositions:5+shuffle-shown", help=CHAINS,
+        )  # fmt: skip
+    return found
+
+
+def family_levels(declared: Parameter, families: Sequence[str]) -> Any:
+    """Draw the levels of these families; what reads the pairs as the command line does.
+
+    Args:
+        declared: the field of a question that holds the pairs.
+        families: chosen; none: there are no pairs.
+    """
+    text = st.text_input(
+        "Levels", key="new.levels", placeholder="each family's own",
+        help="Comma-separated, taken for every family chosen; empty: each family's own.",
+    )  # fmt: skip
+    if not families:
+        return ()
+    given: dict[str, Any] = {"families": ",".join(families)}
+    given |= {"levels": text} if text.strip() else {}
+    return partial(syntax_of(declared).value, declared, given, "")
+
+
+def families_of(pairs: Sequence[tuple[str, float]] | None) -> list[str]:
+    """The families of pairs, each once."""
+    return list(dict.fromkeys(family for family, _ in pairs or ()))

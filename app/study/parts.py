@@ -14,9 +14,7 @@ from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.figures.text import unescaped
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
-from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Headline
@@ -304,18 +302,3 @@ def convention_line(width: Any = "stretch") -> tuple[DeltaGenerator, DeltaGenera
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width=width)
         return words, st.popover("Measure and conventions", icon=":material/tune:")
-
-
-def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
-    """Draw the measure with its conventions, changeable where they stand; what was chosen.
-
-    Args:
-        recipe: of the study.
-        facts: what else the numbers are.
-    """
-    words, menu = convention_line()
-    with menu:
-        measure = measures.choice(recipe)
-    with words:
-        convention(measure.convention(), *facts)
-    return measure

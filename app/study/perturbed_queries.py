@@ -8,7 +8,7 @@ import streamlit as st
 from shuffleproof.app import disturbed_lists, state
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import parts, query_comparison, rescored_list
+from shuffleproof.app.study import parts, query_comparison
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute
 from shuffleproof.core.store.manifest import Artefact
@@ -98,9 +98,9 @@ def one_list(
     entry = disturbed_lists.entry(family)
     draws = entry.draws(level, int(artefact.recipe["draws"])) if entry else 1
     draw = query_comparison.draw(damaged, query, draws, place)
-    moves = rescored_list.rescore(
+    moves = query_comparison.rescore(
         lambda: disturbed_lists.replayed_query(
-            artefact, point, query, draw, rescored_list.features()
+            artefact, point, query, draw, query_comparison.features()
         )
     )
     if moves is None:
@@ -125,7 +125,7 @@ def both_lists(
         head: what the caption begins with.
         answers: where both answers are to one list, what tells them apart: now, and before.
     """
-    rescored_list.chart(moves, ranker)
+    query_comparison.bump_chart(moves, ranker)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
     left = f"{counted(gone, 'document')} left the list, {new} joined it."
     middle, right = (f"what {ranker} answers to it", "what it answers to the list as it is")
@@ -140,4 +140,4 @@ def both_lists(
     )
     of = "As they were and as they are, beside every document."
     alt = "Every document of the list before and after"
-    rescored_list.documents(moves, DOCUMENTS, of, alt)
+    query_comparison.documents(moves, DOCUMENTS, of, alt)

@@ -58,7 +58,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         )  # fmt: skip
     with notes:
         reading = st.container()
-        measure = str(parts.measure_line(recipe, f"query {query}"))
+        measure = str(choice.measure_line(recipe, f"query {query}"))
     frame = study_access.compute(key, sections.of_query, query, measure)
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))

@@ -7,7 +7,7 @@ import streamlit as st
 from shuffleproof.app import recent_work, state, study_access
 from shuffleproof.app.pictures import small
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import demonstration, parts, sample_result
+from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
 
@@ -34,7 +34,7 @@ def page(titles: Mapping[str, str]) -> None:
     with st.container(key="links_tour"):
         parts.link("tour", "Take the tour: five steps on the sample", "explore")
     st.subheader("Shuffle the documents")
-    demonstration.draw()
+    cards.demonstration()
     _gallery(titles)
     works = recent_work.recent_work(RECENT)
     if not works:

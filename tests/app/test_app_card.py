@@ -14,7 +14,7 @@ from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures.card import Mark
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.card import page as view
+from shuffleproof.app.views import card as view
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.perturbations.sections import damage

@@ -15,8 +15,6 @@ from shuffleproof.app.study import (
     job_panel,
     parts,
     query_comparison,
-    rescored_list,
-    slices,
     trial_cost,
 )
 from shuffleproof.app.study import form as shell
@@ -243,16 +241,16 @@ def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
     st.markdown(escaped_sentence(in_words(frame, who, measure, ("as_is", "worst"))))
     alt = "Queries, the most damaged first; choose a row to see its worst order"
     query_comparison.rows(frame, QUERIES, alt, height=260)
-    slices.draw_slices(frame, "change", measure)
+    query_comparison.draw_slices(frame, "change", measure)
     query = query_comparison.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
         _one_list(artefact, ranker, query, budget)
 
 
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
-    moves = rescored_list.rescore(
+    moves = query_comparison.rescore(
         lambda: disturbed_lists.worst_list(
-            artefact, (ranker, budget), query, rescored_list.features()
+            artefact, (ranker, budget), query, query_comparison.features()
         )
     )
     if moves is None:
@@ -275,7 +273,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     if places is None:
         st.caption("Choose how many places take part; their exchanges are scored then.")
         return
-    answer = rescored_list.rescore(
+    answer = query_comparison.rescore(
         lambda: disturbed_lists.swaps(artefact, ranker, query, int(places)),
         "Scoring every exchange …",
     )

@@ -14,7 +14,7 @@ from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form, FormState
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
@@ -59,7 +59,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notes:
         finding = st.container()
         measure = str(
-            parts.measure_line(
+            choice.measure_line(
                 recipe,
                 f"N = {counted(artefact.facts['queries'], 'query')}",
                 counted(recipe["draws"], "draw"),
@@ -169,7 +169,7 @@ def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
 
 def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     """Draw the families."""
-    return tuple(families.choice(OFFERED, [name for name in now if name in OFFERED]))
+    return tuple(shell.family_choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
 def cost(asked: FormState) -> str:

@@ -15,7 +15,7 @@ from shuffleproof.app import (
 )
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.app.study import parts
-from shuffleproof.app.study.measures import CHOOSABLE, conventions
+from shuffleproof.app.study.choice import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job

@@ -12,7 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form, FormState
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
@@ -59,7 +59,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         finding = st.container()
         queries = f"N = {counted(artefact.facts['queries'], 'query')}"
         draws = counted(recipe["draws"], "draw")
-        measure = str(parts.measure_line(recipe, queries, draws, STRENGTHS[strength]))
+        measure = str(choice.measure_line(recipe, queries, draws, STRENGTHS[strength]))
     if not rankers:
         top.picture.info("Choose at least one ranker.")
         return
@@ -241,15 +241,15 @@ def partial_picture(result: StudyResult) -> tuple[Picture, str]:
 
 def family_fields(declared: Parameter, now: Any) -> Any:
     """Draw the families and their levels; what reads the pairs."""
-    before = families.of_pairs(now)
-    return families.levels(declared, families.choice(PERTURBATIONS, before, chains=True))
+    before = shell.families_of(now)
+    return shell.family_levels(declared, shell.family_choice(PERTURBATIONS, before, chains=True))
 
 
 def costs(asked: FormState) -> str:
     """What the button will cost: trials, trainings of labels, rows and seeds, what is skipped."""
     pairs = asked.question.perturbations
-    study.check(asked.question.rankers, families.of_pairs(pairs))
-    skipped = sections.skipped_text(asked.question.rankers, families.of_pairs(pairs))
+    study.check(asked.question.rankers, shell.families_of(pairs))
+    skipped = sections.skipped_text(asked.question.rankers, shell.families_of(pairs))
     text = trial_cost.trials(asked, pairs) + _retrained(asked)
     return f"{text}. Skipped: {escaped_sentence(skipped.rstrip('.'))}" if skipped else text
 

@@ -83,7 +83,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         )  # fmt: skip
     with top.notes:
         finding = st.container()
-        measure = parts.measure_line(
+        measure = choice.measure_line(
             artefact.recipe, counted(artefact.facts["queries"], "query"),
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
         )  # fmt: skip

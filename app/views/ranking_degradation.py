@@ -12,12 +12,9 @@ from shuffleproof.app.figures import ranking_degradation as figure
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import (
     choice,
-    families,
     job_panel,
-    measures,
     parts,
     query_comparison,
-    rescored_list,
     trial_cost,
 )
 from shuffleproof.app.study import form as shell
@@ -41,7 +38,7 @@ from shuffleproof.core.studies.sections import LOSS, Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, p_value, signed
 
-CHOOSABLE = (*measures.CHOOSABLE, "gain")
+CHOOSABLE = (*choice.CHOOSABLE, "gain")
 WORDS_WIDTH = 330
 AXES: dict[figure.Axis, str] = {"level": "Level", "tau": "Kendall τ to the original"}
 CHART, CLICK = "curves", chooses(point=str, at=float)
@@ -126,18 +123,18 @@ def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:
 def _measure(artefact: Artefact) -> Measure:
     """The measure with its conventions, changeable where they stand."""
     recipe = artefact.recipe
-    offered = measures.offered_measures(recipe)
+    offered = choice.offered_measures(recipe)
     line, menu = parts.convention_line(WORDS_WIDTH)
     with menu:
         first = next(iter(offered))
         name = st.selectbox(
             "Measure", **address.selectbox("measure", address.option_texts(*offered), first)
         )
-        usual = measures.as_asked(recipe, offered[name])
+        usual = choice.as_asked(recipe, offered[name])
         names = [name for name in CHOOSABLE if name in usual.entry.conventions]
-        wanted = usual.under(**measures.conventions(SWITCHED, names, usual))
+        wanted = usual.under(**choice.conventions(SWITCHED, names, usual))
     possible = [wanted, usual, Measure.parse(recipe["measures"][0])]
-    measure = next((one for one in possible if measures.can_be_drawn(recipe, one)), possible[-1])
+    measure = next((one for one in possible if choice.can_be_drawn(recipe, one)), possible[-1])
     if measure != wanted:
         st.warning(
             f"{wanted} does not follow from what this study stored. Run it again for this "
@@ -226,11 +223,11 @@ def _one_list(artefact: Artefact, point: Point, query: str, draw: int) -> None:
             "This study was stored without its lists' recipe; run it again to see single lists."
         )
         return
-    moves = rescored_list.rescore(lambda: replayed_query(artefact, point, query, draw))
+    moves = query_comparison.rescore(lambda: replayed_query(artefact, point, query, draw))
     if moves is None:
         return
     ranker, family, level = point
-    rescored_list.chart(moves, ranker)
+    query_comparison.bump_chart(moves, ranker)
     st.caption(
         escaped_sentence(
             f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "
@@ -272,8 +269,8 @@ def partial_picture(result: StudyResult) -> tuple[Picture, str]:
 
 def chosen_pairs(declared: Parameter, now: Any) -> Any:
     """Draw the families and their levels; what reads the pairs."""
-    before = [name for name in families.of_pairs(now) if name in DISTURBING]
-    return families.levels(declared, families.choice(DISTURBING, before))
+    before = [name for name in shell.families_of(now) if name in DISTURBING]
+    return shell.family_levels(declared, shell.family_choice(DISTURBING, before))
 
 
 def usual_values(_data: str) -> Mapping[str, Any]:
