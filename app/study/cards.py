@@ -56,9 +56,9 @@ def facts(
         answers: what the rankers answer to it.
         data: the data set, by default the one in use.
     """
-    first = answers[0][1]
-    ids = [*map(str, first["document"])]
-    labels = [int(label) for label in first["label"]]
+    moves = answers[0][1]
+    ids = [*map(str, moves["document"])]
+    labels = [int(label) for label in moves["label"]]
     return {
         "query": query,
         "documents": {"ids": ids, "labels": labels, **captions.documents(ids, data)},
@@ -117,25 +117,21 @@ def draw(
 
 
 @st.fragment
+@parts.errors_shown(again=True)
 def demonstration() -> None:
     """Draw it; the rest of the page stays as it is."""
-    with parts.errors_shown(again=True):
-        _demonstration()
-
-
-def _demonstration() -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="cards_verdict"):
         shown = str(_order())
         st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
         st.button("Reverse", on_click=lambda: _show(_order().turned()))
         st.button("Reset", on_click=lambda: _show(ShownOrder()), disabled=shown == "initial")
-        said = st.container()
+        verdict = st.container()
     with st.container(key="cards_place"):
-        legend = _moving(shown, said)
+        legend = _moving(shown, verdict)
     st.caption(legend)
 
 
-def _moving(shown: str, said: DeltaGenerator) -> str:
+def _moving(shown: str, verdict: DeltaGenerator) -> str:
     """Draw the cards in the order shown, and what they say in its place; how to read them."""
     with st.spinner("Opening the sample's rankers …", show_time=True):
         sample = scoring.describe(SAMPLE)
@@ -148,23 +144,23 @@ def _moving(shown: str, said: DeltaGenerator) -> str:
         )
         return ""
     recipe = list_recipes(pair)[0]
-    one = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
-    listed = scoring.documents(one, (shown,))
-    start = ShownOrder().arranged(listed)
-    order = ShownOrder.parse(shown).arranged(listed)
-    answers = scoring.answers(one, tuple(pair), "initial", shown)
-    answered = [(answer, moves(listed, start, order, answer)) for answer in answers]
-    with said:
+    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
+    documents = scoring.documents(query_list, (shown,))
+    start = ShownOrder().arranged(documents)
+    order = ShownOrder.parse(shown).arranged(documents)
+    answers = scoring.answers(query_list, tuple(pair), "initial", shown)
+    told = [(answer, moves(documents, start, order, answer)) for answer in answers]
+    with verdict:
         if shown == "initial":
             st.markdown("**Press Shuffle: whose ranking changes?**")
         else:
-            parts.headline(headline(answered))
+            parts.headline(headline(told))
     words = ShownOrder.parse(shown).words()
-    drawn = facts(one.query, (start, order), words, answered, SAMPLE)
+    drawn = facts(query_list.query, (start, order), words, told, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (
-        f"Query {one.query} of the sample, {counted(len(listed), 'document')}, shown {words}. "
-        "Stars: grades. "
+        f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "
+        f"shown {words}. Stars: grades. "
         "▲ ▼: places up or down from the answer to the initial order; a coloured edge: it moved."
     )
 
@@ -172,10 +168,10 @@ def _moving(shown: str, said: DeltaGenerator) -> str:
 def _order() -> ShownOrder:
     """The order in the address: the initial one, a shuffle, or made by hand."""
     try:
-        asked = ShownOrder.parse(next(iter(address.says("order")), "initial"))
+        wanted = ShownOrder.parse(next(iter(address.says("order")), "initial"))
     except ParameterError:
-        asked = ShownOrder()
-    order = asked if asked.kind in {"initial", "shuffled", "by-hand"} else ShownOrder()
+        wanted = ShownOrder()
+    order = wanted if wanted.kind in {"initial", "shuffled", "by-hand"} else ShownOrder()
     address.pin("order", str(order))
     return order
 

@@ -4,16 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, exports, report, selection, services, state, study_access
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
 from shuffleproof.core.metrics.measure import Measure, is_measure
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.conventions import SWITCHED, derivable
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
@@ -51,20 +54,10 @@ class TopRow:
 
     def says(self, **view: Any) -> None:
         """Draw the headline; `view` is of `sections.View`: what is chosen on the page."""
-        headline(self.artefact, self.answer, **view)
-
-
-def headline(artefact: Artefact, place: DeltaGenerator, **view: Any) -> None:
-    """Draw the headline of a study.
-
-    Args:
-        artefact: the study.
-        place: where.
-        view: of `sections.View`: what is chosen on the page.
-    """
-    telling = EVERY[artefact.recipe["kind"]].telling()
-    with place:
-        parts.headline(study_access.compute(str(artefact.key), telling.headline, View(**view)))
+        telling = EVERY[self.artefact.recipe["kind"]].telling()
+        answer = study_access.compute(str(self.artefact.key), telling.headline, View(**view))
+        with self.answer:
+            parts.headline(answer)
 
 
 def study_shown(
@@ -76,8 +69,8 @@ def study_shown(
         stored: the studies by key.
         first: what they are sorted by; nothing stored later may come before.
     """
-    asked = address.says("study")[-1:]
-    named = [stored[key] for key in asked if key in stored]
+    wanted = address.says("study")[-1:]
+    named = [stored[key] for key in wanted if key in stored]
     return named[0] if named else min(stored.values(), key=first, default=None)
 
 
@@ -119,9 +112,9 @@ def study(
     )  # fmt: skip
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
-    st.caption(escaped_sentence(words(stored[key])))
+    parts.note(words(stored[key]))
     for limit in limits(stored[key].facts):
-        st.caption(escaped_sentence(limit))
+        parts.note(limit)
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=first)
@@ -155,14 +148,14 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
         study: its key.
     """
     missing = state.missing_option("show", labels)
-    asked = st.multiselect(
+    picked = st.multiselect(
         "Rankers",
         **address.multiselect(
             "show", address.option_texts(*labels), selection.among(labels), of=study
         ),
         wrap=True, format_func=display_names(labels).__getitem__,
     )  # fmt: skip
-    chosen = tuple(label for label in labels if label in asked)
+    chosen = tuple(label for label in labels if label in picked)
     with notices:
         state.instead("ranker", missing, *map(display_names(labels).__getitem__, chosen))
     return chosen
@@ -191,6 +184,14 @@ def ranker(
     return chosen
 
 
+def claim(steps: pd.DataFrame, words: str) -> None:
+    """Draw the two steps of a paper's claim, and what became of it in words."""
+    st.subheader("The paper's claim, step by step")
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(steps, STEPS, title), "steps")
+    parts.note(words)
+
+
 def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
     """Draw the row of menus.
 
@@ -200,8 +201,8 @@ def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
         table: its numbers.
     """
     stem = f"{artefact.key}-table"
-    made = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
-    parts.exports_row(made, "take")
+    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
+    parts.exports_row(content, "take")
 
 
 def export_menu(
@@ -239,23 +240,23 @@ def measure(recipe: Mapping[str, Any]) -> Measure:
         recipe: of the study; what it keeps beside measures of relevance is not offered.
     """
     by_name = offered_measures(recipe)
-    name = st.selectbox(
-        "Measure",
-        **address.selectbox("measure", address.option_texts(*by_name), next(iter(by_name))),
-    )
+    name = parts.select("Measure", "measure", by_name, next(iter(by_name)))
     return under_conventions(recipe, by_name)[name]
 
 
 def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
     """The measures of relevance of which a study has values, under default conventions, by text."""
     measures = _parsed([*recipe["measures"], *recipe.get("stored", ())])
-    return {str(plain): plain for plain in (Measure(one.name, one.cutoff) for one in measures)}
+    return {
+        str(plain): plain
+        for plain in (Measure(measure.name, measure.cutoff) for measure in measures)
+    }
 
 
 def as_asked(recipe: Mapping[str, Any], measure: Measure) -> Measure:
     """The measure as the study was asked for it, where it was."""
     wanted = measure.name, measure.cutoff
-    same = (one for one in _parsed(recipe["measures"]) if (one.name, one.cutoff) == wanted)
+    same = (known for known in _parsed(recipe["measures"]) if (known.name, known.cutoff) == wanted)
     return next(same, measure)
 
 
@@ -281,16 +282,16 @@ def under_conventions(
         recipe: of the study.
         by_name: its measures under default conventions, by text.
     """
-    asked = {name: as_asked(recipe, measure) for name, measure in by_name.items()}
-    if any(str(measure) != name for name, measure in asked.items()) and st.toggle(
+    as_studied = {name: as_asked(recipe, measure) for name, measure in by_name.items()}
+    if any(str(measure) != name for name, measure in as_studied.items()) and st.toggle(
         "As the study was asked", value=True, key="asked", bind="query-params",
         help="Off: under conventions chosen here, as far as stored values give them.",
     ):  # fmt: skip
-        return asked
+        return as_studied
     switched = conventions(SWITCHED)
     wanted = {name: measure.under(**switched) for name, measure in by_name.items()}
     return {
-        name: measure if can_be_drawn(recipe, measure) else asked[name]
+        name: measure if can_be_drawn(recipe, measure) else as_studied[name]
         for name, measure in wanted.items()
     }
 
@@ -307,17 +308,14 @@ def conventions(
         names: which ones.
         usual: what they say at first.
     """
-    declared = {one.name: one for one in parameters(Measure)}
+    declared = {parameter.name: parameter for parameter in parameters(Measure)}
     chosen = {}
     for name in names:
         now = str(getattr(usual, name))
-        options = dict.fromkeys([*limits.get(name, declared[name].choices), now])
+        offered = [*limits.get(name, declared[name].choices), now]
+        options = {option: option for option in offered}
         label = LABELS.get(name, name.capitalize())
-        found = st.segmented_control(
-            label, list(options), default=now, required=True, key=name, bind="query-params",
-            help=declared[name].help,
-        )  # fmt: skip
-        chosen[name] = str(found or now)
+        chosen[name] = parts.segments(label, name, options, now, help=declared[name].help)
     return chosen
 
 

@@ -67,8 +67,8 @@ class FormState:
     def parameters(self) -> dict[str, Any]:
         """The job's parameters."""
         scope = self.scope
-        said = {"data": scope.data, "lists": scope.lists}
-        return asdict(self.question) | said | ({"preset": scope.preset} if scope.preset else {})
+        place = {"data": scope.data, "lists": scope.lists}
+        return asdict(self.question) | place | ({"preset": scope.preset} if scope.preset else {})
 
     @property
     def command(self) -> str:
@@ -141,23 +141,23 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
         st.button(form.button, type="primary", key="new.run", disabled=True)
         return
     try:
-        asked = page.asked(changes)
-        asked.question.check(asked.scope)
-        cost = form.cost(asked)
+        filled = page.asked(changes)
+        filled.question.check(filled.scope)
+        cost = form.cost(filled)
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
     st.markdown(f"{cost}. What is stored is never repeated.")
     with st.container(horizontal=True):
         if st.button(form.button, type="primary", key="new.run"):
-            job_panel.hand_in(form.panel, asked.parameters)
+            job_panel.hand_in(form.panel, filled.parameters)
         menu = st.popover(
             "Command", icon=":material/terminal:", type="tertiary", key="new.command",
             on_change="rerun",
         )  # fmt: skip
     if menu.open:
         with menu:
-            parts.command(lambda: asked.command)
+            parts.command(lambda: filled.command)
 
 
 def proposed_values(form: Form, data: str) -> FormState:
@@ -180,7 +180,11 @@ class _Page:
     def __init__(self, form: Form, data: str, shown: Artefact | None) -> None:
         self.form, self.data, self.shown = form, data, shown
         self.fields = {declared.name: declared for declared in parameters(form.question)}
-        self.first = {name: one.default for name, one in self.fields.items() if not one.is_required}
+        self.first = {
+            name: parameter.default
+            for name, parameter in self.fields.items()
+            if not parameter.is_required
+        }
         self.first |= form.usual(data)
         self.first |= _asked_before(form, shown) if shown is not None else {}
         proposal = form.proposed(data, shown)
@@ -256,11 +260,11 @@ class _Page:
         )
         if selection.selection_changed():
             st.session_state["new.rankers"] = list(before)
-        found = st.multiselect(
+        chosen = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
             key="new.rankers", help=help_.strip(), format_func=proposals.field_texts(options),
         )  # fmt: skip
-        return tuple(found)
+        return tuple(chosen)
 
 
 def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
@@ -290,14 +294,14 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
         known = training.initial_rankers(training.fit_size(data))
     except ShuffleproofError:  # it is gone, its studies are not; or it is several folds together
         known = []
-    found: list[str] = st.multiselect(
+    chosen: list[str] = st.multiselect(
         "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
         default=list(usual.initial), accept_new_options=True, key="new.initial", wrap=True,
         format_func=with_display_names,
         help="The first one cuts and orders the lists; a ranker that reads one reads the first. "
         "feature:<id> takes any feature.",
     )  # fmt: skip
-    return found
+    return chosen
 
 
 def at_once(form: Form, data: str) -> bool:
@@ -307,15 +311,15 @@ def at_once(form: Form, data: str) -> bool:
         Whether it is there: nothing is drawn where the form leaves something to be chosen.
     """
     try:
-        asked = proposed_values(form, data)
-        asked.question.check(asked.scope)
-        cost = form.cost(asked)
+        filled = proposed_values(form, data)
+        filled.question.check(filled.scope)
+        cost = form.cost(filled)
     except ShuffleproofError:  # the form says what is to be chosen
         return False
     if st.button("Run as proposed", type="primary", key="at once"):
-        job_panel.hand_in(form.panel, asked.parameters)
+        job_panel.hand_in(form.panel, filled.parameters)
     st.caption(f"{cost}. The form below changes what is asked. Or on the command line:")
-    parts.command(lambda: asked.command)
+    parts.command(lambda: filled.command)
     return True
 
 
@@ -373,22 +377,22 @@ def family_choice(
         chains: whether chains, attacks and matrices can be written too.
     """
     groups: Mapping[str, Sequence[str]] = families_by_group(offered)
-    found: list[str] = []
+    chosen: list[str] = []
     places = st.columns(2 if len(groups) > 1 else 1)
     for at, (group, names) in enumerate(groups.items()):
-        found += places[at % len(places)].multiselect(
+        chosen += places[at % len(places)].multiselect(
             GROUPS[group], names, default=[name for name in before if name in names],
             key=f"new.{group}", wrap=True, placeholder="none",
             help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
         )  # fmt: skip
     if chains:
         known = [name for name in before if name not in PERTURBATIONS]
-        found += places[len(groups) % len(places)].multiselect(
+        chosen += places[len(groups) % len(places)].multiselect(
             "Chains, attacks on one network, matrices", known, default=known,
             accept_new_options=True, key="new.chains", wrap=True,
             placeholder="type transpositions:5+shuffle-shown", help=CHAINS,
         )  # fmt: skip
-    return found
+    return chosen
 
 
 def family_levels(declared: Parameter, families: Sequence[str]) -> Any:

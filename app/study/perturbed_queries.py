@@ -57,11 +57,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
                 f"The {figure.MOST_QUERIES} most damaged of {len(frame)} queries; all in the list."
             )
     with right:
-        chosen = st.selectbox(
-            f"Level ({unit})", levels, index=len(levels) - 1, key="at",
-            bind="query-params", format_func=lambda level: f"{level:g}",
-        )  # fmt: skip
-        level = levels[-1] if chosen is None else float(chosen)
+        level = query_comparison.level(f"Level ({unit})", levels)
         damaged = compute(key, sections.damage, ranker, family, level, measure)
         start = f"By {family} at {level:g}, {ranker}"
         if not query_comparison.by_damage(damaged, start, measure, QUERIES, height=300):
@@ -131,12 +127,10 @@ def both_lists(
     middle, right = (f"what {ranker} answers to it", "what it answers to the list as it is")
     if answers is not None:
         middle, right = (f"what {ranker} answers, {how}" for how in answers)
-    st.caption(
-        escaped_sentence(
-            f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
-            "answer. Filled marks are relevant documents, strong lines are documents that passed "
-            f"another. {left if gone or new else ''}"
-        )
+    parts.note(
+        f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
+        "answer. Filled marks are relevant documents, strong lines are documents that passed "
+        f"another. {left if gone or new else ''}"
     )
     of = "As they were and as they are, beside every document."
     alt = "Every document of the list before and after"

@@ -24,8 +24,6 @@ from shuffleproof.app import (
 )
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
-from shuffleproof.app.figures.invariance import alt_text as scatter_words
-from shuffleproof.app.figures.invariance import scatter
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import DataDescription, List
@@ -168,8 +166,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     st.subheader("Scores before and after")
     _scatters(answers)
     _certificates(data, one.recipe, chosen)
-    place = parts.fold("All numbers for this list", "every number")
-    if place is not None:
+    if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
     _row(one, shown, answers)
 
@@ -179,7 +176,7 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
     query = shown.documents.query
     if not changed:
         parts.finding("Nothing is shuffled: both orders are the same.")
-        st.caption(escaped_sentence(f"Query {query}, shown {shown.words}."))
+        parts.note(f"Query {query}, shown {shown.words}.")
         return
     parts.headline(cards.headline([(answer.answer, answer.moves) for answer in answers]))
     fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
@@ -188,12 +185,10 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
     for label, words in fallen:
         who = f"{RankerName.of(label).display}: " if len(fallen) > 1 else ""
         text += f"{who}{words} "
-    st.caption(
-        escaped_sentence(
-            f"{text}Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
-            "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
-            "line: the document moved."
-        )
+    parts.note(
+        f"{text}Query {query}, shown {shown.words}; before, it was shown {shown.words_before}. "
+        "Stars: grades. ▲ ▼: places up or down from the answer before; a coloured edge or "
+        "line: the document moved."
     )
 
 
@@ -293,10 +288,10 @@ def _scatters(answers: Sequence[RankerAnswer]) -> None:
     for column, answer in _beside(answers, min(3, max(2, len(answers)))):
         column.markdown(f"**{escaped_sentence(answer.label)}**")
         column.plotly_chart(
-            cached_figure(scatter, captions.titles(answer.moves), answer.label),
+            cached_figure(bump.scatter, captions.titles(answer.moves), answer.label),
             key=f"scatter {answer.label}",
             config=parts.PLAIN,
-            alt=scatter_words(answer.moves, answer.label),
+            alt=bump.scatter_alt_text(answer.moves, answer.label),
         )
 
 
@@ -452,7 +447,7 @@ def _offer(
 ) -> None:
     """Offer to examine rankers that have no such certificate, or show how far that has come."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
-    st.markdown(escaped_sentence(f"No {what} yet: {', '.join(names)}."))
+    parts.sentence(f"No {what} yet: {', '.join(names)}.")
     rankers = [as_asked(ranker) for ranker in missing]
     total = len(data.queries) * PERMUTATIONS * len(rankers)
     job_panel.offer(

@@ -28,7 +28,7 @@ from shuffleproof.core.rankers.neural.ordinal_geometry import OrdinalGeometry
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import STEPS
+from shuffleproof.core.studies.claims import Verdict
 from shuffleproof.core.studies.kinds.multi_ranking import sections
 from shuffleproof.core.studies.kinds.multi_ranking.question import MultiRanking
 from shuffleproof.core.studies.kinds.multi_ranking.ranking_conditions import TRAINED
@@ -83,11 +83,9 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
     top = choice.draw_top_row(stored, short_words, words)
     artefact, key = top.artefact, str(top.artefact.key)
     with top.controls:
-        shown = st.segmented_control(
-            "Horizontal axis", list(AXES), default="mean", required=True,
-            format_func=AXES.__getitem__, key="x", bind="query-params",
-            help="The mean, or its change from the ranker as trained.",
-        )  # fmt: skip
+        shown = parts.segments(
+            "Horizontal axis", "x", AXES, help="The mean, or its change from the ranker as trained."
+        )
         rankers = choice.rankers(rankers_of(artefact.recipe), top.notices, key)
     with top.notes:
         finding = st.container()
@@ -103,19 +101,25 @@ def _study(data: str, stored: Mapping[str, Artefact]) -> None:
             parts.convention(measure.convention(), queried, "95 % intervals over queries")
     top.says(measures=(str(measure),), rankers=rankers)
     frame = compute(key, sections.table, str(measure))
+    claim = compute(key, sections.claim, str(measure))
     rows = frame[frame["ranker"].isin(rankers)]
     if shown == "change":
         rows = rows[rows["ranker"].isin(rows[rows["change"].notna()]["ranker"])]
     elif alone:
         by_themselves = frame["ranker"].map(is_by_itself)
         rows = frame[frame["ranker"].isin(rankers) | by_themselves]
-    dots = _picture(rows, str(measure), shown or "mean", top.picture)
+    dots = _picture(rows, str(measure), shown, top.picture)
     with finding, parts.in_words():
-        _verdict(frame, key, str(measure))
+        _verdict(frame, claim)
     _behind_a_dot(artefact, frame, str(measure))
     table = Table(frame, sections.COLUMNS, f"{measure} of every ranker under every condition")
     _numbers(table)
-    _claim(key, str(measure))
+    if claim is not None:
+        choice.claim(
+            claim.steps,
+            f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {claim.word} "
+            "here. It holds where both steps are above 0 at p ≤ .05.",
+        )
     geometry(data, key, artefact.facts["lists"]["depth"])
     choice.export_row(artefact, dots, table)
 
@@ -133,12 +137,12 @@ def _picture(rows: pd.DataFrame, measure: str, shown: figure.ShownValue, place: 
     return dots
 
 
-def _verdict(frame: pd.DataFrame, key: str, measure: str) -> None:
-    sentences = sections.claim_sentences(frame, compute(key, sections.claim, measure))
+def _verdict(frame: pd.DataFrame, claim: Verdict | None) -> None:
+    sentences = sections.claim_sentences(frame, claim)
     if sentences.rankers:
         parts.finding(sentences.rankers)
     if sentences.verdict:
-        st.markdown(escaped_sentence(sentences.verdict))
+        parts.sentence(sentences.verdict)
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-imsab-init and "
@@ -154,21 +158,6 @@ def _numbers(table: Table) -> None:
         "in the initial ranking's place",
         escaped_sentence(sections.adjustment(table.frame)),
         ADJUSTED,
-    )
-
-
-def _claim(key: str, measure: str) -> None:
-    claim = compute(key, sections.claim, measure)
-    if claim is None:
-        return
-    st.subheader("The paper's claim, step by step")
-    title = "The two steps of the paper's claim with intervals and p"
-    data_frame(Table(claim.steps, STEPS, title), "steps")
-    st.caption(
-        escaped_sentence(
-            f"Many initial rankings beat one, and one beats none (SetRank, Table 4): {claim.word} "
-            "here. It holds where both steps are above 0 at p ≤ .05."
-        )
     )
 
 
@@ -287,7 +276,7 @@ def _behind_a_dot(artefact: Artefact, table: pd.DataFrame, measure: str) -> None
         st.caption("This is what the other conditions are compared with: nothing changes.")
     else:
         start = "Against the ranker as trained"
-        st.markdown(escaped_sentence(in_words(frame, start, measure, ("as_trained", "here"))))
+        parts.sentence(in_words(frame, start, measure, ("as_trained", "here")))
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _map(compute(key, sections.by_condition, ranker, measure), ranker, measure)
@@ -327,7 +316,7 @@ def _dot(dots: Sequence[Point], point: Point | None) -> None:
 
 def _map(frame: pd.DataFrame, ranker: str, measure: str) -> None:
     if not len(frame.columns):
-        st.caption(escaped_sentence(f"{ranker} reads no initial ranking: there is one condition."))
+        parts.note(f"{ranker} reads no initial ranking: there is one condition.")
         return
 
     def take(facts: Sequence[Any]) -> None:
@@ -475,7 +464,7 @@ def geometry(data: str, study: str | None, depth: int | None) -> None:
         with column:
             st.caption(title)
             chart(picture, f"{title}. {words}", f"geometry {title}", config=parts.PLAIN)
-    st.markdown(escaped_sentence(f"{labels[str(key)]}. {words}"))
+    parts.sentence(f"{labels[str(key)]}. {words}")
     st.caption(
         "If a ranker uses ranks, neighbouring ranks have similar embeddings and the path curves "
         "smoothly; ranks that never occurred in training keep their random start."

@@ -55,7 +55,7 @@ def _own_data() -> None:
     )
     parts.link("data", "Upload files on the Data page", "upload_file", {"view": "Add data"})
     st.caption("Or on the command line:")
-    st.code("shuffleproof ingest my-folder --name mine", language="bash", wrap_lines=True)
+    parts.shell("shuffleproof ingest my-folder --name mine")
 
 
 def _gallery(titles: Mapping[str, str]) -> None:
@@ -88,4 +88,4 @@ def _recent_work(works: Sequence[recent_work.RecentWork], titles: Mapping[str, s
                 parts.link(work.page, escaped_sentence(title), query=work.address)
             else:
                 st.markdown(f"**{escaped_sentence(title)}**")
-            st.caption(escaped_sentence(" · ".join(filter(None, (work.number, work.age)))))
+            parts.note(" · ".join(filter(None, (work.number, work.age))))

@@ -74,23 +74,20 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.omission_text(artefact.facts, disturbed_lists.families(recipe))
         if left:
-            st.caption(escaped_sentence(f"–: {left}"))
+            parts.note(f"–: {left}")
     _behind(artefact, rankers, losses, measure)
     table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
-    place = parts.fold("All levels, and how the answers changed", "every number")
-    if place is not None:
+    if place := parts.fold("All levels, and how the answers changed", "every number"):
         data_frame(table, "numbers", place)
     choice.export_row(artefact, cells_map, table)
 
 
 def _strength() -> str:
-    chosen = st.segmented_control(
-        "Change at which level", list(SHORT), default="last", required=True,
-        format_func=SHORT.__getitem__, key="cells", bind="query-params",
-        help="Levels of different families count different things. "
-        + "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items()) + ".",
+    told = "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items())
+    return parts.segments(
+        "Change at which level", "cells", SHORT,
+        help=f"Levels of different families count different things. {told}.",
     )  # fmt: skip
-    return str(chosen or "last")
 
 
 def _without_values(artefact: Artefact) -> list[tuple[str, str]]:
@@ -101,14 +98,7 @@ def _without_values(artefact: Artefact) -> list[tuple[str, str]]:
 
 @st.fragment
 def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, measure: str) -> None:
-    """Draw the curves of a family, and the queries of a ranker under it.
-
-    Args:
-        artefact: the study.
-        rankers: those shown.
-        losses: theirs, as `core.studies.kinds.perturbations.sections.losses` gives them.
-        measure: that is lost.
-    """
+    """Draw the curves of a family, and the queries of a ranker under it."""
     known = list(disturbed_lists.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
     left, right, axis = st.columns(3)
@@ -129,7 +119,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     entry = disturbed_lists.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
-        st.caption(escaped_sentence(f"{words} {sections.short_of(artefact.facts, [family])}"))
+        parts.note(f"{words} {sections.short_of(artefact.facts, [family])}")
     summary = _summary(str(artefact.key), family, measure)
     shown, words = summary, measure
     if what == LOSS and len(summary):
@@ -143,7 +133,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     if entry is not None and entry.changes & {"order", "ranking"}:
         means = shown.groupby("ranker", sort=False)["mean"]
         if order := readers_of_order([str(name) for name, own in means if np.ptp(own) > 0]):
-            st.caption(escaped_sentence(order))
+            parts.note(order)
     if attack_target(family):
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)
@@ -195,7 +185,7 @@ def _transfer(losses: pd.DataFrame, measure: str) -> None:
     st.markdown(f"**{escaped_sentence(table.title)}**")
     data_frame(table, "transfer")
     reached = sections.transfer_text(sections.transfer(losses), measure)
-    st.caption(escaped_sentence(f"At the last level of each attack. {reached}"))
+    parts.note(f"At the last level of each attack. {reached}")
 
 
 def catalogue() -> None:

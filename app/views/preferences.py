@@ -55,15 +55,11 @@ def page() -> None:
                if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
     names = list(dict.fromkeys([*sets, *state.data_sets()[1:], *sorted(studied)]))
     missing = state.missing_option("preferences", names)
-    chosen = str(
-        st.selectbox(
-            "Preferences",
-            **address.selectbox("preferences", address.option_texts(*names), planted.NAME),
-            help="Of a ranking data set those of a trained function. `shuffleproof "
-            "ingest-preferences FILE --name mine` reads others in: judged pairs, matrices, sets "
-            "of rankings, runs.",
-        )
-    )
+    chosen = parts.select(
+        "Preferences", "preferences", names, planted.NAME,
+        help="Of a ranking data set those of a trained function. `shuffleproof ingest-preferences "
+        "FILE --name mine` reads others in: judged pairs, matrices, sets of rankings, runs.",
+    )  # fmt: skip
     state.instead("set of preferences", missing, chosen)
     if chosen == planted.NAME:
         st.caption(
@@ -75,8 +71,7 @@ def page() -> None:
         if chosen in sets:
             st.subheader("One query")
             _query(chosen)
-        place = parts.fold("Ask a live judge", "judging", ":material/gavel:")
-        if place is not None:
+        if place := parts.fold("Ask a live judge", "judging", ":material/gavel:"):
             with place:
                 _judging()
 
@@ -102,26 +97,15 @@ def _study(found: Mapping[str, Artefact]) -> None:
     with top.controls:
         family = measure = ""
         if families:
-            options = address.option_texts(*families)
-            family = str(
-                st.selectbox(
-                    "Disturbance", **address.selectbox("disturbance", options, families[0], of=key),
-                    format_func=lambda one: DISTURBANCES[one].title,
-                )
+            family = parts.select(
+                "Disturbance", "disturbance", families, families[0], of=key,
+                format_func=lambda name: DISTURBANCES[name].title,
             )  # fmt: skip
-            st.caption(escaped_sentence(f"{DISTURBANCES[family].summary.capitalize()}."))
-            measure = str(
-                st.selectbox(
-                    "Measure",
-                    **address.selectbox(
-                        "measure",
-                        address.option_texts(*result.measures),
-                        result.measures[0],
-                        of=key,
-                    ),
-                    format_func=lambda one: sections.WORDS[one],
-                )
-            )
+            parts.note(f"{DISTURBANCES[family].summary.capitalize()}.")
+            measure = parts.select(
+                "Measure", "measure", result.measures, result.measures[0], of=key,
+                format_func=sections.WORDS.__getitem__,
+            )  # fmt: skip
     top.says(family=family)
     table = sections.as_given(result)
     if not family:
@@ -141,8 +125,7 @@ def _study(found: Mapping[str, Artefact]) -> None:
         parts.convention(sections.convention_text(result))
     st.markdown(f"**{escaped(table.title)}**")
     data_frame(table, "given")
-    place = parts.fold("Bounds, calibration, calls against items", "more")
-    if place is not None:
+    if place := parts.fold("Bounds, calibration, calls against items", "more"):
         with place:
             _more(key)
     choice.export_row(artefact, picture, table)
@@ -171,18 +154,13 @@ def _query(name: str) -> None:
     found = _opened(name)
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        ids = {query: (query,) for query in found.query_ids}
-        query = str(st.selectbox("Query", **address.selectbox("asked", ids, found.query_ids[0])))
+        query = parts.select("Query", "asked", found.query_ids, found.query_ids[0])
         at = found.query_ids.index(query)
         pairs, items = found.pairs(at), found.items[at]
-        aggregator = str(
-            st.selectbox(
-                "Aggregator",
-                **address.selectbox("aggregator", address.option_texts(*AGGREGATORS), "goa"),
-                format_func=sections.label,
-            )
+        aggregator = parts.select(
+            "Aggregator", "aggregator", AGGREGATORS, "goa", format_func=sections.label
         )
-        st.caption(escaped_sentence(f"{AGGREGATORS[aggregator].summary.capitalize()}."))
+        parts.note(f"{AGGREGATORS[aggregator].summary.capitalize()}.")
         budget = int(
             st.slider(
                 "Calls allowed", **address.slider("calls", pairs.count, pairs.count, of=query),
@@ -196,7 +174,7 @@ def _query(name: str) -> None:
     with left:
         ringed = _cycle(worst)
     with right:
-        st.markdown(escaped_sentence(_in_words(pairs, one, aggregator)))
+        parts.sentence(_in_words(pairs, one, aggregator))
         named = [items[place] for place in order.tolist()]
         places = [named.index(item) for item in ringed]
         values = pairs.values[np.ix_(order, order)]
@@ -211,8 +189,8 @@ def _query(name: str) -> None:
     data_frame(Table(frame, ORDER, "The order"), "order")
     with st.container(horizontal=True):
         st.download_button(
-            "Order (CSV)", partial(_csv, frame), file_name=f"{name}-{query}.csv",
-            mime="text/csv", key="order file", on_click="ignore",
+            "Order (CSV)", lambda: frame.to_csv(index=False).encode(),
+            file_name=f"{name}-{query}.csv", mime="text/csv", key="order file", on_click="ignore",
         )  # fmt: skip
         st.download_button(
             f"Next {counted(len(one.following), 'pair')} to ask (JSONL)",
@@ -269,10 +247,6 @@ def _ranked(
         for rank, item in enumerate(order.tolist(), start=1)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=[column.key for column in ORDER])
-
-
-def _csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
 
 
 def _lines(query: str, items: tuple[str, ...], one: SpentBudget) -> bytes:
@@ -377,13 +351,13 @@ def _form(data: str) -> None:
     plan = judge_questions.Plan(pairs, int(calls), str(orders), jobs=int(at_once))
     most = plan.most_of(sizes[: int(queries)])
     cost = judge_questions.cost_of(plan, most, None, price or None, None)
-    st.markdown(escaped_sentence(f"{cost['text'][0].upper()}{cost['text'][1:]}"))
+    parts.sentence(f"{cost['text'][0].upper()}{cost['text'][1:]}")
     if st.button("Ask", type="primary", key="judge now", disabled=not (most and name.strip())):
         with parts.errors_shown():
             job = jobs.submit(PANEL.kind, asked)
             st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
             st.rerun()
-    st.code(_command(asked), language="bash", wrap_lines=True)
+    parts.shell(_command(asked))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

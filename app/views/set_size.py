@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from shuffleproof.app import rescoring, services, training
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import set_size as figure
-from shuffleproof.app.figures import set_size_map
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import (
     choice,
@@ -32,7 +31,6 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.claims import STEPS
 from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.kinds.set_size.sections import CURVES, DROPS
@@ -146,9 +144,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     if len(drops):
         _drops(drops, name, queried)
     if claim:
-        _claim(claim)
-    place = parts.fold("All numbers in the figure and the map", "every number")
-    if place is not None:
+        verdict = f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."
+        choice.claim(pd.DataFrame(claim["steps"]), verdict)
+    if place := parts.fold("All numbers in the figure and the map", "every number"):
         data_frame(Table(frame, CURVES, "Means by ranker, N0 and N1"), "numbers", place)
     choice.export_row(artefact, curves, Table(frame, CURVES, f"{name} by ranker, N0 and N1"))
 
@@ -182,9 +180,9 @@ def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, objec
     sentences = sections.claim_sentences(frame, drops, claim)
     parts.finding(sentences.losses or sentences.candidates)
     if sentences.losses:
-        st.markdown(escaped_sentence(sentences.candidates))
+        parts.sentence(sentences.candidates)
     if sentences.verdict:
-        st.markdown(escaped_sentence(sentences.verdict))
+        parts.sentence(sentences.verdict)
     else:
         st.caption(
             "The paper's claim is about setrank-imsab, setrank-msab and dlcm-without-init, each "
@@ -194,13 +192,9 @@ def _verdict(frame: pd.DataFrame, drops: pd.DataFrame, claim: Mapping[str, objec
 
 def _sizes_map(points: pd.DataFrame, measure: str) -> None:
     st.subheader("Every size trained on, every size tested on")
-    chosen = st.segmented_control(
-        "Cells show", list(SHOWN), default="quality", required=True, key="cells",
-        format_func=SHOWN.__getitem__, bind="query-params",
-    )  # fmt: skip
-    name = str(chosen or "quality")
-    alt = set_size_map.alt_text(points, name, measure)
-    chart(cached_figure(set_size_map.sizes, points, name), alt, MAP, choose)
+    name = parts.segments("Cells show", "cells", SHOWN)
+    alt = figure.sizes_alt_text(points, name, measure)
+    chart(cached_figure(figure.sizes, points, name), alt, MAP, choose)
     st.caption(f"{EXPLAINED[name]} Click a cell for its queries.")
 
 
@@ -211,13 +205,6 @@ def _drops(drops: pd.DataFrame, measure: str, queried: str) -> None:
     parts.convention(
         "A negative loss is a gain: longer lists also hold more relevant documents", queried
     )
-
-
-def _claim(claim: Mapping[str, Any]) -> None:
-    st.subheader("The paper's claim, step by step")
-    title = "The two steps of the paper's claim with intervals and p"
-    data_frame(Table(pd.DataFrame(claim["steps"]), STEPS, title), "steps")
-    st.caption(escaped_sentence(f"{claim['claim']} (SetRank, Table 3): {claim['verdict']} here."))
 
 
 GIVEN = {registry.FEATURE, "random", "ideal"}
@@ -315,13 +302,7 @@ def choose(facts: Sequence[Any]) -> None:
 
 @st.fragment
 def _behind_a_cell(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None:
-    """Draw the choice of a cell; once there is one, its queries and one query's two answers.
-
-    Args:
-        artefact: the study.
-        rows: the rankers shown at every N0 and N1.
-        measure: that changes.
-    """
+    """Draw the choice of a cell; once there is one, its queries and one query's two answers."""
     cells = rows[["ranker", "trained_on", "size"]].itertuples(index=False)
     points = {
         "|".join(map(str, cell)): (str(cell[0]), str(cell[1]), int(cell[2])) for cell in cells
@@ -346,13 +327,13 @@ def _behind_a_cell(artefact: Artefact, rows: pd.DataFrame, measure: str) -> None
         st.caption("This is the cell that the others are compared with: nothing changes.")
     else:
         start = f"From {_beside(at, point)} to {_beside(point[1:], point, at)}"
-        st.markdown(escaped_sentence(in_words(frame, start, measure, ("home", "here"))))
+        parts.sentence(in_words(frame, start, measure, ("home", "here")))
     picture, table = st.columns([3, 2], gap="medium")
     with picture:
         _map(str(artefact.key), point, measure)
     with table:
         _rows(frame, point, at)
-        query_comparison.draw_slices(frame, "change", measure)
+        query_comparison.draw_slices(frame, measure)
     _answers(artefact, point, at, frame)
 
 

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
-from shuffleproof.app.figures.invariance import scatter
+from shuffleproof.app.figures.bump import scatter
 from shuffleproof.app.views.invariance import moved_share
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (

@@ -8,8 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
-from shuffleproof.app.plain import escaped, escaped_sentence
-from shuffleproof.app.study import combination
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import combination, parts
 from shuffleproof.app.study.form import Form, FormState, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
@@ -105,7 +105,7 @@ def _combined(offered: Sequence[str]) -> list[str]:
         made = combination.combination_form(offered, "new.combine")
         if made is not None:
             name = str(made)
-            st.markdown(escaped_sentence(name))
+            parts.sentence(name)
             st.caption(f"{combination.cost(made)}; run at every seed of its members.")
             st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
     return rows

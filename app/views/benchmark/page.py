@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, benchmarks, captions, exports, selection, state, study_access
 from shuffleproof.app.data_frame import data_frame
@@ -117,11 +118,9 @@ def page() -> None:
         _none_yet(data, of_runs)
     if not asked_for_runs:
         shown = choice.study_shown(own, benchmarks.shown_first)
-        place = st.expander(
-            run.FORM.title, expanded=not own and not at_work, icon=":material/play_arrow:",
-            key="run opened", on_change="rerun",
-        )  # fmt: skip
-        if place.open:  # its cost takes a second where many rankers are asked for
+        icon, opened = ":material/play_arrow:", not own and not at_work
+        # its cost takes a second where many rankers are asked for
+        if place := parts.fold(run.FORM.title, "run opened", icon, expanded=opened):
             with place:
                 form.body(run.FORM, data, shown)
 
@@ -142,13 +141,9 @@ def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
 
 
 @st.fragment
+@parts.errors_shown()  # its files may be damaged or gone
 def _study(stored: Mapping[str, Artefact]) -> None:
     """All that is drawn of a benchmark; a control here draws nothing else of the page."""
-    with parts.errors_shown():  # its files may be damaged or gone
-        _drawn_of(stored)
-
-
-def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     wanted = st.query_params.get("study", "")
     top = choice.draw_top_row(
         stored, benchmarks.short_words, benchmarks.words, ("Benchmark", "benchmarks"),
@@ -207,8 +202,8 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
             usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
-            name = st.selectbox(
-                "Measure", **address.selectbox("measure", address.option_texts(*offered), usual),
+            name = parts.select(
+                "Measure", "measure", offered, usual,
                 help="Of the picture, the sentence and the comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
@@ -231,7 +226,7 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
     baseline, measure = chosen.baseline, str(chosen.measure)
     differences = cached_figure(figure.differences, chosen.picture_rows, baseline, measure)
     if not len(chosen.picture_rows):
-        place.caption(escaped_sentence(f"There is nobody to compare with {baseline} here."))
+        parts.note(f"There is nobody to compare with {baseline} here.", place)
     elif not chosen.picture_rows["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
@@ -260,17 +255,14 @@ def _table(chosen: BenchmarkView) -> None:
         max_selections=run.MOST_BASELINES, wrap=True,
         format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip
-    right.segmented_control(
-        "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
-        key="marks", bind="query-params", help="+ and † are those of the paper.",
-    )  # fmt: skip
+    parts.segments("Marks", "marks", STYLES, place=right, help="+ and † are those of the paper.")
     view = shown_as(chosen)
     cells = study_access.compute(chosen.key, sections.cells, view)
     groups = groups_of(chosen.artefact.facts)
     st.table(run.printed_table(cells, chosen.labels, groups, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
     for text in (*study_access.compute(chosen.key, sections.table_notes, view), *warned):
-        st.caption(escaped_sentence(text))
+        parts.note(text)
 
 
 def table_files(chosen: BenchmarkView, view: View) -> list[exports.File]:
@@ -313,7 +305,7 @@ def _by_query(chosen: BenchmarkView) -> None:
         st.caption("Every query is left out by this measure.")
         return
     who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
-    st.markdown(escaped_sentence(in_words(frame, who, str(chosen.measure), ends, "difference")))
+    parts.sentence(in_words(frame, who, str(chosen.measure), ends, "difference"))
     query = st.session_state.get("of") or st.query_params.get("of")
     left, right = st.columns([3, 2], gap="medium")
     bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
@@ -387,17 +379,14 @@ def _answers(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None
     chart(
         benchmark_query.two_answers(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN
     )
-    st.caption(
-        escaped_sentence(
-            f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
-            f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
-            "documents, strong lines relevant ones that the two put at different places, dotted "
-            f"lines lead from the initial ranking to the answer of {pair[1]}"
-        )
+    parts.note(
+        f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
+        f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
+        "documents, strong lines relevant ones that the two put at different places, dotted "
+        f"lines lead from the initial ranking to the answer of {pair[1]}"
     )
-    more = _documents(answers, pair)
-    if more.open:
-        more.multiselect(
+    if place := _documents(answers, pair):
+        place.multiselect(
             "Features", benchmarks.features(chosen.key, query[1]), key=query_comparison.FEATURES,
             wrap=True, placeholder="none", help="Their values stand beside every document.",
         )  # fmt: skip
@@ -408,28 +397,26 @@ def _runs(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
     answers = benchmarks.answers(chosen.key, query, pair, seed, ())
     alt = benchmark_query.runs_alt_text(answers, pair)
     chart(benchmark_query.two_runs(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN)
-    st.caption(
-        escaped_sentence(
-            f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
-            f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
-            "the other run has the document further down or not at all"
-        )
+    parts.note(
+        f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
+        f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
+        "the other run has the document further down or not at all"
     )
     _documents(answers, pair)
 
 
-def _documents(frame: pd.DataFrame, pair: Pair) -> Any:
-    """The documents of the list in numbers, once somebody opens them."""
+def _documents(frame: pd.DataFrame, pair: Pair) -> DeltaGenerator | None:
+    """The documents of the list in numbers, once somebody opens them; their place."""
     what = "labels, scores and features" if "initial" in frame else "labels and scores"
-    more = st.expander(f"Documents, {what} of this list", key="documents opened", on_change="rerun")
-    if more.open:
+    place = parts.fold(f"Documents, {what} of this list", "documents opened")
+    if place:
         known = [*query_comparison.DOCUMENT, tables.Column("initial", "Initially at", tables.COUNT)]
         for name in pair:
             known.append(tables.Column(name, f"{name}: at", tables.COUNT))
             known.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
         title = "Every document of the list with its label, places and scores"
-        data_frame(tables.infer_columns(frame, title, known), "documents", more)
-    return more
+        data_frame(tables.infer_columns(frame, title, known), "documents", place)
+    return place
 
 
 def _details(chosen: BenchmarkView) -> None:
@@ -438,8 +425,7 @@ def _details(chosen: BenchmarkView) -> None:
     _numbers(chosen)
     _by_query(chosen)
     _alike(chosen)
-    place = parts.fold("All numbers in the table", "every number")
-    if place is not None:
+    if place := parts.fold("All numbers in the table", "every number"):
         frame = compute(chosen.key, table.means, chosen.columns)
         data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
 
@@ -469,16 +455,14 @@ def _alike(chosen: BenchmarkView) -> None:
     chart(diagram, alt, "ranks", config=parts.PLAIN)
     differs = compute(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
     if differs:
-        st.markdown(escaped_sentence(differs))
+        parts.sentence(differs)
     seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
     over_seeds = ", each the mean over seeds" if seeded else ""
-    st.caption(
-        escaped_sentence(
-            f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
-            f"a thick line joins rankers that differ by less than Nemenyi's critical "
-            f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
-            f"{p_value(ranks.p_value)} · ranks say how often a ranker is ahead, not by how much"
-        )
+    parts.note(
+        f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
+        f"a thick line joins rankers that differ by less than Nemenyi's critical "
+        f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
+        f"{p_value(ranks.p_value)} · ranks say how often a ranker is ahead, not by how much"
     )
 
 
@@ -497,12 +481,10 @@ def _as_printed(chosen: BenchmarkView) -> None:
     wide = cells.pivot_table("cell", "ranker", "measure", aggfunc="first", sort=False)
     st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
     facts = chosen.artefact.facts
-    st.caption(
-        escaped_sentence(
-            f"{published.in_words(printed)} "
-            f"{published.comparison_warning(facts, chosen.columns)} Here: "
-            f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
-        )
+    parts.note(
+        f"{published.in_words(printed)} "
+        f"{published.comparison_warning(facts, chosen.columns)} Here: "
+        f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
     )
 
 
