@@ -96,27 +96,6 @@ def settle_choice(name: str, options: Options[Option], usual: Option, of: str = 
     return found
 
 
-def several(
-    name: str,
-    options: Options[Option],
-    usual: Iterable[Option],
-    of: str = "",
-    nothing: Sequence[str] = NOTHING,
-) -> list[Option]:
-    """Settle a choice of several, as `settle_choice` does; `nothing` says that it is empty."""
-    meant = _meant(options)
-
-    def read(texts: Sequence[str]) -> list[Option] | None:
-        known = [meant[text] for text in dict.fromkeys(texts) if text in meant]
-        return known if known or tuple(texts) == NOTHING else None
-
-    found: list[Option] = list(
-        _settled(name, lambda held: set(held) <= options.keys(), read, list(usual), of)
-    )
-    pin(name, *([options[option][0] for option in found] or nothing))
-    return found
-
-
 def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") -> dict[str, Any]:
     """Settle a choice of one as `settle_choice` does; what `st.selectbox` takes. None is nobody.
 
@@ -124,11 +103,9 @@ def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") 
     run that settled it (its script was still on the way when a click began another run) would
     begin with Streamlit's own default, and send that as what a person chose.
     """
-    found, offered = (
-        settle_choice(name, options, usual, of),
-        [each for each in options if each is not None],
-    )
-    index = None if found is None else offered.index(found)
+    settled = settle_choice(name, options, usual, of)
+    offered = [option for option in options if option is not None]
+    index = None if settled is None else offered.index(settled)
     return {"options": offered, "index": index, "key": name}
 
 
@@ -145,9 +122,26 @@ def multiselect(
     of: str = "",
     nothing: Sequence[str] = NOTHING,
 ) -> dict[str, Any]:
-    """Settle a choice of several, as `several` does: what `st.multiselect` takes for it."""
-    found = several(name, options, usual, of, nothing)
-    return {"options": list(options), "default": found, "key": name}
+    """Settle a choice of several, as `settle_choice` does: what `st.multiselect` takes for it.
+
+    Args:
+        name: in the address, and the widget's key.
+        options: that there are.
+        usual: what an address that says nothing means.
+        of: what the choice belongs to.
+        nothing: what the address says where none is chosen.
+    """
+    meant = _meant(options)
+
+    def read(texts: Sequence[str]) -> list[Option] | None:
+        known = [meant[text] for text in dict.fromkeys(texts) if text in meant]
+        return known if known or tuple(texts) == NOTHING else None
+
+    chosen: list[Option] = list(
+        _settled(name, lambda held: set(held) <= options.keys(), read, list(usual), of)
+    )
+    pin(name, *([options[option][0] for option in chosen] or nothing))
+    return {"options": list(options), "default": chosen, "key": name}
 
 
 def _settled(

@@ -27,19 +27,13 @@ KIND = benchmark.KIND
 OF_FOLDS = re.compile(r"(?P<stem>.+)-fold\d+")
 
 
+@services.until_stored()
 def stored_benchmarks(data: str) -> dict[str, Artefact]:
     """The stored benchmarks with a fold that is this data set, by key, newest first."""
     try:
         fingerprint = services.data_set(data).facts.get("fingerprint")
     except ArtefactError:  # deleted: its benchmarks are still known by its name
         fingerprint = None
-    return _stored(data, fingerprint, services.store_state())
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _stored(data: str, fingerprint: str | None, now: services.StoreState) -> Any:
-    """Manifests are read again only when something was stored or removed."""
-    del now  # part of the memory's key alone
     studies = services.store().artefacts("study")
     found = [one for one in studies if one.recipe["kind"] == KIND and not is_of_runs(one.recipe)]
     own = [
@@ -59,14 +53,9 @@ def shown_first(one: Artefact) -> tuple[bool, bool, Arrival]:
     return is_of_runs(one.recipe), not rankers(one.recipe), services.arrival_order(one)
 
 
+@services.until_stored()
 def of_runs() -> dict[str, Artefact]:
     """The stored comparisons of runs from files, which belong to no data set, newest first."""
-    return _of_runs(str(services.store().root), services.store_state())
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _of_runs(root: str, now: services.StoreState) -> Any:
-    del root, now  # part of the memory's key alone
     found = [one for one in services.store().artefacts("study") if is_of_runs(one.recipe)]
     found.sort(key=lambda one: one.created, reverse=True)
     return {str(one.key): one for one in found}

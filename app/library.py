@@ -11,7 +11,6 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services, state, study_access
-from shuffleproof.app.services import StoreState
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.library import cleaning, side_by_side
@@ -36,6 +35,9 @@ LEAST_DIGITS = 6
 MOST_LETTERS = 120
 """Of a value in a comparison; longer ones are cut."""
 
+TAGGED = (*services.KEPT, "tags")
+"""Folders of the store: what changes there may change an entry."""
+
 PAGES = {"data": "data", "ranker": "train"}
 """Where things that are no studies live; a study lives on the page of its kind."""
 
@@ -59,27 +61,16 @@ class Filter:
     parts: bool = False
 
 
-def entries() -> list[Entry]:
+@services.until_stored(st.cache_resource, TAGGED, show_spinner="Looking through the store …")
+def entries() -> tuple[Entry, ...]:
     """Everything in the store that a person has to do with, the newest first."""
-    return list(_entries(_now()))
+    return tuple(library.entries(services.store()))
 
 
-@st.cache_resource(max_entries=2, show_spinner="Looking through the store …")
-def _entries(now: StoreState) -> list[Entry]:
-    """Manifests are read again only when something was stored, removed, named or tagged."""
-    del now  # part of the memory's key alone
-    return library.entries(services.store())
-
-
-def damaged_entries() -> list[DamagedEntry]:
+@services.until_stored(st.cache_resource, TAGGED)
+def damaged_entries() -> tuple[DamagedEntry, ...]:
     """What lies in the store and cannot be an entry."""
-    return list(_damaged(_now()))
-
-
-@st.cache_resource(max_entries=2, show_spinner=False)
-def _damaged(now: StoreState) -> list[DamagedEntry]:
-    del now  # part of the memory's key alone
-    return library.damaged_entries(services.store())
+    return tuple(library.damaged_entries(services.store()))
 
 
 def verification() -> BackgroundVerification:
@@ -95,7 +86,7 @@ def _verification(root: str) -> BackgroundVerification:
 
 def size() -> int:
     """Bytes of everything in the store's folder, counted again every five minutes at least."""
-    return _size(_now())
+    return _size(services.folder_changes(TAGGED))
 
 
 def measured_again() -> None:
@@ -104,14 +95,9 @@ def measured_again() -> None:
 
 
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
-def _size(now: StoreState) -> int:
+def _size(now: services.StoreState) -> int:
     del now  # part of the memory's key alone
     return cleaning.size(services.store())
-
-
-def _now() -> StoreState:
-    """What changes whenever something is stored, removed, named or tagged."""
-    return services.folder_changes((*services.KEPT, "tags"))
 
 
 def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:

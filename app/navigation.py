@@ -5,25 +5,32 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shuffleproof.app.study.plain_page import PlainPage
-from shuffleproof.app.views import glossary, jobs, one_query, overview, presentation, tour
-from shuffleproof.app.views.ablation import page as ablation
+from shuffleproof.app.views import (
+    ablation,
+    card,
+    glossary,
+    group_shuffles,
+    invariance,
+    jobs,
+    multi_ranking,
+    one_query,
+    outside,
+    overview,
+    perturbations,
+    preferences,
+    presentation,
+    ranking_degradation,
+    retrieval,
+    set_size,
+    tour,
+    tune,
+    worst_case,
+)
 from shuffleproof.app.views.attention import page as attention
 from shuffleproof.app.views.benchmark import page as benchmark
-from shuffleproof.app.views.card import page as card
 from shuffleproof.app.views.data import page as data
-from shuffleproof.app.views.group_shuffles import page as group_shuffles
-from shuffleproof.app.views.invariance import page as invariance
 from shuffleproof.app.views.library import page as library
-from shuffleproof.app.views.multi_ranking import page as initial_rankings
-from shuffleproof.app.views.outside import page as outside
-from shuffleproof.app.views.perturbations import page as perturbations
-from shuffleproof.app.views.preferences import page as preferences
-from shuffleproof.app.views.ranking_degradation import page as initial_ranking
-from shuffleproof.app.views.retrieval import page as retrieval
-from shuffleproof.app.views.set_size import page as set_size
 from shuffleproof.app.views.train import page as train
-from shuffleproof.app.views.tune import page as tune
-from shuffleproof.app.views.worst_case import page as worst_case
 
 STUDY = ("study", "show")
 
@@ -87,7 +94,7 @@ SECTIONS = {
             ("study", "query", "measure"),
         ),
         Page(
-            "Initial ranking", "initial-ranking", initial_ranking.page,
+            "Initial ranking", "initial-ranking", ranking_degradation.page,
             "a worse initial ranking, Figure 3 of SetRank",
             (*STUDY, "measure"),
         ),
@@ -97,7 +104,7 @@ SECTIONS = {
             (*STUDY, "measure"),
         ),
         Page(
-            "Several rankings", "initial-rankings", initial_rankings.page,
+            "Several rankings", "initial-rankings", multi_ranking.page,
             "one or many rankings read, Table 4 of SetRank",
             (*STUDY, "measure"),
         ),

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-import streamlit as st
-
 from shuffleproof.app import proposals, services, state
 from shuffleproof.app.study_access import compute, place
 from shuffleproof.app.when import age_in_words
@@ -65,7 +63,7 @@ def _is_whole(ranker: Artefact) -> bool:
 def _study(artefact: Artefact) -> RecentWork:
     kind, key = str(artefact.recipe["kind"]), str(artefact.key)
     data = str(artefact.facts.get("data", ""))
-    number = _number(key, kind, services.store_state())
+    number = _number(key, kind)
     path, address = place(artefact)
     title = "" if path == kind else kind.replace("-", " ").capitalize()
     return RecentWork(path, title, data, _age(artefact), number, address)
@@ -93,10 +91,9 @@ def _trained_on(key: str) -> str:
     return ""
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _number(key: str, kind: str, stored_now: services.StoreState) -> str:
+@services.until_stored()  # a study may be removed and made again
+def _number(key: str, kind: str) -> str:
     """The main number of a study; empty where its kind has none here."""
-    del stored_now  # a study may be removed and made again
     try:
         if kind == "invariance":
             return _steadfast(key)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import streamlit as st
 
 from shuffleproof.app import benchmarks, scoring, services, training
 from shuffleproof.core.experiment.forecast import FitSize
@@ -43,17 +42,12 @@ def table(trained: pd.DataFrame, tested: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@services.until_stored()
 def tested_rankers(data: str) -> dict[str, float]:
     """NDCG@10 on the test part of every ranker that a stored benchmark measured, by key.
 
     Of several benchmarks the oldest counts, which no later one replaces.
     """
-    return _tested(data, services.store_state())
-
-
-@st.cache_data(max_entries=16, show_spinner=False)
-def _tested(data: str, stored: services.StoreState) -> dict[str, float]:
-    del stored  # part of the memory's key alone
     found: dict[str, float] = {}
     for artefact in sorted(benchmarks.stored_benchmarks(data).values(), key=services.arrival_order):
         result = StudyResult.open(artefact.path)

@@ -206,7 +206,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
         ensure_running(store)
     # else the first visitor waits
-    for name in ("overview", "invariance.page", "ranking_degradation.page"):
+    for name in ("overview", "invariance", "ranking_degradation"):
         import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
     gc.freeze()

@@ -1,7 +1,9 @@
 """Cached doors to the core: what pages ask for, found without torch and without training."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -29,6 +31,9 @@ KEPT = ("artefacts", "names")
 StoreState = tuple[tuple[str, int], ...]
 """The folders of the store and when each changed last."""
 
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
 
 @st.cache_resource
 def store() -> Store:
@@ -36,90 +41,98 @@ def store() -> Store:
     return default_store()
 
 
-def studies(kind: str, data: str) -> list[Artefact]:
-    """Stored studies of one kind on one data set, whatever its name was then, newest first."""
-    try:
-        fingerprint = data_set(data).facts.get("fingerprint")
-    except ArtefactError:  # deleted: its studies are still known by its name
-        fingerprint = None
-    return list(_studies(kind, data, fingerprint, store_state()))
+def folder_changes(kinds: Sequence[str] = KEPT) -> StoreState:
+    """What changes whenever something is stored, removed or named.
 
-
-def data_set(name: str) -> Artefact:
-    """The stored data set of a name, the sample's included.
-
-    Raises:
-        ArtefactError: there is none.
+    Args:
+        kinds: folders of the store, in the user's and in the shipped part.
     """
-    key = sample_key() if name == SAMPLE else name
-    return _data_set(key, store_state())
-
-
-def artefacts(kind: str) -> tuple[Artefact, ...]:
-    """All that is stored of a kind, by key; unreadable ones are left out."""
-    return _artefacts(kind, store_state())
-
-
-def trained_rankers(data: str, train: str, valid: str) -> list[TrainedRanker]:
-    """The rankers trained on a data set, whose parts have these fingerprints, newest first."""
-    return list(_trained(train, valid, preset_of(data), store_state()))
-
-
-def arrival_order(artefact: Artefact) -> Arrival:
-    """What artefacts are sorted by as they came, the shipped ones first."""
-    return arrival(store(), artefact)
-
-
-def store_state() -> StoreState:
-    """What changes whenever something is stored, removed or named."""
-    return folder_changes(KEPT)
-
-
-def folder_changes(kinds: Sequence[str]) -> StoreState:
-    """The store's folders of these kinds, the shipped ones included, and when each changed last."""
     places = [root / kind for root in (store().root, *store().bundled) for kind in kinds]
     return tuple(
         (str(place), place.stat().st_mtime_ns if place.is_dir() else 0) for place in places
     )
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _artefacts(kind: str, state: StoreState) -> tuple[Artefact, ...]:
-    """Manifests are read again only when something was stored, removed or named."""
-    del state  # part of the memory's key alone
-    found = tuple(store().artefacts(kind))
-    for artefact in found if kind == "ranker" else ():
-        if file := artefact.recipe["ranker"].get("file"):
-            remember_file_name(artefact.key.digest, file)
-    return found
+def until_stored(
+    cache: Any = st.cache_data, kinds: Sequence[str] = KEPT, **settings: Any
+) -> Callable[[Callable[Arguments, Answer]], Callable[Arguments, Answer]]:
+    """Remember a function's answers: manifests are read again only when something was stored.
+
+    Args:
+        cache: `st.cache_resource` where sessions share the answer, which nobody changes.
+        kinds: folders of the store; what is stored or removed there makes the answers anew.
+        settings: of the cache.
+    """
+
+    def remembering(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+        def answer(state: StoreState, *given: Arguments.args, **more: Arguments.kwargs) -> Answer:
+            del state  # part of the memory's key alone
+            return function(*given, **more)
+
+        # Streamlit tells its memories apart by the names of their functions.
+        answer.__module__, answer.__qualname__ = function.__module__, function.__qualname__
+        remembered = cache(**{"max_entries": 64, "show_spinner": False} | settings)(answer)
+
+        @wraps(function)
+        def recall(*given: Arguments.args, **more: Arguments.kwargs) -> Answer:
+            value: Answer = remembered(folder_changes(kinds), *given, **more)
+            return value
+
+        return recall
+
+    return remembering
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _trained(train: str, valid: str, usual: str, state: StoreState) -> list[TrainedRanker]:
-    """Manifests are read again only when something was stored, removed or named."""
-    del state  # part of the memory's key alone
-    return trained_on(store(), train, valid, usual)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _data_set(key: str, state: StoreState) -> Artefact:
-    """Manifests are read again only when something was stored, removed or named."""
-    del state  # part of the memory's key alone
-    return store().resolve(key, KIND)
-
-
-@st.cache_data(max_entries=64, show_spinner=False)
-def _studies(kind: str, data: str, fingerprint: str | None, state: StoreState) -> list[Artefact]:
-    """Manifests are read again only when something was stored, removed or named."""
-    del state  # part of the memory's key alone
+@until_stored()
+def studies(kind: str, data: str) -> list[Artefact]:
+    """Stored studies of one kind on one data set, whatever its name was then, newest first."""
+    try:
+        fingerprint = data_set(data).facts.get("fingerprint")
+    except ArtefactError:  # deleted: its studies are still known by its name
+        fingerprint = None
     if fingerprint is None:
         named = store().artefacts("study")
-        own = [artefact for artefact in named if artefact.facts["data"] == data]
-        own.sort(key=lambda artefact: artefact.created, reverse=True)
+        of_data = [artefact for artefact in named if artefact.facts["data"] == data]
+        of_data.sort(key=lambda artefact: artefact.created, reverse=True)
     else:
         known = {SAMPLE, *store().names()}
-        own = [_today(one, data, known) for one in studied_on(store(), fingerprint)]
-    return [artefact for artefact in own if artefact.recipe["kind"] == kind]
+        of_data = [_today(study, data, known) for study in studied_on(store(), fingerprint)]
+    return [artefact for artefact in of_data if artefact.recipe["kind"] == kind]
+
+
+@until_stored()
+def data_set(name: str) -> Artefact:
+    """The stored data set of a name, the sample's included.
+
+    Raises:
+        ArtefactError: there is none.
+    """
+    return store().resolve(sample_key() if name == SAMPLE else name, KIND)
+
+
+@until_stored(st.cache_resource)
+def artefacts(kind: str) -> tuple[Artefact, ...]:
+    """All that is stored of a kind, by key; unreadable ones are left out."""
+    stored = tuple(store().artefacts(kind))
+    for artefact in stored if kind == "ranker" else ():
+        if file := artefact.recipe["ranker"].get("file"):
+            remember_file_name(artefact.key.digest, file)
+    return stored
+
+
+@until_stored(st.cache_resource)
+def _trained(data: str, train: str, valid: str) -> tuple[TrainedRanker, ...]:
+    return tuple(trained_on(store(), train, valid, preset_of(data)))
+
+
+def trained_rankers(data: str, train: str, valid: str) -> list[TrainedRanker]:
+    """The rankers trained on a data set, whose parts have these fingerprints, newest first."""
+    return list(_trained(data, train, valid))
+
+
+def arrival_order(artefact: Artefact) -> Arrival:
+    """What artefacts are sorted by as they came, the shipped ones first."""
+    return arrival(store(), artefact)
 
 
 def _today(study: Artefact, data: str, known: Collection[str]) -> Artefact:
@@ -175,9 +188,9 @@ def stored_certificates(data: str, asked: Collection[str] = ()) -> dict[str, Sto
             examination replaces.
     """
     studied = studies("invariance", data)
-    found: dict[str, StoredCertificate] = {}
+    by_digest: dict[str, StoredCertificate] = {}
     for artefact in sorted(
-        studied, key=lambda one: (str(one.key) not in asked, arrival_order(one))
+        studied, key=lambda study: (str(study.key) not in asked, arrival_order(study))
     ):
         key = str(artefact.key)
         cards = {card.ranker: card for card in invariance_cards(key)}
@@ -185,8 +198,8 @@ def stored_certificates(data: str, asked: Collection[str] = ()) -> dict[str, Sto
             documents = int(artefact.facts["candidates"])
             limited = tuple(limits(artefact.facts))
             card = StoredCertificate(key, label, cards[label], documents, limited)
-            found.setdefault(digest, card)
-    return found
+            by_digest.setdefault(digest, card)
+    return by_digest
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -146,7 +146,7 @@ def search(pages: Mapping[str, NavigationPage]) -> None:
         pages: by path.
     """
     about = tuple((path, page.title, page.about) for path, page in pages.items())
-    places = _places(about, tuple(state.data_sets()), services.store_state())
+    places = _places(about, tuple(state.data_sets()))
     st.sidebar.selectbox(
         "Search", list(places), index=None, key="search", label_visibility="collapsed",
         placeholder="Search everything", on_change=_found,
@@ -164,12 +164,11 @@ def _found() -> None:
     st.session_state[GO], st.session_state["search"] = st.session_state["search"], None
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
+@services.until_stored()
 def _places(
-    pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str], now: services.StoreState
+    pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str]
 ) -> dict[str, tuple[str, dict[str, str]]]:
     """By what they are called: the page, and what its address must say."""
-    del now  # part of the memory's key alone
     titles = {path: title for path, title, _ in pages}
     places: dict[str, tuple[str, dict[str, str]]] = {
         f"{title} · {about}": (path, {}) for path, title, about in pages if path

@@ -92,10 +92,9 @@ def _fitting(data: str, root: str, named: str) -> FitSize:
         raise ArtefactError(data, f"cannot be opened ({error})", "Bring it in again.") from error
 
 
-@st.cache_data(max_entries=8, show_spinner=False)
-def _known(stored: services.StoreState) -> list[TimedTraining]:
+@services.until_stored()
+def _known() -> list[TimedTraining]:
     """What this machine has trained."""
-    del stored  # part of the memory's key alone
     return cost.timed_trainings(services.store())
 
 
@@ -158,7 +157,7 @@ def plan_training(
 
 
 def _forecast(data: FitSize) -> Forecast:
-    return Forecast(data, services.store(), _known(services.store_state()))
+    return Forecast(data, services.store(), _known())
 
 
 def list_cost(data: FitSize, lists: ListRecipe) -> Cost | None:
@@ -190,14 +189,13 @@ def trained_rankers(data: FitSize) -> pd.DataFrame:
     the validation part, epochs, seconds, created, key, alike (of trainings that differ in their
     seed alone the same), size and unit (what it counts).
     """
-    return _trained(data.fingerprints[:2], services.store_state())
+    return _trained(*data.fingerprints[:2])
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _trained(parts: tuple[str, str], stored: services.StoreState) -> pd.DataFrame:
-    del stored  # part of the memory's key alone
+@services.until_stored()
+def _trained(train: str, valid: str) -> pd.DataFrame:
     artefacts = {str(artefact.key): artefact for artefact in services.artefacts("ranker")}
-    rankers = trained_on(services.store(), *parts)
+    rankers = trained_on(services.store(), train, valid)
     rows = []
     for ranker in rankers:
         if RankerName.of(ranker.name).feature is not None or ranker.name in NOT_LEARNT:

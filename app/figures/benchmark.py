@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
+    UNDIMMED,
     UNSIGNED_ZERO,
     end_labels,
     laid_out,
@@ -96,8 +97,7 @@ def _dots(shown: pd.DataFrame, strokes: Sequence[str], measure: str) -> go.Scatt
             "line": {"color": list(strokes), "width": 2.5},
             "symbol": list(shapes([str(name) for name in shown["ranker"]]).values()),
         },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
+        **UNDIMMED,
         customdata=shown[facts].to_numpy(dtype=object),
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b><br>{measure} %{{x:+.3f}} "

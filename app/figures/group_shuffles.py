@@ -11,6 +11,7 @@ from shuffleproof.app.figures.style import (
     end_labels,
     faded,
     laid_out,
+    ribbon,
     shapes,
     stroke,
     xaxes,
@@ -38,7 +39,9 @@ def equivariance(frame: pd.DataFrame, *, height: int = 400) -> go.Figure:
     marks = shapes(rankers)
     for at, ranker in enumerate(rankers):
         own = sampled[sampled["ranker"] == ranker]
-        _ribbon(figure, own, ranker)
+        if own["low"].notna().all():  # one list has no interval
+            fill, name = faded(stroke(ranker).color, 0.2), f"95 % interval of {ranker}"
+            figure.add_trace(ribbon(own["shuffles"], own["low"], own["high"], fill, name=name))
         _due(figure, own, named=not at)
         _line(figure, own, ranker, marks[ranker])
     _names(figure, sampled, rankers)
@@ -70,24 +73,6 @@ def _line(figure: go.Figure, own: pd.DataFrame, ranker: str, symbol: str) -> Non
                 + ("" if own["low"].isna().any() else INTERVAL)
                 + "<br>Kendall τ %{customdata[0]:.3f}<extra></extra>"
             ),
-        )
-    )
-
-
-def _ribbon(figure: go.Figure, own: pd.DataFrame, ranker: str) -> None:
-    """The 95 % interval of the mean; none for one list."""
-    if own["low"].isna().any():
-        return
-    figure.add_trace(
-        go.Scatter(
-            x=[*own["shuffles"], *own["shuffles"][::-1]],
-            y=[*own["high"], *own["low"][::-1]],
-            fill="toself",
-            fillcolor=faded(stroke(ranker).color, 0.2),
-            mode="lines",
-            line={"width": 0},
-            name=f"95 % interval of {ranker}",
-            hoverinfo="skip",
         )
     )
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from shuffleproof.app.figures.style import (
     PALETTE,
     REFERENCE,
+    UNDIMMED,
     UNSIGNED_ZERO,
     laid_out,
     name_margin,
@@ -112,8 +113,7 @@ def _dots(own: list[dict[Any, Any]], measure: str, shown: ShownValue) -> go.Scat
             "array": [row[high] - row[shown] for row in own],
             "arrayminus": [row[shown] - row[low] for row in own],
         },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
+        **UNDIMMED,
         customdata=[[row[name] for name in columns] for row in own],
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b>, %{{customdata[1]}}<br>{measure} %{{customdata[2]:.3f}} "

@@ -14,6 +14,7 @@ from shuffleproof.app.figures.style import (
     PALE_GAIN_LOSS,
     UNSIGNED_ZERO,
     add_annotations,
+    click_marks,
     end_labels,
     laid_out,
     name_margin,
@@ -34,9 +35,6 @@ ANGLES = [0, -90]
 
 LOSS = list(PALE_GAIN_LOSS)
 """Loss is orange, gain is purple: both survive colour blindness."""
-
-GIVEN = "initial ranking"
-"""It has no preset."""
 
 TITLE, LINE = 36, 16
 """Letters of a line of an axis title on a telephone, and pixels of a further line."""
@@ -136,21 +134,15 @@ def _dashes(
 def _marks(
     frame: pd.DataFrame, places: tuple[Mapping[str, int], list[str]], measure: str
 ) -> go.Scatter:
-    """Marks that take the clicks and are not seen."""
     at, rankers = places
     cells = list(zip(frame["ranker"], frame["family"], strict=True))
     levels = ["mean over levels" if np.isnan(level) else f"level {level:g}"
               for level in frame["level"]]  # fmt: skip
     facts = frame[["ranker", "family", "loss"]].assign(level=levels, gain=-frame["loss"])
-    return go.Scatter(
-        x=[rankers.index(ranker) for ranker, _ in cells],
-        y=[at[family] for _, family in cells],
-        mode="markers",
-        marker={
-            "size": ROW - 5, "color": "rgba(0,0,0,0)", "symbol": "square",
-        },
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
+    return click_marks(
+        [rankers.index(ranker) for ranker, _ in cells],
+        [at[family] for _, family in cells],
+        ROW - 5,
         customdata=facts,
         hovertemplate=(
             "<b>%{customdata[0]}</b> under %{customdata[1]}<br>%{customdata[3]}<br>"
@@ -260,10 +252,8 @@ def queries(frame: pd.DataFrame, unit: str, measure: str) -> go.Figure:
     )  # fmt: skip
     rows, columns = (axis.ravel() for axis in np.indices(values.shape))
     figure.add_trace(
-        go.Scatter(
-            x=[levels[column] for column in columns], y=rows, mode="markers",
-            marker={"symbol": "square", "size": 11, "color": "rgba(0,0,0,0)"},
-            selected={"marker": {"opacity": 0}}, unselected={"marker": {"opacity": 0}},
+        click_marks(
+            [levels[column] for column in columns], rows, 11,
             customdata=[[ids[row], strengths[column], values[row, column]]
                         for row, column in zip(rows, columns, strict=True)],
             hovertemplate=("<b>query %{customdata[0]}</b><br>level %{customdata[1]:g}<br>"

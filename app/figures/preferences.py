@@ -14,6 +14,7 @@ from shuffleproof.app.figures.style import (
     REFERENCE,
     faded,
     laid_out,
+    ribbon,
     set_properties,
     xaxes,
     yaxes,
@@ -68,13 +69,7 @@ def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figur
     figure, drawn = go.Figure(), lines(frame["aggregator"])
     for name, line in drawn.items():
         own = frame[frame["aggregator"] == name]
-        figure.add_trace(
-            go.Scatter(
-                x=[*own["level"], *own["level"][::-1]], y=[*own["high"], *own["low"][::-1]],
-                fill="toself", fillcolor=faded(line.color, 0.1), line={"width": 0}, mode="lines",
-                hoverinfo="skip", showlegend=False,
-            )
-        )  # fmt: skip
+        figure.add_trace(ribbon(own["level"], own["low"], own["high"], faded(line.color, 0.1)))
     for name, line in drawn.items():
         own = frame[frame["aggregator"] == name]
         figure.add_trace(

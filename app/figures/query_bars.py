@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import UNSIGNED_ZERO, laid_out, xaxes, yaxes
+from shuffleproof.app.figures.style import UNDIMMED, UNSIGNED_ZERO, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 
 HEIGHT = 300
@@ -37,7 +37,7 @@ def bars(
         [
             go.Bar(
                 x=places[own], y=frame["difference"][own], marker={"color": shade},
-                selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+                **UNDIMMED,
                 customdata=frame.loc[own, list(facts)], hovertemplate=hover,
             )
             for own, shade in ((gains, color), (~gains, WORSE))

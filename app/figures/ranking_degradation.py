@@ -7,10 +7,12 @@ import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
     REFERENCE,
+    UNDIMMED,
     end_labels,
     faded,
     laid_out,
     named_ends,
+    ribbon,
     set_properties,
     stroke,
     xaxes,
@@ -50,7 +52,8 @@ def curves(  # noqa: PLR0913 (what is drawn, and three ways to draw it)
     figure = go.Figure()
     curve = {str(ranker): points for ranker, points in shown.groupby("ranker", sort=False)}
     for ranker, points in curve.items():
-        figure.add_trace(_ribbon(points, x, stroke(ranker).color))
+        fill = faded(stroke(ranker).color, 0.13)
+        figure.add_trace(ribbon(points[x], points.low, points.high, fill))
     # Dashes over solid lines: two curves in the same place are both seen.
     for ranker in sorted(curve, key=lambda ranker: stroke(ranker).dash != "solid"):
         figure.add_trace(_line(curve[ranker], x, ranker, (unit, measure)))
@@ -84,27 +87,13 @@ def _line(points: pd.DataFrame, x: Axis, ranker: str, named: tuple[str, str]) ->
         mode="lines+markers",
         line={"color": line.color, "dash": line.dash, "width": 2.5},
         marker={"size": 8, "symbol": line.shape},
-        selected={"marker": {"opacity": 1}},
-        unselected={"marker": {"opacity": 1}},
+        **UNDIMMED,
         customdata=facts,
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b><br>{unit}: %{{customdata[1]:g}}<br>"
             f"{measure}: %{{y:.3f}} [%{{customdata[2]:.3f}}, %{{customdata[3]:.3f}}]<br>"
             f"{TAU}: %{{customdata[4]:.2f}}<br>queries: %{{customdata[5]}}<extra></extra>"
         ),
-    )
-
-
-def _ribbon(points: pd.DataFrame, x: Axis, color: str) -> go.Scatter:
-    return go.Scatter(
-        x=pd.concat([points[x], points[x][::-1]]),
-        y=pd.concat([points.high, points.low[::-1]]),
-        fill="toself",
-        fillcolor=faded(color, 0.13),
-        mode="lines",
-        line={"width": 0},
-        hoverinfo="skip",
-        showlegend=False,
     )
 
 

@@ -1,11 +1,23 @@
-"""Retrievers side by side: means with their intervals, postings, what sparsity costs."""
+"""Retrievers side by side: means, postings, what sparsity costs; losses to noise and growth."""
 
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from shuffleproof.app.figures.style import DASHES, NAMES, PALETTE, laid_out, xaxes, yaxes
+from shuffleproof.app.figures.style import (
+    NAMES,
+    PALETTE,
+    REFERENCE,
+    UNSIGNED_ZERO,
+    add_annotations,
+    laid_out,
+    numbered_line,
+    set_properties,
+    xaxes,
+    yaxes,
+)
 from shuffleproof.app.figures.text import in_words, plain_text
-from shuffleproof.core.words import interval, number
+from shuffleproof.core.words import interval, number, percent, signed
 
 ROW, FRAME, SPREAD = 42, 90, 380
 """Pixels of a row, of axis and margins, and of a picture of postings."""
@@ -66,10 +78,7 @@ def postings(frame: pd.DataFrame) -> go.Figure:
         [
             go.Scatter(
                 x=own["rank"], y=own["share"], name=str(name), mode="lines+markers",
-                line={
-                    "color": PALETTE[place % len(PALETTE)], "width": 2,
-                    "dash": ("solid", *DASHES)[place % (1 + len(DASHES))],
-                },
+                line=numbered_line(place),
                 marker={"size": 4},
                 hovertemplate=f"<b>{name}</b><br>rank %{{x:,}}: %{{y:.2%}} of the documents"
                 "<extra></extra>",
@@ -117,10 +126,7 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
                 y=points["mean"],
                 name=str(way),
                 mode="lines+markers",
-                line={
-                    "color": PALETTE[place % len(PALETTE)], "width": 2,
-                    "dash": ("solid", *DASHES)[place % (1 + len(DASHES))],
-                },
+                line=numbered_line(place),
                 marker={
                     "size": 10, "symbol": ["circle-open" if one else "circle" for one in dense],
                 },
@@ -150,3 +156,120 @@ def sparsity_alt_text(frame: pd.DataFrame, measure: str) -> str:
         for _, row in frame.iterrows()
     ]
     return f"{measure} against non-zeros of a document: {'; '.join(said)}."
+
+
+ACROSS = 2
+PANEL, PANEL_FRAME = 190, 110
+"""Pixels of a row of pictures, and of legend and margins."""
+
+
+@plain_text
+def changes(frame: pd.DataFrame, measure: str) -> go.Figure:
+    """The change of every retriever against the level, with the intervals of the tests.
+
+    Args:
+        frame: retriever, noise, level, measure, change, low, high, p, n.
+        measure: that is drawn.
+    """
+    own = frame[frame["measure"] == measure]
+    return panels(own.rename(columns={"noise": "panel"}), measure, "share of words")
+
+
+@plain_text
+def panels(own: pd.DataFrame, measure: str, across: str) -> go.Figure:
+    """A picture a panel, a line a retriever: changes against a level, with their intervals.
+
+    Args:
+        own: retriever, panel, level, change, low, high.
+        measure: what changes.
+        across: what the level is.
+    """
+    kinds, names = own["panel"].unique(), own["retriever"].unique()
+    rows = -(-len(kinds) // ACROSS)
+    figure = make_subplots(
+        rows=rows, cols=min(ACROSS, len(kinds)), shared_yaxes="all", shared_xaxes="all",
+        horizontal_spacing=0.04, vertical_spacing=0.28 / rows,
+    )  # fmt: skip
+    for at, kind in enumerate(kinds):
+        place = {"row": at // ACROSS + 1, "col": at % ACROSS + 1}
+        for among, name in enumerate(names):
+            points = own[(own["panel"] == kind) & (own["retriever"] == name)]
+            figure.add_trace(_line(points, name, among, shown=at == 0), **place)
+        figure.add_hline(0, line={"color": REFERENCE, "width": 1}, **place)
+    laid_out(figure, height=PANEL * rows + PANEL_FRAME, hovermode="closest")
+    set_properties(
+        figure.layout, margin={"t": 76, "b": 56},
+        legend={"y": 1.0, "yref": "container", "yanchor": "top"},
+    )  # fmt: skip
+    yaxes(figure, tickformat="+.2f", **UNSIGNED_ZERO)
+    xaxes(figure, tickformat=".0%", showticklabels=True)
+    figure.update_yaxes(title=f"{measure}, change", col=1, row=(rows + 1) // 2)
+    figure.update_xaxes(title=across, row=rows)
+    add_annotations(figure, [
+        {"text": f"<b>{kind}</b>", "x": 0, "y": 1, "xref": f"x{at + 1 if at else ''} domain",
+         "yref": f"y{at + 1 if at else ''} domain", "xanchor": "left", "yanchor": "bottom",
+         "showarrow": False}
+        for at, kind in enumerate(kinds)
+    ])  # fmt: skip
+    return figure
+
+
+def _line(points: pd.DataFrame, name: str, number: int, *, shown: bool) -> go.Scatter:
+    return go.Scatter(
+        x=points["level"],
+        y=points["change"],
+        name=name,
+        legendgroup=name,
+        showlegend=shown,
+        mode="lines+markers",
+        line=numbered_line(number),
+        marker={"size": 7},
+        error_y={
+            "type": "data", "symmetric": False, "array": points["high"] - points["change"],
+            "arrayminus": points["change"] - points["low"], "thickness": 1, "width": 3,
+        },
+        customdata=points[["low", "high", "panel"]],
+        hovertemplate=f"<b>{name}</b><br>%{{customdata[2]}} %{{x:.0%}}<br>%{{y:+.3f}} "
+        "[%{customdata[0]:+.3f}, %{customdata[1]:+.3f}]<extra></extra>",
+    )  # fmt: skip
+
+
+@in_words
+def changes_alt_text(frame: pd.DataFrame, measure: str) -> str:
+    """The figure in words: of every retriever and kind of noise its highest level."""
+    own = frame[frame["measure"] == measure]
+    last = own[own["level"] == own.groupby(["retriever", "noise"])["level"].transform("max")]
+    said = [
+        f"{row['retriever']} {row['noise']} {row['level']:.0%} {signed(row['change'])} "
+        f"{interval(row['low'], row['high'])}"
+        for _, row in last.iterrows()
+    ]
+    return f"Change of {measure} under noise, with 95 % intervals: {'; '.join(said)}."
+
+
+@plain_text
+def growth_changes(frame: pd.DataFrame, measure: str) -> go.Figure:
+    """The change of recall of seen and of unseen documents against the share that came later.
+
+    Args:
+        frame: retriever, documents, share, change, low, high.
+        measure: what recall is called.
+    """
+    own = frame.rename(columns={"share": "level", "documents": "panel"})
+    return panels(own, measure, "came later")
+
+
+@in_words
+def growth_alt_text(frame: pd.DataFrame, measure: str) -> str:
+    """The figure in words: of every retriever the largest share."""
+    own = frame[frame["share"] == frame["share"].max()]
+    said = [
+        f"{row['retriever']}, {row['documents']} documents {signed(row['change'])} "
+        f"{interval(row['low'], row['high'])}"
+        for _, row in own.iterrows()
+    ]
+    return (
+        f"Change of {measure} where {percent(own['share'].max())} of the documents came after "
+        "training, "
+        f"with 95 % intervals: {'; '.join(said)}."
+    )

@@ -90,6 +90,9 @@ TAG = re.compile(r"<[^>]*>")
 UNSIGNED_ZERO = {"labelalias": {"+0": "0", "+0.00": "0"}}
 """Of an axis of signed differences: no sign stands before nothing."""
 
+UNDIMMED = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
+"""Of marks that take clicks: they look the same before and after one."""
+
 NAMES = {"automargin": True}
 """Of an axis that has names for ticks: a picture with it is drawn twice, to find their room."""
 
@@ -159,6 +162,30 @@ def faded(color: str, opacity: float) -> str:
     """
     red, green, blue = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def ribbon(x: Any, low: Any, high: Any, fill: str, **more: Any) -> go.Scatter:
+    """The interval along a curve as an area between its ends, which are columns of a frame."""
+    return go.Scatter(
+        x=[*x, *x[::-1]], y=[*high, *low[::-1]], fill="toself", fillcolor=fill, mode="lines",
+        line={"width": 0}, hoverinfo="skip", showlegend=False, **more,
+    )  # fmt: skip
+
+
+def click_marks(x: Any, y: Any, size: float, **more: Any) -> go.Scatter:
+    """Squares that are not seen: heat maps report no clicks, marks over their cells do."""
+    return go.Scatter(
+        x=x, y=y, mode="markers", **UNDIMMED,
+        marker={"size": size, "color": "rgba(0,0,0,0)", "symbol": "square"}, **more,
+    )  # fmt: skip
+
+
+def numbered_line(place: int) -> dict[str, Any]:
+    """The line of one of several that have no stroke of their own, by its place among them."""
+    dashes = ("solid", *DASHES)
+    return {
+        "color": PALETTE[place % len(PALETTE)], "width": 2, "dash": dashes[place % len(dashes)],
+    }  # fmt: skip
 
 
 def set_properties(part: Any, /, **values: Any) -> None:

@@ -8,11 +8,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.app.figures.style import (
+    UNDIMMED,
     UNSIGNED_ZERO,
     end_labels,
     faded,
     laid_out,
     named_ends,
+    ribbon,
     stroke,
     xaxes,
     yaxes,
@@ -40,7 +42,8 @@ def damages(frame: pd.DataFrame, measure: str, unit: str) -> go.Figure:
         ranker, points = str(name), _from_nothing(rows)
         searched = points["worst_damage"].notna().all()
         if searched:
-            figure.add_trace(_ribbon(ranker, points))
+            fill = faded(stroke(ranker).color, 0.13)
+            figure.add_trace(ribbon(points["budget"], points["low"], points["high"], fill))
         figure.add_trace(_random(ranker, points, measure))
         if searched:
             figure.add_trace(_worst(ranker, points, (measure, unit)))
@@ -68,22 +71,13 @@ def _from_nothing(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, rows.sort_values("budget")], ignore_index=True)
 
 
-def _ribbon(ranker: str, points: pd.DataFrame) -> go.Scatter:
-    return go.Scatter(
-        x=[*points["budget"], *points["budget"][::-1]],
-        y=[*points["high"], *points["low"][::-1]],
-        mode="lines", fill="toself", fillcolor=faded(stroke(ranker).color, 0.13),
-        line={"width": 0}, hoverinfo="skip",
-    )  # fmt: skip
-
-
 def _random(ranker: str, points: pd.DataFrame, measure: str) -> go.Scatter:
     return go.Scatter(
         x=points["budget"], y=points["random_damage"], mode="lines+markers",
         line={"color": faded(stroke(ranker).color, 0.7), "width": 1.2, "dash": "dot"},
         marker={"size": 6, "symbol": f"{stroke(ranker).shape}-open", "color": stroke(ranker).color},
         customdata=points[["ranker", "budget", "random"]],
-        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+        **UNDIMMED,
         hovertemplate=(
             "<b>%{customdata[0]}</b>, random orders<br>budget %{customdata[1]}: "
             f"{measure} lost %{{y:+.3f}}<extra></extra>"
@@ -98,7 +92,7 @@ def _worst(ranker: str, points: pd.DataFrame, named: tuple[str, str]) -> go.Scat
         line={"color": line.color, "dash": line.dash, "width": 2.5},
         marker={"size": 8, "symbol": line.shape},
         customdata=points[["ranker", "budget", "low", "high", "random_damage"]],
-        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+        **UNDIMMED,
         hovertemplate=(
             f"<b>%{{customdata[0]}}</b>, worst order found<br>%{{customdata[1]}} {unit}: {measure} "
             "lost %{y:.3f} [%{customdata[2]:.3f}, %{customdata[3]:.3f}]<br>random: "

@@ -1,4 +1,7 @@
-"""A list as cards that move: how it is shown, and where each ranker puts its documents."""
+"""A list as cards that move: how it is shown, and where each ranker puts its documents.
+
+The demonstration is the shuffle of one query of the sample.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -7,15 +10,21 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import captions
+from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.style import stroke
-from shuffleproof.core.answers.one_list import Answer, verdicts
+from shuffleproof.app.study import parts
+from shuffleproof.core.answers.one_list import Answer, moves, verdicts
+from shuffleproof.core.answers.shown_order import ShownOrder
+from shuffleproof.core.answers.trained_rankers import contrast, list_recipes
+from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.headline import of_one_list
 from shuffleproof.core.studies.sections import Headline
-from shuffleproof.core.words import number
+from shuffleproof.core.words import counted, number
 
 LONGEST = 200
 """Documents of a list that is still shown as cards."""
@@ -47,9 +56,9 @@ def facts(
         answers: what the rankers answer to it.
         data: the data set, by default the one in use.
     """
-    first = answers[0][1]
-    ids = [*map(str, first["document"])]
-    labels = [int(label) for label in first["label"]]
+    moves = answers[0][1]
+    ids = [*map(str, moves["document"])]
+    labels = [int(label) for label in moves["label"]]
     return {
         "query": query,
         "documents": {"ids": ids, "labels": labels, **captions.documents(ids, data)},
@@ -105,3 +114,73 @@ def draw(
             arranged(order)
 
     _component()(data=drawn, key=key, on_order_change=take, on_shuffle_change=shuffled)
+
+
+@st.fragment
+@parts.errors_shown(again=True)
+def demonstration() -> None:
+    """Draw it; the rest of the page stays as it is."""
+    with st.container(horizontal=True, vertical_alignment="center", key="cards_verdict"):
+        shown = str(_order())
+        st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
+        st.button("Reverse", on_click=lambda: _show(_order().turned()))
+        st.button("Reset", on_click=lambda: _show(ShownOrder()), disabled=shown == "initial")
+        verdict = st.container()
+    with st.container(key="cards_place"):
+        legend = _moving(shown, verdict)
+    st.caption(legend)
+
+
+def _moving(shown: str, verdict: DeltaGenerator) -> str:
+    """Draw the cards in the order shown, and what they say in its place; how to read them."""
+    with st.spinner("Opening the sample's rankers …", show_time=True):
+        sample = scoring.describe(SAMPLE)
+        pair = contrast(scoring.rankers_of(sample))
+    if len(pair) < 2:
+        parts.not_yet(
+            "The sample's rankers are not here yet.",
+            "One command trains them, in about a minute:",
+            "shuffleproof demo",
+        )
+        return ""
+    recipe = list_recipes(pair)[0]
+    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
+    documents = scoring.documents(query_list, (shown,))
+    start = ShownOrder().arranged(documents)
+    order = ShownOrder.parse(shown).arranged(documents)
+    answers = scoring.answers(query_list, tuple(pair), "initial", shown)
+    told = [(answer, moves(documents, start, order, answer)) for answer in answers]
+    with verdict:
+        if shown == "initial":
+            st.markdown("**Press Shuffle: whose ranking changes?**")
+        else:
+            parts.headline(headline(told))
+    words = ShownOrder.parse(shown).words()
+    drawn = facts(query_list.query, (start, order), words, told, SAMPLE)
+    draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
+    return (
+        f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "
+        f"shown {words}. Stars: grades. "
+        "▲ ▼: places up or down from the answer to the initial order; a coloured edge: it moved."
+    )
+
+
+def _order() -> ShownOrder:
+    """The order in the address: the initial one, a shuffle, or made by hand."""
+    try:
+        wanted = ShownOrder.parse(next(iter(address.says("order")), "initial"))
+    except ParameterError:
+        wanted = ShownOrder()
+    order = wanted if wanted.kind in {"initial", "shuffled", "by-hand"} else ShownOrder()
+    address.pin("order", str(order))
+    return order
+
+
+def _shuffle() -> None:
+    before = _order()
+    seed = before.argument if before.kind == "shuffled" else 0
+    _show(ShownOrder("shuffled", seed + 1))
+
+
+def _show(order: ShownOrder) -> None:
+    address.pin("order", str(order))

@@ -1,17 +1,23 @@
-"""What the pages of studies share above and below their picture."""
+"""What pages of studies let choose: the study, its rankers, a measure; and what to take away."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, exports, report, selection, services, state, study_access
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
+from shuffleproof.core.metrics.measure import Measure, is_measure
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.name import display_names, with_display_names
 from shuffleproof.core.store.manifest import Artefact
+from shuffleproof.core.studies.conventions import SWITCHED, derivable
+from shuffleproof.core.studies.paired_differences import STEPS
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.reproduce import study_command, study_python
 from shuffleproof.core.studies.sections import View, limits
@@ -48,20 +54,10 @@ class TopRow:
 
     def says(self, **view: Any) -> None:
         """Draw the headline; `view` is of `sections.View`: what is chosen on the page."""
-        headline(self.artefact, self.answer, **view)
-
-
-def headline(artefact: Artefact, place: DeltaGenerator, **view: Any) -> None:
-    """Draw the headline of a study.
-
-    Args:
-        artefact: the study.
-        place: where.
-        view: of `sections.View`: what is chosen on the page.
-    """
-    telling = EVERY[artefact.recipe["kind"]].telling()
-    with place:
-        parts.headline(study_access.compute(str(artefact.key), telling.headline, View(**view)))
+        telling = EVERY[self.artefact.recipe["kind"]].telling()
+        answer = study_access.compute(str(self.artefact.key), telling.headline, View(**view))
+        with self.answer:
+            parts.headline(answer)
 
 
 def study_shown(
@@ -73,8 +69,8 @@ def study_shown(
         stored: the studies by key.
         first: what they are sorted by; nothing stored later may come before.
     """
-    asked = address.says("study")[-1:]
-    named = [stored[key] for key in asked if key in stored]
+    wanted = address.says("study")[-1:]
+    named = [stored[key] for key in wanted if key in stored]
     return named[0] if named else min(stored.values(), key=first, default=None)
 
 
@@ -116,9 +112,9 @@ def study(
     )  # fmt: skip
     if not stored[key].path.is_dir():
         st.rerun()  # deleted since the page was drawn: another is shown, and it is said
-    st.caption(escaped_sentence(words(stored[key])))
+    parts.note(words(stored[key]))
     for limit in limits(stored[key].facts):
-        st.caption(escaped_sentence(limit))
+        parts.note(limit)
     if wanted != [key]:
         address.pin("study", key)
     newer = max(stored.values(), key=first)
@@ -152,14 +148,14 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
         study: its key.
     """
     missing = state.missing_option("show", labels)
-    asked = st.multiselect(
+    picked = st.multiselect(
         "Rankers",
         **address.multiselect(
             "show", address.option_texts(*labels), selection.among(labels), of=study
         ),
         wrap=True, format_func=display_names(labels).__getitem__,
     )  # fmt: skip
-    chosen = tuple(label for label in labels if label in asked)
+    chosen = tuple(label for label in labels if label in picked)
     with notices:
         state.instead("ranker", missing, *map(display_names(labels).__getitem__, chosen))
     return chosen
@@ -188,6 +184,14 @@ def ranker(
     return chosen
 
 
+def claim(steps: pd.DataFrame, words: str) -> None:
+    """Draw the two steps of a paper's claim, and what became of it in words."""
+    st.subheader("The paper's claim, step by step")
+    title = "The two steps of the paper's claim with intervals and p"
+    data_frame(Table(steps, STEPS, title), "steps")
+    parts.note(words)
+
+
 def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
     """Draw the row of menus.
 
@@ -197,8 +201,8 @@ def export_row(artefact: Artefact, drawn: Any, table: Table) -> None:
         table: its numbers.
     """
     stem = f"{artefact.key}-table"
-    made = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
-    parts.exports_row(made, "take")
+    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem))
+    parts.exports_row(content, "take")
 
 
 def export_menu(
@@ -220,3 +224,111 @@ def export_menu(
         command=lambda: study_command(recipe, facts),
         python=lambda: study_python(recipe, facts),
     )
+
+
+CHOOSABLE = ("ideal", "empty", "ties", "discount")
+LABELS = {
+    "ideal": "Ideal ranking of", "empty": "No relevant document", "ties": "Equal scores",
+    "short": "Lists shorter than the cut-off",
+}  # fmt: skip
+
+
+def measure(recipe: Mapping[str, Any]) -> Measure:
+    """Draw the measure and the switches of its conventions; what was chosen.
+
+    Args:
+        recipe: of the study; what it keeps beside measures of relevance is not offered.
+    """
+    by_name = offered_measures(recipe)
+    name = parts.select("Measure", "measure", by_name, next(iter(by_name)))
+    return under_conventions(recipe, by_name)[name]
+
+
+def offered_measures(recipe: Mapping[str, Any]) -> dict[str, Measure]:
+    """The measures of relevance of which a study has values, under default conventions, by text."""
+    measures = _parsed([*recipe["measures"], *recipe.get("stored", ())])
+    return {
+        str(plain): plain
+        for plain in (Measure(measure.name, measure.cutoff) for measure in measures)
+    }
+
+
+def as_asked(recipe: Mapping[str, Any], measure: Measure) -> Measure:
+    """The measure as the study was asked for it, where it was."""
+    wanted = measure.name, measure.cutoff
+    same = (known for known in _parsed(recipe["measures"]) if (known.name, known.cutoff) == wanted)
+    return next(same, measure)
+
+
+def _parsed(texts: Sequence[str]) -> list[Measure]:
+    """Measures of relevance; what else a study keeps of an answer is written in small letters."""
+    return [Measure.parse(text) for text in texts if is_measure(text)]
+
+
+def can_be_drawn(recipe: Mapping[str, Any], measure: Measure) -> bool:
+    """Whether the values of a measure follow from what is stored."""
+    return derivable(str(measure), list(recipe.get("stored", recipe["measures"])))
+
+
+def under_conventions(
+    recipe: Mapping[str, Any], by_name: Mapping[str, Measure]
+) -> dict[str, Measure]:
+    """Draw the switches of the conventions; every measure under what they say.
+
+    A study that was asked for other conventions than the usual ones shows those until they are
+    switched; a measure of which nothing is stored under a convention stays as it was asked for.
+
+    Args:
+        recipe: of the study.
+        by_name: its measures under default conventions, by text.
+    """
+    as_studied = {name: as_asked(recipe, measure) for name, measure in by_name.items()}
+    if any(str(measure) != name for name, measure in as_studied.items()) and st.toggle(
+        "As the study was asked", value=True, key="asked", bind="query-params",
+        help="Off: under conventions chosen here, as far as stored values give them.",
+    ):  # fmt: skip
+        return as_studied
+    switched = conventions(SWITCHED)
+    wanted = {name: measure.under(**switched) for name, measure in by_name.items()}
+    return {
+        name: measure if can_be_drawn(recipe, measure) else as_studied[name]
+        for name, measure in wanted.items()
+    }
+
+
+def conventions(
+    limits: Mapping[str, Sequence[str]],
+    names: Sequence[str] = CHOOSABLE,
+    usual: Measure = Measure("NDCG"),  # noqa: B008 (frozen)
+) -> dict[str, str]:
+    """Draw the switches of conventions; what was chosen, by field of `Measure`.
+
+    Args:
+        limits: the choices of some of them, where not all can be had.
+        names: which ones.
+        usual: what they say at first.
+    """
+    declared = {parameter.name: parameter for parameter in parameters(Measure)}
+    chosen = {}
+    for name in names:
+        now = str(getattr(usual, name))
+        offered = [*limits.get(name, declared[name].choices), now]
+        options = {option: option for option in offered}
+        label = LABELS.get(name, name.capitalize())
+        chosen[name] = parts.segments(label, name, options, now, help=declared[name].help)
+    return chosen
+
+
+def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
+    """Draw the measure with its conventions, changeable where they stand; what was chosen.
+
+    Args:
+        recipe: of the study.
+        facts: what else the numbers are.
+    """
+    words, menu = parts.convention_line()
+    with menu:
+        chosen = measure(recipe)
+    with words:
+        parts.convention(chosen.convention(), *facts)
+    return chosen

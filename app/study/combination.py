@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from shuffleproof.app.plain import escaped_sentence
+from shuffleproof.app.study import parts
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import ORDERS, Fusion, Pairwise, ShuffleOptions
 from shuffleproof.core.rankers.name import RankerName, with_display_names
@@ -60,9 +60,7 @@ def _shuffled(offered: Sequence[str], aggregate: str, key: str) -> RankerName | 
     if member is None:
         return None
     if member not in following:
-        st.caption(
-            escaped_sentence(f"{member} does not read the order shown: shuffling changes nothing.")
-        )
+        parts.note(f"{member} does not read the order shown: shuffling changes nothing.")
     return RankerName.made_of([str(member)], ShuffleOptions(shuffles, aggregate))
 
 

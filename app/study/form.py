@@ -4,7 +4,7 @@ What a field is, its bounds, choices and help stand in the question; what a page
 of the fields, what stands in them at first, and the words of the cost.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -19,11 +19,13 @@ from shuffleproof.app.study import choice, job_panel, parts, sample_result
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import Parameter, parameters, text_of, value_of, with_texts
+from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, with_display_names
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies.question import Question, Scope
+from shuffleproof.core.studies.kinds.perturbations.sections import GROUPS, families_by_group
+from shuffleproof.core.studies.question import Question, Scope, syntax_of
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.reproduce import command_of, question_of
 
@@ -65,8 +67,8 @@ class FormState:
     def parameters(self) -> dict[str, Any]:
         """The job's parameters."""
         scope = self.scope
-        said = {"data": scope.data, "lists": scope.lists}
-        return asdict(self.question) | said | ({"preset": scope.preset} if scope.preset else {})
+        place = {"data": scope.data, "lists": scope.lists}
+        return asdict(self.question) | place | ({"preset": scope.preset} if scope.preset else {})
 
     @property
     def command(self) -> str:
@@ -139,23 +141,23 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
         st.button(form.button, type="primary", key="new.run", disabled=True)
         return
     try:
-        asked = page.asked(changes)
-        asked.question.check(asked.scope)
-        cost = form.cost(asked)
+        filled = page.asked(changes)
+        filled.question.check(filled.scope)
+        cost = form.cost(filled)
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
     st.markdown(f"{cost}. What is stored is never repeated.")
     with st.container(horizontal=True):
         if st.button(form.button, type="primary", key="new.run"):
-            job_panel.hand_in(form.panel, asked.parameters)
+            job_panel.hand_in(form.panel, filled.parameters)
         menu = st.popover(
             "Command", icon=":material/terminal:", type="tertiary", key="new.command",
             on_change="rerun",
         )  # fmt: skip
     if menu.open:
         with menu:
-            parts.command(lambda: asked.command)
+            parts.command(lambda: filled.command)
 
 
 def proposed_values(form: Form, data: str) -> FormState:
@@ -178,7 +180,11 @@ class _Page:
     def __init__(self, form: Form, data: str, shown: Artefact | None) -> None:
         self.form, self.data, self.shown = form, data, shown
         self.fields = {declared.name: declared for declared in parameters(form.question)}
-        self.first = {name: one.default for name, one in self.fields.items() if not one.is_required}
+        self.first = {
+            name: parameter.default
+            for name, parameter in self.fields.items()
+            if not parameter.is_required
+        }
         self.first |= form.usual(data)
         self.first |= _asked_before(form, shown) if shown is not None else {}
         proposal = form.proposed(data, shown)
@@ -254,11 +260,11 @@ class _Page:
         )
         if selection.selection_changed():
             st.session_state["new.rankers"] = list(before)
-        found = st.multiselect(
+        chosen = st.multiselect(
             "Rankers", list(options), default=list(before), wrap=True, accept_new_options=True,
             key="new.rankers", help=help_.strip(), format_func=proposals.field_texts(options),
         )  # fmt: skip
-        return tuple(found)
+        return tuple(chosen)
 
 
 def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
@@ -288,14 +294,14 @@ def _initial(data: str, usual: ListRecipe) -> list[str]:
         known = training.initial_rankers(training.fit_size(data))
     except ShuffleproofError:  # it is gone, its studies are not; or it is several folds together
         known = []
-    found: list[str] = st.multiselect(
+    chosen: list[str] = st.multiselect(
         "Initial rankers, in their order", list(dict.fromkeys([*usual.initial, *known])),
         default=list(usual.initial), accept_new_options=True, key="new.initial", wrap=True,
         format_func=with_display_names,
         help="The first one cuts and orders the lists; a ranker that reads one reads the first. "
         "feature:<id> takes any feature.",
     )  # fmt: skip
-    return found
+    return chosen
 
 
 def at_once(form: Form, data: str) -> bool:
@@ -305,15 +311,15 @@ def at_once(form: Form, data: str) -> bool:
         Whether it is there: nothing is drawn where the form leaves something to be chosen.
     """
     try:
-        asked = proposed_values(form, data)
-        asked.question.check(asked.scope)
-        cost = form.cost(asked)
+        filled = proposed_values(form, data)
+        filled.question.check(filled.scope)
+        cost = form.cost(filled)
     except ShuffleproofError:  # the form says what is to be chosen
         return False
     if st.button("Run as proposed", type="primary", key="at once"):
-        job_panel.hand_in(form.panel, asked.parameters)
+        job_panel.hand_in(form.panel, filled.parameters)
     st.caption(f"{cost}. The form below changes what is asked. Or on the command line:")
-    parts.command(lambda: asked.command)
+    parts.command(lambda: filled.command)
     return True
 
 
@@ -352,3 +358,61 @@ def page(
     with st.expander(form.title, expanded=opened_first, icon=":material/play_arrow:"):
         body(form, data, choice.study_shown(stored))
     return bool(stored)
+
+
+CHAINS = (
+    "Families joined by +, each but the last with its level; gradient-sign@RANKER; "
+    "label-flips@0.9_0.1/0.2_0.8, a row a grade."
+)
+
+
+def family_choice(
+    offered: Iterable[str], before: Sequence[str], *, chains: bool = False
+) -> list[str]:
+    """Draw one choice for each kind of change.
+
+    Args:
+        offered: families.
+        before: chosen at first.
+        chains: whether chains, attacks and matrices can be written too.
+    """
+    groups: Mapping[str, Sequence[str]] = families_by_group(offered)
+    chosen: list[str] = []
+    places = st.columns(2 if len(groups) > 1 else 1)
+    for at, (group, names) in enumerate(groups.items()):
+        chosen += places[at % len(places)].multiselect(
+            GROUPS[group], names, default=[name for name in before if name in names],
+            key=f"new.{group}", wrap=True, placeholder="none",
+            help="  \n".join(f"{name}: {PERTURBATIONS[name].summary}" for name in names),
+        )  # fmt: skip
+    if chains:
+        known = [name for name in before if name not in PERTURBATIONS]
+        chosen += places[len(groups) % len(places)].multiselect(
+            "Chains, attacks on one network, matrices", known, default=known,
+            accept_new_options=True, key="new.chains", wrap=True,
+            placeholder="type transpositions:5+shuffle-shown", help=CHAINS,
+        )  # fmt: skip
+    return chosen
+
+
+def family_levels(declared: Parameter, families: Sequence[str]) -> Any:
+    """Draw the levels of these families; what reads the pairs as the command line does.
+
+    Args:
+        declared: the field of a question that holds the pairs.
+        families: chosen; none: there are no pairs.
+    """
+    text = st.text_input(
+        "Levels", key="new.levels", placeholder="each family's own",
+        help="Comma-separated, taken for every family chosen; empty: each family's own.",
+    )  # fmt: skip
+    if not families:
+        return ()
+    given: dict[str, Any] = {"families": ",".join(families)}
+    given |= {"levels": text} if text.strip() else {}
+    return partial(syntax_of(declared).value, declared, given, "")
+
+
+def families_of(pairs: Sequence[tuple[str, float]] | None) -> list[str]:
+    """The families of pairs, each once."""
+    return list(dict.fromkeys(family for family, _ in pairs or ()))

@@ -54,8 +54,7 @@ def around(studies: Studies, data: str, missing: str, study: Callable[[], None] 
         return
     if study is not None:
         study()
-    place = parts.fold(title, "new", icon)
-    if place is not None:
+    if place := parts.fold(title, "new", icon):
         with place:
             _form(studies, data)
 
@@ -66,16 +65,19 @@ def _form(studies: Studies, data: str) -> None:
     if len(studies) > 1:
         kind = str(
             st.selectbox(
-                "Study", list(studies), key="new.kind", format_func=lambda one: studies[one].title
+                "Study",
+                list(studies),
+                key="new.kind",
+                format_func=lambda field: studies[field].title,
             )
         )
     fields = tuple(parameters(studies[kind]))
-    first = next(one for one in fields if one.several)
-    values = {first.name: _widget(first, kind)}
-    others = [one for one in fields if one is not first]
-    words = ", ".join(forms.label_of(one).lower() for one in others)
+    main = next(field for field in fields if field.several)
+    values = {main.name: _widget(main, kind)}
+    others = [field for field in fields if field is not main]
+    words = ", ".join(forms.label_of(field).lower() for field in others)
     with st.popover(words[:1].upper() + words[1:], icon=":material/tune:"):
-        values |= {one.name: _widget(one, kind) for one in others}
+        values |= {field.name: _widget(field, kind) for field in others}
     try:
         question = studies[kind].from_plain(_read(fields, values))
         question.check(Scope(services.store(), data))
@@ -86,7 +88,7 @@ def _form(studies: Studies, data: str) -> None:
     st.markdown(f"{cost}. What is stored is never repeated.")
     if st.button("Run", type="primary", key="new.run"):
         job_panel.hand_in(job_panel.Panel(kind, "study"), {"data": data} | asdict(question))
-    st.code(command_of(question, {"data": data}), language="bash", wrap_lines=True)
+    parts.shell(command_of(question, {"data": data}))
 
 
 def _widget(declared: Parameter, kind: str) -> Any:
@@ -110,16 +112,17 @@ def _widget(declared: Parameter, kind: str) -> Any:
 def _read(fields: tuple[Parameter, ...], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the fields, those that were typed read as the command line reads them."""
     return {
-        one.name: value_of(one, value) if one.several and isinstance(value, str) else value
-        for one in fields
-        for value in [values[one.name]]
+        field.name: value_of(field, value) if field.several and isinstance(value, str) else value
+        for field in fields
+        for value in [values[field.name]]
     }
 
 
 def _cost(kind: str, question: Question, data: str) -> str:
     """What the study would train first, in words."""
-    asked = {"store": str(services.store().root), "kind": kind, "data": data}
-    found = scoring.resident().ask(WORK, asked | {"question": asdict(question)})
-    if not found["trainings"]:
+    place = {"store": str(services.store().root), "kind": kind, "data": data}
+    forecast = scoring.resident().ask(WORK, place | {"question": asdict(question)})
+    if not forecast["trainings"]:
         return "Nothing is to be trained"
-    return f"**{counted(found['trainings'], 'training')}** first, {found['span']} on this machine"
+    count = counted(forecast["trainings"], "training")
+    return f"**{count}** first, {forecast['span']} on this machine"

@@ -1,9 +1,9 @@
 """Small pieces that every study page shares, always in the same order and place."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -12,11 +12,8 @@ from streamlit.navigation.page import StreamlitPage
 
 from shuffleproof.app import address, terms
 from shuffleproof.app.exports import File
-from shuffleproof.app.figures.text import unescaped
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
-from shuffleproof.app.study import measures
 from shuffleproof.core.errors import ShuffleproofError
-from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.studies.figure_size import WIDTHS
 from shuffleproof.core.studies.headline import BENDS, BREAKS, NOISE, SURVIVES, UNTOLD
 from shuffleproof.core.studies.sections import LOSS, MEAN, REGRET, Headline
@@ -69,10 +66,20 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
 
 def long_error(text: str) -> None:
     """Draw an error whose further lines list more of its kind."""
-    first, _, rest = text.partition("\n")
-    st.error(refusal(first))
+    headline, _, rest = text.partition("\n")
+    st.error(refusal(headline))
     if rest:
         st.code(rest, language=None, height=240 if rest.count("\n") > 9 else None)
+
+
+def sentence(text: str, place: Any = st) -> None:
+    """A sentence of ours: names of rankers in it are shown, nothing in it is markup."""
+    place.markdown(escaped_sentence(text))
+
+
+def note(text: str, place: Any = st) -> None:
+    """The same in small letters."""
+    place.caption(escaped_sentence(text))
 
 
 def finding(text: str) -> None:
@@ -114,6 +121,50 @@ def convention(words: str, *more: str) -> None:
     st.caption(" · ".join((words, *map(escaped, more))))  # the measure's words can be copied
 
 
+Name = TypeVar("Name", bound=str)
+
+
+def select(  # noqa: PLR0913 (what Streamlit takes, named)
+    label: str, key: str, options: Iterable[str], usual: str, *, of: str = "", place: Any = st,
+    **more: Any,
+) -> str:  # fmt: skip
+    """Draw a choice of one that always stands in the address.
+
+    Args:
+        label: what it is called.
+        key: in the address, and the widget's.
+        options: what there is, as the address says it.
+        usual: what an address that says nothing means.
+        of: what the choice belongs to; where that is another than before, it is made anew.
+        place: where it is drawn.
+        more: what `st.selectbox` takes beside.
+    """
+    settled = address.selectbox(key, address.option_texts(*options), usual, of)
+    return str(place.selectbox(label, **settled, **more))
+
+
+def segments(
+    label: str, key: str, options: Mapping[Name, str], usual: Name | None = None, *,
+    place: Any = st, **more: Any,
+) -> Name:  # fmt: skip
+    """Draw a choice of one of a few, all of them in view; the address keeps all but the usual.
+
+    Args:
+        label: what it is called.
+        key: in the address, and the widget's.
+        options: what each is called on the page.
+        usual: what an address that says nothing means; by default the first.
+        place: where it is drawn.
+        more: what `st.segmented_control` takes beside.
+    """
+    default = next(iter(options)) if usual is None else usual
+    chosen: Name | None = place.segmented_control(
+        label, list(options), default=default, required=True, key=key, bind="query-params",
+        format_func=options.__getitem__, **more,
+    )  # fmt: skip
+    return chosen or default
+
+
 VIEWS: Mapping[str, tuple[str, str]] = {
     LOSS: ("Loss", "what each query loses, on average, with the 95 % interval that is tested"),
     REGRET: ("Regret", "how far it stays below the best order of the same documents"),
@@ -124,21 +175,24 @@ VIEWS: Mapping[str, tuple[str, str]] = {
 
 def drawn_as(*views: str, key: str = "drawn") -> str:
     """Draw the choice of what curves show; a name of VIEWS, by default of loss and mean."""
-    offered = views or (LOSS, MEAN)
-    chosen = st.segmented_control(
-        "Vertical axis", offered, default=offered[0], required=True, key=key,
-        format_func=lambda name: VIEWS[name][0], bind="query-params",
-        help="; ".join(f"{VIEWS[name][0]}: {VIEWS[name][1]}" for name in offered) + ".",
+    offered = {name: VIEWS[name] for name in views or (LOSS, MEAN)}
+    return segments(
+        "Vertical axis", key, {name: title for name, (title, _) in offered.items()},
+        help="; ".join(f"{title}: {words}" for title, words in offered.values()) + ".",
     )  # fmt: skip
-    return str(chosen or offered[0])
+
+
+def shell(command: str) -> None:
+    """A command, or several lines of them, to be copied."""
+    st.code(command, language="bash", wrap_lines=True)
 
 
 def not_yet(missing: str, remedy: str, command: str = "") -> None:
     """A page that can't do anything yet says what is missing and what provides it."""
     st.info(escaped_sentence(missing), icon=":material/hourglass_empty:")
-    st.markdown(escaped_sentence(remedy))
+    sentence(remedy)
     if command:
-        st.code(command, language="bash", wrap_lines=True)
+        shell(command)
 
 
 def link(
@@ -169,33 +223,24 @@ def _elsewhere() -> None:
     """Stands for a page, which is found by its path alone."""
 
 
-def fold(label: str, key: str, icon: str | None = None) -> DeltaGenerator | None:
+def fold(
+    label: str, key: str, icon: str | None = None, *, expanded: bool = False
+) -> DeltaGenerator | None:
     """Draw something folded up; the place of its content once somebody has opened it.
 
     Args:
         label: what it is called.
         key: of the widget.
         icon: before the label.
+        expanded: whether it begins open.
     """
-    place = st.expander(label, key=key, icon=icon, on_change="rerun")
+    place = st.expander(label, key=key, icon=icon, expanded=expanded, on_change="rerun")
     return place if place.open else None
 
 
 def address_here(**more: str) -> dict[str, list[str]]:
     """What the address says now, and more: what shows the same in another browser."""
     return address.whole_address() | {name: [value] for name, value in more.items()}
-
-
-def clicked_point(chart: str, labels: Mapping[str, str] | None = None) -> Sequence[Any]:
-    """What the first point clicked in a picture stands for; nothing where it stands for nothing.
-
-    Args:
-        chart: its key.
-        labels: of rankers, by what the picture calls them.
-    """
-    points = st.session_state[chart]["selection"]["points"]
-    stand_for = (unescaped(point.get("customdata") or (), labels) for point in points)
-    return next(filter(None, stand_for), ())
 
 
 @dataclass(frozen=True)
@@ -235,8 +280,8 @@ def exports_row(shared: ExportContent, key: str) -> None:
         ("Command", "terminal"): lambda: command(shared.command),
         ("Python", "code"): lambda: command(shared.python, "python"),
         ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
-        ("Table", "table"): lambda: _downloads(shared.tables(), key),
-        ("Recipe and report", "description"): lambda: _downloads(
+        ("Table", "table"): lambda: downloads(shared.tables(), key),
+        ("Recipe and report", "description"): lambda: downloads(
             [shared.recipe, shared.report, *shared.more], key
         ),
     }
@@ -252,7 +297,8 @@ def exports_row(shared: ExportContent, key: str) -> None:
 
 def _link(link: Mapping[str, Sequence[str]]) -> None:
     st.caption("The same study with the same choices, in any browser that reaches it.")
-    st.code(f"{_address()}?{urlencode(link, doseq=True)}", language=None, wrap_lines=True)
+    page = str(st.context.url or "").partition("?")[0]
+    st.code(f"{page}?{urlencode(link, doseq=True)}", language=None, wrap_lines=True)
 
 
 def command(written: Callable[[], str], language: str = "bash") -> None:
@@ -272,10 +318,11 @@ def _figures(files: Callable[[str], Sequence[File]], key: str) -> None:
         format_func=lambda name: name.replace("mm", " mm") or "Screen",
         help="A column and a page of a journal with letters of 8 points, a slide with 18.",
     )  # fmt: skip
-    _downloads(files(str(width or "")), key)
+    downloads(files(str(width or "")), key)
 
 
-def _downloads(files: Sequence[File], key: str) -> None:
+def downloads(files: Sequence[File], key: str) -> None:
+    """Draw a button for each file; key is what theirs begin with."""
     for file in files:
         st.download_button(
             file.label,
@@ -288,11 +335,7 @@ def _downloads(files: Sequence[File], key: str) -> None:
             width="stretch",
         )
     for missing in dict.fromkeys(file.missing for file in files if file.missing):
-        st.caption(escaped_sentence(missing))
-
-
-def _address() -> str:
-    return str(st.context.url or "").partition("?")[0]
+        note(missing)
 
 
 def convention_line(width: Any = "stretch") -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -304,18 +347,3 @@ def convention_line(width: Any = "stretch") -> tuple[DeltaGenerator, DeltaGenera
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width=width)
         return words, st.popover("Measure and conventions", icon=":material/tune:")
-
-
-def measure_line(recipe: Mapping[str, Any], *facts: str) -> Measure:
-    """Draw the measure with its conventions, changeable where they stand; what was chosen.
-
-    Args:
-        recipe: of the study.
-        facts: what else the numbers are.
-    """
-    words, menu = convention_line()
-    with menu:
-        measure = measures.choice(recipe)
-    with words:
-        convention(measure.convention(), *facts)
-    return measure

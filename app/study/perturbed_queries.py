@@ -8,7 +8,7 @@ import streamlit as st
 from shuffleproof.app import disturbed_lists, state
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import parts, query_comparison, rescored_list
+from shuffleproof.app.study import parts, query_comparison
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute
 from shuffleproof.core.store.manifest import Artefact
@@ -57,11 +57,7 @@ def section(artefact: Artefact, ranker: str, family: str, measure: str) -> None:
                 f"The {figure.MOST_QUERIES} most damaged of {len(frame)} queries; all in the list."
             )
     with right:
-        chosen = st.selectbox(
-            f"Level ({unit})", levels, index=len(levels) - 1, key="at",
-            bind="query-params", format_func=lambda level: f"{level:g}",
-        )  # fmt: skip
-        level = levels[-1] if chosen is None else float(chosen)
+        level = query_comparison.level(f"Level ({unit})", levels)
         damaged = compute(key, sections.damage, ranker, family, level, measure)
         start = f"By {family} at {level:g}, {ranker}"
         if not query_comparison.by_damage(damaged, start, measure, QUERIES, height=300):
@@ -98,9 +94,9 @@ def one_list(
     entry = disturbed_lists.entry(family)
     draws = entry.draws(level, int(artefact.recipe["draws"])) if entry else 1
     draw = query_comparison.draw(damaged, query, draws, place)
-    moves = rescored_list.rescore(
+    moves = query_comparison.rescore(
         lambda: disturbed_lists.replayed_query(
-            artefact, point, query, draw, rescored_list.features()
+            artefact, point, query, draw, query_comparison.features()
         )
     )
     if moves is None:
@@ -125,19 +121,17 @@ def both_lists(
         head: what the caption begins with.
         answers: where both answers are to one list, what tells them apart: now, and before.
     """
-    rescored_list.chart(moves, ranker)
+    query_comparison.bump_chart(moves, ranker)
     gone, new = (int((moves["kind"] == kind).sum()) for kind in ("gone", "new"))
     left = f"{counted(gone, 'document')} left the list, {new} joined it."
     middle, right = (f"what {ranker} answers to it", "what it answers to the list as it is")
     if answers is not None:
         middle, right = (f"what {ranker} answers, {how}" for how in answers)
-    st.caption(
-        escaped_sentence(
-            f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
-            "answer. Filled marks are relevant documents, strong lines are documents that passed "
-            f"another. {left if gone or new else ''}"
-        )
+    parts.note(
+        f"{head} Middle: {middle}. Right: {right}. Dotted: from the list as it is to that "
+        "answer. Filled marks are relevant documents, strong lines are documents that passed "
+        f"another. {left if gone or new else ''}"
     )
     of = "As they were and as they are, beside every document."
     alt = "Every document of the list before and after"
-    rescored_list.documents(moves, DOCUMENTS, of, alt)
+    query_comparison.documents(moves, DOCUMENTS, of, alt)

@@ -7,7 +7,7 @@ from typing import Any, ParamSpec
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app.figures.text import labels_in
+from shuffleproof.app.figures.text import labels_in, unescaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study_access import BY_CONTENT
 
@@ -70,7 +70,14 @@ def chooses(**kinds: Callable[[Any], object]) -> OnClick:
 
 
 def follow_click(key: str, takes: OnClick, labels: Mapping[str, str] | None = None) -> None:
-    """Do what a click on a picture asks for; nothing where no point stands for anything."""
-    facts = parts.clicked_point(key, labels)
-    if facts:
+    """Do what a click on a picture asks for; nothing where no point stands for anything.
+
+    Args:
+        key: of the picture.
+        takes: what is done.
+        labels: of rankers, by what the picture calls them.
+    """
+    points = st.session_state[key]["selection"]["points"]
+    stand_for = (unescaped(point.get("customdata") or (), labels) for point in points)
+    if facts := next(filter(None, stand_for), None):
         takes(facts)

@@ -82,8 +82,14 @@ def short_words(artefact: Artefact) -> str:
 def words(artefact: Artefact) -> str:
     """A stored study in a line: its queries, and its other numbers as they were asked."""
     recipe, queries = artefact.recipe, counted(artefact.facts["queries"], "query")
-    asked = (one for one in parameters(EVERY[recipe["kind"]]) if one.type in {int, float})
-    numbers = [f"{one.name} {recipe[one.name]:g}" for one in asked if one.name in recipe]
+    numeric = (
+        declared for declared in parameters(EVERY[recipe["kind"]]) if declared.type in {int, float}
+    )
+    numbers = [
+        f"{declared.name} {recipe[declared.name]:g}"
+        for declared in numeric
+        if declared.name in recipe
+    ]
     return " · ".join([queries, *numbers])
 
 
@@ -94,10 +100,12 @@ def study(stored: Mapping[str, Artefact]) -> None:
     artefact, key = top.artefact, str(top.artefact.key)
     top.says()
     sections = study_access.compute(key, sections_of)
-    drawings = [one for one in sections if isinstance(one, Picture)]
-    findings = [one.text for one in sections if isinstance(one, Finding) and one.text]
-    tables = [one for one in sections if isinstance(one, Table)]
-    figures = [pictures.draw(one) for one in drawings]
+    drawings = [section for section in sections if isinstance(section, Picture)]
+    findings = [
+        section.text for section in sections if isinstance(section, Finding) and section.text
+    ]
+    tables = [section for section in sections if isinstance(section, Table)]
+    figures = [pictures.draw(section) for section in drawings]
     with top.picture:
         if figures:
             chart(*figures[0], "picture 0", config=parts.PLAIN)
@@ -105,11 +113,11 @@ def study(stored: Mapping[str, Artefact]) -> None:
             with parts.in_words():
                 for text in findings:
                     parts.finding(text)
-        for one in sections:
-            if isinstance(one, Convention) and one.text:
-                parts.convention(one.text)
-    for at, one in enumerate(sections):
-        _section(one, f"section {at}")
+        for section in sections:
+            if isinstance(section, Convention) and section.text:
+                parts.convention(section.text)
+    for at, section in enumerate(sections):
+        _section(section, f"section {at}")
     for at, (figure, alt) in enumerate(figures[1:], 1):
         chart(figure, alt, f"picture {at}", config=parts.PLAIN)
     if tables:
@@ -118,8 +126,8 @@ def study(stored: Mapping[str, Artefact]) -> None:
 
 def sections_of(result: StudyResult) -> list[Section]:
     """What a study says, with the facts of its pictures."""
-    said = EVERY[result.recipe["kind"]].telling().sections(result, View())
-    return [one.complete if isinstance(one, Picture) else one for one in said]
+    sections = EVERY[result.recipe["kind"]].telling().sections(result, View())
+    return [section.complete if isinstance(section, Picture) else section for section in sections]
 
 
 def _section(section: Section, key: str) -> None:
@@ -130,14 +138,14 @@ def _section(section: Section, key: str) -> None:
             place.markdown(f"**{escaped_sentence(section.title)}**")
             data_frame(section, f"{key} table", place)
             for note in section.notes:
-                place.caption(escaped_sentence(note))
+                parts.note(note, place)
     elif isinstance(section, Details):
         with st.expander(escaped_sentence(section.title)):
             st.markdown("  \n".join(map(escaped_sentence, section.lines)))
     elif isinstance(section, Heading):
         st.subheader(escaped_sentence(section.text), anchor=False)
     elif not isinstance(section, Picture | Finding | Convention) and section.text:
-        st.caption(escaped_sentence(section.text))
+        parts.note(section.text)
 
 
 @job_panel.picture_so_far
@@ -146,7 +154,7 @@ def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
     return sample_result.picture(result), f"{counted(len(result.trials), 'trial')} so far."
 
 
-def cost(asked: FormState) -> str:
+def cost(filled: FormState) -> str:
     """What the button will cost: whom it asks, and the trainings first."""
-    rankers: Any = getattr(asked.question, "rankers", ())
-    return f"Scores {counted(len(rankers), 'ranker')}{trial_cost.trainings(asked)}"
+    rankers: Any = getattr(filled.question, "rankers", ())
+    return f"Scores {counted(len(rankers), 'ranker')}{trial_cost.trainings(filled)}"

@@ -11,6 +11,7 @@ import streamlit as st
 
 from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chooses, follow_click
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder, move_document
 from shuffleproof.core.errors import ParameterError
@@ -92,11 +93,9 @@ def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> s
     It goes along from page to page: one that is not the page's own has the way back beside it.
     """
     own = data.queries[data.telling]
-    chosen = str(
-        st.selectbox(
-            "Query", **address.selectbox("query", address.option_texts(*data.queries), own),
-            on_change=forget, help="A query of the test part; type to search.",
-        )
+    chosen = parts.select(
+        "Query", "query", data.queries, own, on_change=forget,
+        help="A query of the test part; type to search.",
     )  # fmt: skip
     captions.draw_query_text(chosen)
     if chosen != own:

@@ -58,17 +58,13 @@ def page() -> None:
     st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
 
 
+@parts.errors_shown()
 def _where() -> None:
     """Who makes what trainings, searches and studies need, where that is not this machine alone."""
-    with parts.errors_shown():
-        place = configured()
-        if place is not None:
-            workers = counted(sharing.jobs_workers(), "worker")
-            st.caption(
-                escaped_sentence(
-                    f"Trainings, searches and studies are made by {workers} of {place.where}."
-                )
-            )
+    place = configured()
+    if place is not None:
+        workers = counted(sharing.jobs_workers(), "worker")
+        parts.note(f"Trainings, searches and studies are made by {workers} of {place.where}.")
 
 
 def _listed(states: tuple[str, ...], data: str | None) -> None:
@@ -98,11 +94,7 @@ def _data(job: Job) -> str:
 
 def _hidden(count: int, data: str) -> None:
     ended = counted(count, "ended job")
-    st.caption(
-        escaped_sentence(
-            f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden."
-        )
-    )
+    parts.note(f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden.")
     if st.button("Show all", on_click=st.session_state.update, args=({"every": True},)):
         st.rerun()  # the switch stands outside of what is drawn every second
 
@@ -133,7 +125,7 @@ def _card(job: Job) -> None:
             how = jobs.job_progress(job, jobs.table().history(job.id))
             st.progress(how.share, escaped_sentence(how.words))
         else:
-            st.caption(escaped_sentence(_standing(job)))
+            parts.note(_standing(job))
         if (result := study_access.place_of_job(job)) is not None:
             parts.link(result[0], "Open the result", query=result[1])
         if job.state == "failed":

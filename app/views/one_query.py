@@ -8,7 +8,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, captions, disturbed_lists, state, study_access
 from shuffleproof.app.figures import perturbations as figure
-from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import choice, parts, perturbed_queries, sample_result
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.core.store.manifest import Artefact
@@ -35,12 +34,8 @@ def page() -> None:
 
 
 @st.fragment
+@parts.errors_shown()
 def _study(stored: Mapping[str, Artefact]) -> None:
-    with parts.errors_shown():
-        _drawn_of(stored)
-
-
-def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     notices = st.container()
     picture, controls = parts.top_row([5, 2])
     notes = st.container()
@@ -58,7 +53,7 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         )  # fmt: skip
     with notes:
         reading = st.container()
-        measure = str(parts.measure_line(recipe, f"query {query}"))
+        measure = str(choice.measure_line(recipe, f"query {query}"))
     frame = study_access.compute(key, sections.of_query, query, measure)
     frame = frame[frame["ranker"].isin(rankers)]
     cells = sections.at_step(frame, int(step) / max(steps, 1))
@@ -74,11 +69,10 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
         first = study_access.result(key).measures[0]
         why = f"The query with the largest loss of {first} in a single draw of this study. "
         levels = ", ".join(sections.levels_in_words(cells))
-        reading.caption(
-            escaped_sentence(
-                f"{why if query == worst else ''}{others} Change of {measure} of this query "
-                f"alone, mean of the draws. Levels: {levels}. Click a cell for its list."
-            )
+        parts.note(
+            f"{why if query == worst else ''}{others} Change of {measure} of this query "
+            f"alone, mean of the draws. Levels: {levels}. Click a cell for its list.",
+            reading,
         )
     _list(artefact, query, measure, cells)
 
@@ -88,12 +82,10 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
     ids = [*map(str, study_access.result(key).query_ids)]
     missing = state.missing_option("query", ids)
     usual = study_access.compute(key, sections.most_changed)
-    query = str(
-        st.selectbox(
-            "Query", **address.selectbox("query", address.option_texts(*ids), usual),
-            help="A query of the test part; type to search. Unless another is asked for, the "
-            "worst: the one in which some ranker loses most in a draw of any perturbation.",
-        )
+    query = parts.select(
+        "Query", "query", ids, usual,
+        help="A query of the test part; type to search. Unless another is asked for, the worst: "
+        "the one in which some ranker loses most in a draw of any perturbation.",
     )  # fmt: skip
     captions.draw_query_text(query)
     with notices:
@@ -109,9 +101,7 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     st.subheader("The list behind a cell", anchor=False)
     left, middle, right = st.columns(3)
     families = [*dict.fromkeys(map(str, cells["family"]))]
-    chosen = left.selectbox(
-        "Family", **address.selectbox("family", address.option_texts(*families), families[0])
-    )
+    chosen = parts.select("Family", "family", families, families[0], place=left)
     own = cells[cells["family"] == chosen].set_index("ranker")["level"]
     ranker = choice.ranker(
         "Ranker", [*map(str, own.index)], "point", place=middle,
@@ -119,7 +109,7 @@ def _list(artefact: Artefact, query: str, measure: str, cells: pd.DataFrame) -> 
     )  # fmt: skip
     if ranker is None:
         return
-    point = ranker, str(chosen), float(own[ranker])
+    point = ranker, chosen, float(own[ranker])
     damaged = study_access.compute(str(artefact.key), sections.damage, *point, measure)
     if query in set(damaged["query"].astype(str)):
         perturbed_queries.one_list(artefact, point, damaged, query, right)

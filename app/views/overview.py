@@ -7,7 +7,7 @@ import streamlit as st
 from shuffleproof.app import recent_work, state, study_access
 from shuffleproof.app.pictures import small
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import demonstration, parts, sample_result
+from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
 
@@ -34,7 +34,7 @@ def page(titles: Mapping[str, str]) -> None:
     with st.container(key="links_tour"):
         parts.link("tour", "Take the tour: five steps on the sample", "explore")
     st.subheader("Shuffle the documents")
-    demonstration.draw()
+    cards.demonstration()
     _gallery(titles)
     works = recent_work.recent_work(RECENT)
     if not works:
@@ -55,7 +55,7 @@ def _own_data() -> None:
     )
     parts.link("data", "Upload files on the Data page", "upload_file", {"view": "Add data"})
     st.caption("Or on the command line:")
-    st.code("shuffleproof ingest my-folder --name mine", language="bash", wrap_lines=True)
+    parts.shell("shuffleproof ingest my-folder --name mine")
 
 
 def _gallery(titles: Mapping[str, str]) -> None:
@@ -88,4 +88,4 @@ def _recent_work(works: Sequence[recent_work.RecentWork], titles: Mapping[str, s
                 parts.link(work.page, escaped_sentence(title), query=work.address)
             else:
                 st.markdown(f"**{escaped_sentence(title)}**")
-            st.caption(escaped_sentence(" · ".join(filter(None, (work.number, work.age)))))
+            parts.note(" · ".join(filter(None, (work.number, work.age))))

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from shuffleproof.app import address, pictures, state, study_access
-from shuffleproof.app.study import demonstration, parts, sample_result
+from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
 
@@ -74,7 +74,7 @@ STEPS = (
     Step(
         "Shuffle the documents",
         "Press Shuffle. Both rankers get the same documents in another order. Whose answer moves?",
-        demonstration.draw,
+        cards.demonstration,
     ),
     Step(
         "Why one follows and the other does not",

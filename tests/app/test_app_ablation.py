@@ -9,7 +9,7 @@ import pytest
 from shuffleproof.app import report
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.ablation import page as view
+from shuffleproof.app.views import ablation as view
 from shuffleproof.core import jobs
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.ablation import sections

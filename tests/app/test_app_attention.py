@@ -14,8 +14,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import exports, scoring, services
+from shuffleproof.app.figures import attention as attention_figure
 from shuffleproof.app.figures import attention as figure
-from shuffleproof.app.figures import attention_heads
 from shuffleproof.app.views.attention import map as attention_map
 from shuffleproof.app.views.attention import study as attention_export
 from shuffleproof.app.views.attention.map import Overview, WantedMap
@@ -380,12 +380,12 @@ def test_a_difference_of_rounding_is_pale():
 
 def test_small_pictures_know_their_block_and_head():
     pictures = [np.random.default_rng(0).random((3, 4, 4)) for _ in range(2)]
-    drawn = json.loads(attention_heads.small(pictures, (1, 2)).to_json())
+    drawn = json.loads(attention_figure.small(pictures, (1, 2)).to_json())
     (marks,) = [trace for trace in drawn["data"] if trace["type"] == "scatter"]
     found = [tuple(place) for place in marks["customdata"]]
     assert found == [(block, head) for block in range(2) for head in range(3)]
     (ring,) = drawn["layout"]["shapes"]
-    colors = attention_heads.small(pictures, (1, 2)).data[0]
+    colors = attention_figure.small(pictures, (1, 2)).data[0]
     inside = [
         (np.searchsorted(edges, ring[low]), np.searchsorted(edges, ring[high] - 1e-9))
         for edges, low, high in ((colors.y, "y0", "y1"), (colors.x, "x0", "x1"))
@@ -393,9 +393,9 @@ def test_small_pictures_know_their_block_and_head():
     tile = colors.z[slice(*inside[0]), slice(*inside[1])]
     own = pictures[1][2]
     np.testing.assert_allclose(tile, (own - own.min()) / np.ptp(own), atol=1e-6)
-    assert len(attention_heads.small(pictures, (0, None)).layout.shapes) == 3
-    assert not attention_heads.small(pictures, (-1, None)).layout.shapes
-    assert "2 × 3 heads" in attention_heads.small_alt_text(pictures)
+    assert len(attention_figure.small(pictures, (0, None)).layout.shapes) == 3
+    assert not attention_figure.small(pictures, (-1, None)).layout.shapes
+    assert "2 × 3 heads" in attention_figure.small_alt_text(pictures)
 
 
 def test_what_is_taken_away_opens(trained_sample):

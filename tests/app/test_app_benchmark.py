@@ -15,8 +15,7 @@ from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import picture
 from shuffleproof.app.views.benchmark import form as benchmark_run
 from shuffleproof.app.views.benchmark import page as view
-from shuffleproof.app.views.benchmark import queries as benchmark_queries
-from shuffleproof.app.views.benchmark.queries import BenchmarkView
+from shuffleproof.app.views.benchmark.page import BenchmarkView
 from shuffleproof.core import jobs
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import with_display_names
@@ -201,8 +200,8 @@ def test_a_click_chooses_ranker_and_query(monkeypatch):
     monkeypatch.setattr(view.st, "session_state", state)
     picture.follow_click(view.CHART, view.CLICK)
     assert state["ranker"] == "dlcm"
-    state[benchmark_queries.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
-    picture.follow_click(benchmark_queries.BARS, benchmark_queries.CLICK)
+    state[view.BARS] = {"selection": {"points": [{"customdata": ["q7", "fold2"]}]}}
+    picture.follow_click(view.BARS, view.OPEN_QUERY)
     assert (state["of"], state["fold of"]) == ("q7", "fold2")
 
 
@@ -245,7 +244,7 @@ def test_files_hold_the_table_and_the_runs(stored):
     assert services_store == stored.path
     chosen = chosen_of(stored)
     shown = View(chosen.columns, baselines=("random",), test=chosen.test)
-    files = {file.label: file for file in view.tables(chosen, shown)}
+    files = {file.label: file for file in view.table_files(chosen, shown)}
     latex = files["LaTeX"].make().decode()
     assert r"\toprule" in latex
     assert latex.count(r"\textbf") == 2

@@ -10,11 +10,10 @@ import pytest
 
 from shuffleproof.app import exports, report
 from shuffleproof.app.figures import card as figure
-from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures.card import Mark
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.card import page as view
+from shuffleproof.app.views import card as view
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.perturbations.sections import damage
@@ -225,7 +224,7 @@ def test_the_axis_of_dots_is_that_of_the_rankers_and_not_of_the_initial_ranking(
         {"ranker": ["dlcm", "gsf", INITIAL], "dial": "kept", "value": [0.95, 0.99, 0.3],
          "low": [0.94, 0.98, 0.2], "high": [0.96, 1.0, 0.4]}
     )  # fmt: skip
-    drawn = card_dials.compare_dials(frame, "Kept")
+    drawn = figure.compare_dials(frame, "Kept")
     low, high = drawn.layout.xaxis.range
     assert 0.9 < low < 0.94
     assert 1.0 < high < 1.05

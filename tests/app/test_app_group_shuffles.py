@@ -130,7 +130,7 @@ def test_first_points_are_drawn_while_it_runs(store):
 
     def drawn():
         from shuffleproof.app import services
-        from shuffleproof.app.views.group_shuffles import page
+        from shuffleproof.app.views import group_shuffles as page
         from shuffleproof.core.studies.engine import running_studies as all_of
 
         page.partial_picture(next(all_of(services.store(), "group-shuffles")))

@@ -13,7 +13,7 @@ from shuffleproof.app import services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.ranking_degradation import page as view
+from shuffleproof.app.views import ranking_degradation as view
 from shuffleproof.core import jobs
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.data.synthetic import planted

@@ -10,8 +10,7 @@ from safetensors.numpy import save_file
 from shuffleproof.app import report, rescoring
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.multi_ranking import page as view
-from shuffleproof.app.views.multi_ranking import queries
+from shuffleproof.app.views import multi_ranking as view
 from shuffleproof.core import jobs
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import with_display_names
@@ -135,7 +134,7 @@ def test_a_click_chooses_its_dot(monkeypatch):
     points = [{"customdata": ["dlcm", "without any", 0.5]}]
     state = {view.CHART: {"selection": {"points": points}}}
     monkeypatch.setattr(view.st, "session_state", state)
-    follow_click(view.CHART, view.queries.choose)
+    follow_click(view.CHART, view.choose)
     assert state["behind dot"] == ("dlcm", "without any")
 
 
@@ -143,7 +142,7 @@ def test_the_geometry_of_each_table_is_drawn(stored):
     test = opened(table="ranksvm@small")
     charts = test.get("plotly_chart")
     assert len(charts) == 4
-    found = queries.geometries(next(iter(queries.trained_rankers(tables.DATA, None))), 12)[
+    found = view.geometries(next(iter(view.trained_rankers(tables.DATA, None))), 12)[
         "ranksvm@small"
     ]
     assert found.similarity.shape == (12, 12)

@@ -14,8 +14,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import scoring, services
-from shuffleproof.app.figures.invariance import scatter
-from shuffleproof.app.views.invariance.certificates import moved_share
+from shuffleproof.app.figures.bump import scatter
+from shuffleproof.app.views.invariance import moved_share
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (
     Answer,
@@ -38,7 +38,7 @@ SECONDS = 60
 def script():
     import streamlit as st
 
-    from shuffleproof.app.views.invariance import page as invariance
+    from shuffleproof.app.views import invariance
     from shuffleproof.app.views.train import page as train
 
     pages = [
@@ -259,8 +259,9 @@ def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
         "import sys\n"
         "from streamlit.testing.v1 import AppTest\n"
         "pages = [AppTest.from_file('app/main.py')]\n"
-        "for name in ('invariance', 'attention'):\n"
-        "    text = f'from shuffleproof.app.views.{name} import page\\npage.page()'\n"
+        "for name in ('invariance', 'attention.page'):\n"
+        "    text = f'from importlib import import_module as of\\n'\n"
+        "    text += f'of(\"shuffleproof.app.views.{name}\").page()'\n"
         "    pages.append(AppTest.from_string(text))\n"
         "for page in pages:\n"
         "    page.run(timeout=90)\n"

@@ -13,7 +13,7 @@ from shuffleproof.app.figures import ranking_degradation
 from shuffleproof.app.study import perturbed_queries as queries
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.perturbations import page as view
+from shuffleproof.app.views import perturbations as view
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.registry import PERTURBATIONS
 from shuffleproof.core.rankers.name import INITIAL

@@ -9,8 +9,7 @@ from shuffleproof.app import report, rescoring
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.picture import follow_click
 from shuffleproof.app.study_access import compute
-from shuffleproof.app.views.set_size import page as run
-from shuffleproof.app.views.set_size import queries
+from shuffleproof.app.views import set_size as run
 from shuffleproof.core import jobs
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.artefacts import Store
@@ -126,8 +125,8 @@ def test_behind_a_query_stand_both_answers(stored, monkeypatch):
 def test_a_click_chooses_its_cell(monkeypatch):
     points = [{"customdata": ["dlcm", "3", 12, 0.5]}]
     state = {run.MAP: {"selection": {"points": points}}}
-    monkeypatch.setattr(queries.st, "session_state", state)
-    follow_click(run.MAP, queries.choose)
+    monkeypatch.setattr(run.st, "session_state", state)
+    follow_click(run.MAP, run.choose)
     assert state["cell"] == "dlcm|3|12"
 
 

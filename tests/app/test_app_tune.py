@@ -7,7 +7,7 @@ import pytest
 
 from shuffleproof.app import study_access
 from shuffleproof.app.figures.tuning import parallel
-from shuffleproof.app.views.tune import page as view
+from shuffleproof.app.views import tune as view
 from shuffleproof.core import tuning
 from shuffleproof.core.data.catalogue import find
 from shuffleproof.core.execution import jobs_history

@@ -11,7 +11,7 @@ import pytest
 from shuffleproof.app import disturbed_lists, report, study_access
 from shuffleproof.app.figures import worst_case as figure
 from shuffleproof.app.study import picture
-from shuffleproof.app.views.worst_case import page as run
+from shuffleproof.app.views import worst_case as run
 from shuffleproof.core.perturb.search import Search
 from shuffleproof.core.perturb.worst_case import search as worst_order
 from shuffleproof.core.rankers.name import INITIAL

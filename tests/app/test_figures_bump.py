@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from shuffleproof.app.figures import bump
-from shuffleproof.app.figures import invariance as scatter
 from shuffleproof.app.figures.style import faded, stroke
 
 
@@ -110,11 +109,11 @@ def test_alt_text_names_the_farthest(moves):
 
 
 def test_scatter_marks_moved_documents_full_and_shares_its_axes(moves):
-    figure = scatter.scatter(moves, "dlcm")
+    figure = bump.scatter(moves, "dlcm")
     diagonal, points = figure.data
     assert list(diagonal.x) == list(diagonal.y)
     assert list(points.marker.symbol) == ["circle-open", "circle", "circle"]
     assert list(points.x) == [3, 2, 1]
     assert list(points.y) == [3, 0.5, 1]
     assert figure.layout.xaxis.range == figure.layout.yaxis.range
-    assert "1.5" in scatter.alt_text(moves, "dlcm")
+    assert "1.5" in bump.scatter_alt_text(moves, "dlcm")

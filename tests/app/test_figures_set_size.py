@@ -6,7 +6,6 @@ import pytest
 
 from shuffleproof.app.figures import multi_ranking as dots
 from shuffleproof.app.figures import set_size as figure
-from shuffleproof.app.figures import set_size_map
 from shuffleproof.app.figures.style import stroke
 
 
@@ -76,7 +75,7 @@ def test_undefined_means_are_drawn_as_nothing(frame):
 
 def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     own = frame[frame.ranker == "dlcm-without-init"]
-    made = set_size_map.sizes(own, "quality")
+    made = figure.sizes(own, "quality")
     cells, marks = made.data
     assert list(cells.y) == ["40", "240"]
     assert list(cells.x) == ["40", "240", "500"]
@@ -85,12 +84,12 @@ def test_a_map_has_a_block_a_ranker_with_every_value_printed(frame):
     assert cells.text[0][0] == f"{wide.to_numpy()[0, 0]:.3f}"
     assert len(marks.x) == 6
     assert list(marks.customdata[0][:3]) == ["DLCM without init", "40", 40]
-    assert set_size_map.sizes(frame, "quality").layout.annotations[0].text == "ideal"
+    assert figure.sizes(frame, "quality").layout.annotations[0].text == "ideal"
 
 
 def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
     own = frame[frame.trained_on != "240"]
-    made = set_size_map.sizes(own, "quality")
+    made = figure.sizes(own, "quality")
     cells = made.data[0]
     assert list(cells.y) == [
         "ideal<br>N0 = any", "initial ranking<br>N0 = any", "DLCM without init<br>N0 = 40",
@@ -102,18 +101,18 @@ def test_one_size_trained_on_makes_one_map_with_a_row_a_ranker(frame):
 
 def test_a_map_of_differences_has_zero_in_its_middle_and_leaves_gaps(frame):
     own = frame[frame.ranker == "dlcm-without-init"]
-    made = set_size_map.sizes(own, "shift")
+    made = figure.sizes(own, "shift")
     assert made.layout.coloraxis.cmid == 0
     assert made.data[0].text[0][2] == ""
     assert made.data[0].text[0][0] == "−0.060"
-    assert "from −0.060 (DLCM without init, trained on 40, tested on 40)" in set_size_map.alt_text(
+    assert "from −0.060 (DLCM without init, trained on 40, tested on 40)" in figure.sizes_alt_text(
         own, "shift", "NDCG@10"
     )
 
 
 def test_a_map_without_any_value_says_so(frame):
     own = frame[frame.ranker == "ideal"].assign(shift=np.nan)
-    assert "no cell has a value" in set_size_map.alt_text(own, "shift", "NDCG@10")
+    assert "no cell has a value" in figure.sizes_alt_text(own, "shift", "NDCG@10")
 
 
 @pytest.fixture

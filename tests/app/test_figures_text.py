@@ -35,9 +35,9 @@ DRAWING = {
 """Every function of the package that makes a picture, by its name."""
 
 NUMBERS = {
-    "attention_heads.small", "multi_ranking.similarity",
+    "attention.small", "multi_ranking.similarity",
     "multi_ranking.lengths", "multi_ranking.path",
-    "attention_heads.dots", "group_shuffles.equivariance", "query_bars.bars",
+    "attention.dots", "group_shuffles.equivariance", "query_bars.bars",
     "tuning.best_so_far", "tuning.parallel",
 }  # fmt: skip
 """Those that show no text of users: only numbers, or names of our own rankers."""
@@ -90,10 +90,10 @@ CASES = {
         table(ranker=[EVIL], start=[0.5], end=[0.4], kept=[0.8], kept_low=[0.7], kept_high=[0.9],
               milliseconds_a_list=[1.0], front=[True]), "NDCG@10", "shuffle 1",
     ),
-    "card_dials.dials": (
+    "card.dials": (
         table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), {"kept": EVIL},
     ),
-    "card_dials.compare_dials": (
+    "card.compare_dials": (
         table(ranker=[EVIL], dial=["kept"], value=[0.8], low=[0.7], high=[0.9]), "Kept",
     ),
     "training.compare_dots": (table(label=[EVIL], value=[0.5]),),
@@ -118,9 +118,9 @@ CASES = {
     "perturbations.query_columns": (
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "condition", "NDCG@10",
     ),
-    "invariance.scatter": (MOVES, EVIL),
+    "bump.scatter": (MOVES, EVIL),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
-    "set_size_map.sizes": (SIZES, "quality"),
+    "set_size.sizes": (SIZES, "quality"),
     "training.curves": (
         {EVIL: table(done=[1, 2], loss=[1.0, 0.5], valid=[0.1, 0.2], valid_loss=[1.0, 0.9])},
     ),
@@ -132,15 +132,15 @@ CASES = {
         table(retriever=[EVIL], measure=["AP"], mean=[0.2], low=[0.1], high=[0.3], n=[9]), "AP",
     ),
     "retrieval.postings": (table(retriever=[EVIL], rank=[1], share=[0.5]),),
-    "query_noise.growth_changes": (
+    "retrieval.growth_changes": (
         table(retriever=[EVIL], documents=["unseen"], share=[0.3], change=[-0.2], low=[-0.3],
               high=[-0.1]), "recall@20",
     ),
-    "query_noise.panels": (
+    "retrieval.panels": (
         table(retriever=[EVIL], panel=[EVIL], level=[0.3], change=[-0.2], low=[-0.3], high=[-0.1]),
         "AP", "share",
     ),
-    "query_noise.changes": (
+    "retrieval.changes": (
         table(retriever=[EVIL], noise=["typos"], level=[0.2], measure=["AP"], change=[-0.2],
               low=[-0.3], high=[-0.1], p=[0.01], n=[9]), "AP",
     ),
@@ -194,7 +194,7 @@ def test_no_name_is_markup(name):
 
 
 def test_a_click_tells_the_name_as_it_was_given():
-    picture = DRAWING["invariance.scatter"](*CASES["invariance.scatter"])
+    picture = DRAWING["bump.scatter"](*CASES["bump.scatter"])
     facts = next(trace.customdata for trace in picture.data if trace.customdata is not None)
     assert unescaped(list(facts[0]))[:2] == [EVIL, 1.0]
     assert unescaped(escaped(EVIL)) == EVIL
@@ -203,11 +203,11 @@ def test_a_click_tells_the_name_as_it_was_given():
 
 def test_nor_in_a_report(monkeypatch):
     frame = CASES["training.compare_dots"][0]
-    picture = DRAWING["invariance.scatter"], lambda *_: EVIL, len(CASES["invariance.scatter"])
+    picture = DRAWING["bump.scatter"], lambda *_: EVIL, len(CASES["bump.scatter"])
     monkeypatch.setitem(pictures.PICTURES, "scatter", picture)
     table = tables.infer_columns(frame, EVIL)
     told = [
-        sections.Picture("scatter", CASES["invariance.scatter"]),
+        sections.Picture("scatter", CASES["bump.scatter"]),
         table, replace(table, folded=True),
         sections.Finding(EVIL), sections.Heading(EVIL), sections.Sentence(EVIL),
         sections.Convention(EVIL), sections.Details(EVIL, [EVIL]),

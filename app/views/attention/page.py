@@ -11,7 +11,6 @@ import streamlit as st
 
 from shuffleproof.app import address, captions, proposals, scoring, selection, services, state
 from shuffleproof.app.figures import attention as figure
-from shuffleproof.app.figures import attention_heads as heads_figure
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import OnClick, chart
@@ -128,7 +127,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         map_ = lay_out(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
-    notes.caption(escaped_sentence(_caption(one, seen, change, wanted)))
+    parts.note(_caption(one, seen, change, wanted), notes)
     if cell is not None:
         opened_cell(one, seen, weights, wanted, cell)
     most, beside = st.columns([5, 6], gap="medium")
@@ -196,7 +195,7 @@ def _list(
     recipe = ranker.lists or recipes[0]
     address.pin("lists", *proposals.lists_texts(recipe))
     if len(recipes) > 1:
-        st.caption(escaped_sentence(f"Lists: {recipe_words(recipe)}"))
+        parts.note(f"Lists: {recipe_words(recipe)}")
     return scoring.List(data.data, data.test, recipe, query), ranker
 
 
@@ -217,14 +216,13 @@ def _change() -> ListEdit:
                 options.append(held["change"])
             except ParameterError as error:
                 st.warning(escaped(f"The {place} has no readable change: {error}"))
-    text = st.selectbox(
-        "Change", **address.selectbox("change", address.option_texts(*options), FIRST_CHANGE),
-        format_func=_short, accept_new_options=True,
+    text = parts.select(
+        "Change", "change", options, FIRST_CHANGE, format_func=_short, accept_new_options=True,
         help="What happens to the list between the two looks at the weights. Type for another "
         "level or draw: `mallows:0.3:2` is family, level, draw; `cut:0.2+feature-noise:0.1` does "
         "one after the other.",
     )  # fmt: skip
-    return ListEdit.parse(str(text))
+    return ListEdit.parse(text)
 
 
 def _short(text: str) -> str:
@@ -286,7 +284,7 @@ def _more(seen: Overview, wanted: WantedMap) -> None:
                 key="head",
                 format_func=lambda head: "mean of the heads" if head == MEAN else head,
             )
-        st.caption(escaped_sentence(wanted.of.summary))
+        parts.note(wanted.of.summary)
 
 
 def _look(change: ListEdit) -> str:
@@ -383,7 +381,7 @@ def _contrast(
     drawn = figure.heat(map_.cells).update_layout(height=CONTRAST)
     st.plotly_chart(drawn, key="contrast", config=parts.PLAIN, alt=figure.alt_text(map_.cells))
     words = verdict(other.label, seen.reads, change, seen.changes).text
-    st.caption(escaped_sentence(f"{wanted.of.words.capitalize()}. {words}"))
+    parts.note(f"{wanted.of.words.capitalize()}. {words}")
     st.button(
         escaped_sentence(f"Show {name}"), key="show contrast", type="tertiary", on_click=_show,
         args=(other.label,),
@@ -406,15 +404,14 @@ def _heads(numbers: pd.DataFrame, pictures: list[np.ndarray], wanted: WantedMap)
         st.subheader("Every head")
         kind = str(numbers["map"].iloc[0])
         ring = (wanted.block, wanted.head) if wanted.kind == kind else (-1, None)
-        small = heads_figure.small(pictures, ring)
-        alt = heads_figure.small_alt_text(pictures)
+        small = figure.small(pictures, ring)
+        alt = figure.small_alt_text(pictures)
         chart(small, alt, HEADS, _take_head(kind), config=parts.PLAIN)
         st.caption(
             "Click a head to see it above. Every head has its own colours, from its smallest "
             "to its largest weight; documents in the order of the initial ranking."
         )
-    place = parts.fold("Numbers for every head, for this list", "every head")
-    if place is not None:
+    if place := parts.fold("Numbers for every head, for this list", "every head"):
         shown = numbers.assign(block=numbers["block"] + 1, head=numbers["head"] + 1)
         place.dataframe(
             shown.drop(columns="received"), hide_index=True, alt="Every head of this list"

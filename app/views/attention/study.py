@@ -9,9 +9,8 @@ import streamlit as st
 
 from shuffleproof.app import address, exports, study_access, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import attention_heads as figure
+from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures.style import on_paper
-from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import as_asked
 from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.study import choice as study_choice
@@ -91,18 +90,15 @@ def _stored(artefact: Artefact, digest: str) -> None:
     frame = frame[frame["ranker"] == label]
     parts.finding(compute(key, sections.finding, label))
     for limit in limits(artefact.facts):
-        st.caption(escaped_sentence(limit))
+        parts.note(limit)
     main = frame[frame["map"].isin(sections.MAIN)]
     if len(main) > 1:
         _drawn(main, of_points, label)
-    st.caption(
-        escaped_sentence(
-            f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
-            "share that documents with a label above 0 get; chance: the share that they are."
-        )
+    parts.note(
+        f"Means over {counted(artefact.facts['queries'], 'query')}; relevant mass: the "
+        "share that documents with a label above 0 get; chance: the share that they are."
     )
-    place = parts.fold("Every head and every induced point", "every point")
-    if place is not None:
+    if place := parts.fold("Every head and every induced point", "every point"):
         heads = Table(frame, sections.COLUMNS, "Every head in numbers")
         data_frame(heads.without("ranker"), None, place)
         if len(of_points):
@@ -111,17 +107,14 @@ def _stored(artefact: Artefact, digest: str) -> None:
 
 
 def _drawn(main: pd.DataFrame, of_points: pd.DataFrame, label: str) -> None:
-    options = [name for name in COLUMNS if main[name].notna().any()]
-    options += ["dead"] if len(of_points) else []
-    column = st.segmented_control(
-        "What is drawn", options, default=options[0], key="numbers", bind="query-params",
-        format_func=COLUMNS.__getitem__, label_visibility="collapsed", required=True,
-    )  # fmt: skip
-    frame, words, what = main, COLUMNS[str(column)], "head"
+    options = {name: words for name, words in COLUMNS.items() if main[name].notna().any()}
+    options |= {"dead": COLUMNS["dead"]} if len(of_points) else {}
+    column = parts.segments("What is drawn", "numbers", options, label_visibility="collapsed")
+    frame, words, what = main, COLUMNS[column], "head"
     if column == "dead":
         frame = of_points.rename(columns={"point": "head"})
         words, what = "dead share of queries and heads", "point"
-    facts = frame, label, str(column), words, what
+    facts = frame, label, column, words, what
     alt = figure.dots_alt_text(*facts)
     chart(cached_figure(figure.dots, *facts), alt, "attention study", config=parts.PLAIN)
     if column == "dead":

@@ -1,6 +1,6 @@
-"""Running a benchmark: its form and cost, and its first rows."""
+"""Running a benchmark: its form and cost, its first rows, and Table 2 as pages show it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import benchmarks, services, training
-from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import benchmark_table as printed
-from shuffleproof.app.study import combination
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import combination, parts
 from shuffleproof.app.study.form import Form, FormState, to_train
 from shuffleproof.app.study.job_panel import Panel
 from shuffleproof.core.data.folds import folds_of
@@ -20,14 +19,17 @@ from shuffleproof.core.experiment.ranker_sets import NAMED, expand
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import RankerName, with_display_names
+from shuffleproof.core.rankers.name import RankerName, display_names, with_display_names
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.engine import RunningStudy
 from shuffleproof.core.studies.kinds.benchmark import rows as benchmark_rows
 from shuffleproof.core.studies.kinds.benchmark import sections
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
+from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS
+from shuffleproof.core.studies.kinds.benchmark.sections import heads
 from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.tables import Cell
 from shuffleproof.core.words import counted, duration
 
 MADE = "new combinations"
@@ -69,7 +71,7 @@ def _so_far(digest: str, done: int, _found: RunningStudy) -> pd.DataFrame | None
         return None
     labels = benchmark_table.rankers_of(result)
     cells = sections.cells(result, View(result.measures, baselines=()))
-    return printed.frame(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
+    return printed_table(cells, labels, benchmark_rows.groups_of(result.facts), result.measures)
 
 
 def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ def _combined(offered: Sequence[str]) -> list[str]:
         made = combination.combination_form(offered, "new.combine")
         if made is not None:
             name = str(made)
-            st.markdown(escaped_sentence(name))
+            parts.sentence(name)
             st.caption(f"{combination.cost(made)}; run at every seed of its members.")
             st.button("Add this row", key="new.combine.add", on_click=_add, args=(name,))
     return rows
@@ -207,3 +209,44 @@ FORM = Form(
     widgets={"rankers": rankers},
     data=over_folds,
 )
+
+
+MOST_BASELINES = 3
+NO_BREAK = "\u00a0"
+
+
+def printed_table(
+    cells: Mapping[tuple[str, str], Cell],
+    labels: Sequence[str],
+    groups: Mapping[str, str],
+    measures: Sequence[str],
+) -> pd.DataFrame:
+    """The table as Streamlit's Markdown, cell by cell; references are grey, names are escaped.
+
+    Args:
+        cells: every (ranker, measure) as it is printed.
+        labels: the rows in their order.
+        groups: of each row.
+        measures: the columns.
+    """
+    names, rows, called = [], [], display_names(labels)
+    for group in GROUPS:
+        own = [label for label in labels if groups[label] == group]
+        if own:
+            names.append(f"*{group}*")
+            rows.append([""] * len(measures))
+        grey = group == GROUPS[0]
+        for label in own:
+            name = escaped(called[label])
+            names.append(f":gray[{name}]" if grey else name)
+            rows.append([_cell(cells[label, measure], grey=grey) for measure in measures])
+    columns = heads(measures)  # of a registry, nobody's text
+    return pd.DataFrame(rows, columns=columns, index=pd.Index(names, name="Ranker"))
+
+
+def _cell(cell: Cell, *, grey: bool) -> str:
+    mean = f"**{cell.text}**" if cell.best else cell.text
+    text = f":gray[{mean}]" if grey else mean
+    marks = f" {escaped(cell.marks)}" if cell.marks else ""
+    spread = f" :gray[:small[{cell.spread.replace(' ', NO_BREAK)}]]" if cell.spread else ""
+    return f"{text}{marks}{spread}"

@@ -1,34 +1,108 @@
 """The page of Table 2: which ranker is best here, by how much, and is it more than chance."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, benchmarks, exports, selection, state, study_access
+from shuffleproof.app import address, benchmarks, captions, exports, selection, state, study_access
+from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark as figure
-from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import benchmark_table as printed
-from shuffleproof.app.study import choice, form, job_panel, measures, parts, sample_result
+from shuffleproof.app.figures import benchmark_query, benchmark_ranks, query_bars
+from shuffleproof.app.plain import escaped, escaped_sentence, refusal
+from shuffleproof.app.study import (
+    choice,
+    form,
+    job_panel,
+    parts,
+    query_comparison,
+    sample_result,
+)
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
+from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.benchmark import form as run
-from shuffleproof.app.views.benchmark import queries
-from shuffleproof.app.views.benchmark.queries import BenchmarkView, shown_as
+from shuffleproof.core.data.published import PublishedRows
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, display_names
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.studies import table_text
-from shuffleproof.core.studies.kinds.benchmark import sections
+from shuffleproof.core.studies import table_text, tables
+from shuffleproof.core.studies.kinds.benchmark import published, sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
-from shuffleproof.core.studies.kinds.benchmark.rows import groups_of
-from shuffleproof.core.studies.kinds.benchmark.table import numbers
+from shuffleproof.core.studies.kinds.benchmark.rows import REFERENCES, groups_of
+from shuffleproof.core.studies.kinds.benchmark.table import MEANS, SYMBOLS, comparison, numbers
 from shuffleproof.core.studies.kinds.ranking_degradation.sections import TESTS
 from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.result import StudyResult, in_words
 from shuffleproof.core.studies.sections import View
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted, p_value
 
 CHART, CLICK = "differences", chooses(ranker=str)
 STYLES = {"letters": "a b c", "daggers": "+ † ‡"}
+
+
+UNDRAWN = ("ideal", "random")
+"""References so far away that the picture would show nothing else."""
+
+
+@dataclass(frozen=True)
+class BenchmarkView:
+    """What is drawn of a stored benchmark.
+
+    Attributes:
+        artefact: the benchmark.
+        measure: of the picture and of the comparisons, under the conventions chosen.
+        columns: measures of the table, under the same.
+        baseline: who the picture compares with.
+        test: a name of TESTS.
+    """
+
+    artefact: Artefact
+    measure: Measure
+    columns: tuple[str, ...]
+    baseline: str
+    test: str
+
+    @property
+    def key(self) -> str:
+        """The benchmark's key."""
+        return str(self.artefact.key)
+
+    @property
+    def of_runs(self) -> bool:
+        """Whether it compares runs from files: nothing was trained, and there are no features."""
+        return is_of_runs(self.artefact.recipe)
+
+    @property
+    def labels(self) -> list[str]:
+        """The rows in the table's order."""
+        return benchmarks.labels(self.key)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Every row against the baseline."""
+        return compute(
+            self.key, table.against_baseline, str(self.measure), self.baseline, self.test
+        )
+
+    @property
+    def picture_rows(self) -> pd.DataFrame:
+        """The rows that the picture shows: those of rankers chosen for all pages, if any are."""
+        shown = self.differences["ranker"].isin(selection.among(self.labels))
+        return self.differences[shown & ~self.differences["ranker"].isin(UNDRAWN)]
+
+
+def shown_as(chosen: BenchmarkView) -> View:
+    """How the table is shown: its columns, and what its marks compare with, as far as they go."""
+    symbols = SYMBOLS[st.session_state.get("marks") or "letters"]
+    asked = st.session_state.get("letters", ())
+    baselines = tuple(label for label in asked if label in chosen.labels)[: len(symbols)]
+    return View(chosen.columns, baselines=baselines, test=chosen.test, symbols=symbols)
 
 
 def page() -> None:
@@ -44,11 +118,9 @@ def page() -> None:
         _none_yet(data, of_runs)
     if not asked_for_runs:
         shown = choice.study_shown(own, benchmarks.shown_first)
-        place = st.expander(
-            run.FORM.title, expanded=not own and not at_work, icon=":material/play_arrow:",
-            key="run opened", on_change="rerun",
-        )  # fmt: skip
-        if place.open:  # its cost takes a second where many rankers are asked for
+        icon, opened = ":material/play_arrow:", not own and not at_work
+        # its cost takes a second where many rankers are asked for
+        if place := parts.fold(run.FORM.title, "run opened", icon, expanded=opened):
             with place:
                 form.body(run.FORM, data, shown)
 
@@ -69,13 +141,9 @@ def _none_yet(data: str, of_runs: Mapping[str, Artefact]) -> None:
 
 
 @st.fragment
+@parts.errors_shown()  # its files may be damaged or gone
 def _study(stored: Mapping[str, Artefact]) -> None:
     """All that is drawn of a benchmark; a control here draws nothing else of the page."""
-    with parts.errors_shown():  # its files may be damaged or gone
-        _drawn_of(stored)
-
-
-def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     wanted = st.query_params.get("study", "")
     top = choice.draw_top_row(
         stored, benchmarks.short_words, benchmarks.words, ("Benchmark", "benchmarks"),
@@ -101,13 +169,13 @@ def _drawn_of(stored: Mapping[str, Artefact]) -> None:
     picture = _picture(chosen, top.picture)
     with sentences, parts.in_words():
         parts.finding(study_access.compute(chosen.key, sections.finding, str(measure), test))
-    queries.details(chosen)
+    _details(chosen)
     runs = exports.File(
         "TREC runs and qrels (zip)",
         f"{chosen.key}-runs.zip",
         lambda: benchmarks.runs(chosen.key),
     )
-    shared = choice.export_menu(artefact, picture, lambda: tables(chosen, shown_as(chosen)))
+    shared = choice.export_menu(artefact, picture, lambda: table_files(chosen, shown_as(chosen)))
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
 
@@ -127,22 +195,22 @@ def _against(labels: list[str]) -> tuple[str, str]:
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     """The measure and the columns with their conventions, changeable where they stand."""
     recipe = artefact.recipe
-    offered = measures.offered_measures(recipe)
+    offered = choice.offered_measures(recipe)
     asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
     asked = list(dict.fromkeys(str(Measure(one.name, one.cutoff)) for one in asked_for))
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")
         with st.popover("Measures and conventions", icon=":material/tune:"):
             usual = "NDCG@10" if "NDCG@10" in asked else asked[-1]
-            name = st.selectbox(
-                "Measure", **address.selectbox("measure", address.option_texts(*offered), usual),
+            name = parts.select(
+                "Measure", "measure", offered, usual,
                 help="Of the picture, the sentence and the comparisons.",
             )  # fmt: skip
             columns = st.multiselect(
                 "Columns of the table", list(offered), default=asked, key="columns",
                 bind="query-params",
             )  # fmt: skip
-            of_name = measures.under_conventions(recipe, offered)
+            of_name = choice.under_conventions(recipe, offered)
     measure = of_name[name]
     with words:
         runs = study_access.compute(str(artefact.key), sections.runs_in_words, str(measure))
@@ -158,7 +226,7 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
     baseline, measure = chosen.baseline, str(chosen.measure)
     differences = cached_figure(figure.differences, chosen.picture_rows, baseline, measure)
     if not len(chosen.picture_rows):
-        place.caption(escaped_sentence(f"There is nobody to compare with {baseline} here."))
+        parts.note(f"There is nobody to compare with {baseline} here.", place)
     elif not chosen.picture_rows["difference"].notna().any():
         place.caption(
             "Nothing is drawn: some queries have no relevant document, and under this convention "
@@ -184,23 +252,20 @@ def _table(chosen: BenchmarkView) -> None:
         **address.multiselect(
             "letters", address.option_texts(*chosen.labels), usual, of=chosen.key
         ),
-        max_selections=printed.MOST_BASELINES, wrap=True,
+        max_selections=run.MOST_BASELINES, wrap=True,
         format_func=display_names(chosen.labels).__getitem__,
     )  # fmt: skip
-    right.segmented_control(
-        "Marks", list(STYLES), default="letters", format_func=STYLES.__getitem__, required=True,
-        key="marks", bind="query-params", help="+ and † are those of the paper.",
-    )  # fmt: skip
+    parts.segments("Marks", "marks", STYLES, place=right, help="+ and † are those of the paper.")
     view = shown_as(chosen)
     cells = study_access.compute(chosen.key, sections.cells, view)
     groups = groups_of(chosen.artefact.facts)
-    st.table(printed.frame(cells, chosen.labels, groups, chosen.columns))
+    st.table(run.printed_table(cells, chosen.labels, groups, chosen.columns))
     warned = warnings(chosen.artefact.facts) if chosen.of_runs else []
     for text in (*study_access.compute(chosen.key, sections.table_notes, view), *warned):
-        st.caption(escaped_sentence(text))
+        parts.note(text)
 
 
-def tables(chosen: BenchmarkView, view: View) -> list[exports.File]:
+def table_files(chosen: BenchmarkView, view: View) -> list[exports.File]:
     """The table as LaTeX and Markdown as it is printed, as CSV and Parquet with every number."""
 
     def make(ending: str) -> bytes:
@@ -217,3 +282,219 @@ def tables(chosen: BenchmarkView, view: View) -> list[exports.File]:
         )
         for ending, words in exports.TABLES.items()
     ]
+
+
+BARS, ROWS, BUMP = "deltas", "queries", "answers"
+
+OPEN_QUERY = chooses(**{"of": str, "fold of": str})
+
+Pair = tuple[str, str]
+Query = tuple[str, str]
+"""A query's id and its fold."""
+
+
+@st.fragment
+def _by_query(chosen: BenchmarkView) -> None:
+    """Draw the two rankers to choose, the queries by difference, and one query's documents."""
+    st.subheader("Query by query")
+    pair = _two(chosen)
+    if pair is None:
+        return
+    frame = compute(chosen.key, table.deltas, *pair, str(chosen.measure))
+    if not len(frame):
+        st.caption("Every query is left out by this measure.")
+        return
+    who, ends = f"{pair[0]} against {pair[1]}", ("baseline", "ranker")
+    parts.sentence(in_words(frame, who, str(chosen.measure), ends, "difference"))
+    query = st.session_state.get("of") or st.query_params.get("of")
+    left, right = st.columns([3, 2], gap="medium")
+    bars = benchmark_query.deltas(frame, pair, str(chosen.measure), query)
+    alt = benchmark_query.deltas_alt_text(frame, pair, str(chosen.measure))
+    chart(bars, alt, BARS, OPEN_QUERY, place=left, config=parts.PLAIN)
+    with right:
+        _rows(frame, pair)
+    _one_query(chosen, pair, frame)
+
+
+def _two(chosen: BenchmarkView) -> Pair | None:
+    """The ranker (a click on the picture sets it) and whom it is compared with."""
+    means = compute(chosen.key, table.means, (str(chosen.measure),)).set_index("ranker")["mean"]
+    ranked = means[[label for label in chosen.labels if label not in REFERENCES]]
+    if not len(ranked):
+        return None
+    best = str(ranked.idxmax()) if ranked.notna().any() else str(ranked.index[0])
+    left, right = st.columns(2)
+    ranker = choice.ranker(
+        "Ranker", chosen.labels, "ranker", best, left,
+        help="A click on a dot of the picture chooses it too.",
+    )  # fmt: skip
+    usual = chosen.baseline if chosen.baseline != ranker else INITIAL
+    others = [label for label in chosen.labels if label != ranker]
+    if not others:
+        return None
+    other = choice.ranker("Minus", others, "minus", usual if usual in others else others[0], right)
+    return None if ranker is None or other is None else (ranker, other)
+
+
+def _rows(frame: pd.DataFrame, pair: Pair) -> None:
+    """The queries by difference, the greatest gain first; a row chosen opens its documents."""
+    folds = ["fold"] if len(set(frame["fold"])) > 1 else []
+    columns = (
+        tables.Column("fold", "Fold"),
+        tables.Column("difference", "Difference", tables.CHANGE),
+        tables.Column("ranker", pair[0], tables.VALUE),
+        tables.Column("baseline", pair[1], tables.VALUE),
+    )
+    query_comparison.rows(
+        frame[["query", *folds, "difference", "ranker", "baseline"]], columns,
+        "Queries by difference; choose a row to see its documents",
+        height=query_bars.HEIGHT, key=ROWS,
+    )  # fmt: skip
+
+
+def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
+    left, right = st.columns(2)
+    query = query_comparison.query(frame["query"], "Click a bar or a row, or choose a query", left)
+    if query is None:
+        return
+    folds = list(map(str, frame.loc[frame["query"].astype(str) == query, "fold"]))
+    fold = st.session_state.get("fold of")
+    seeds = benchmarks.seeds(chosen.artefact.recipe)
+    most = max(seeds[label] for label in pair)
+    seed = 0
+    if most > 1:
+        offered = {one: (str(one),) for one in range(most)}
+        seed = right.selectbox("Seed", **address.selectbox("seed", offered, 0)) or 0
+    place = query, fold if fold in folds else folds[0]
+    try:
+        (_runs if chosen.of_runs else _answers)(chosen, pair, place, int(seed))
+    except ShuffleproofError as error:
+        st.warning(refusal(error), icon=":material/info:")
+
+
+def _answers(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
+    """A query's documents from the initial ranking to both answers."""
+    answers = benchmarks.answers(chosen.key, query, pair, seed, query_comparison.features())
+    alt = benchmark_query.alt_text(answers, pair)
+    chart(
+        benchmark_query.two_answers(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN
+    )
+    parts.note(
+        f"Query {query[0]} of {query[1]} · seed {seed} · left: the initial ranking · middle: "
+        f"the answer of {pair[0]} · right: that of {pair[1]} · full marks are relevant "
+        "documents, strong lines relevant ones that the two put at different places, dotted "
+        f"lines lead from the initial ranking to the answer of {pair[1]}"
+    )
+    if place := _documents(answers, pair):
+        place.multiselect(
+            "Features", benchmarks.features(chosen.key, query[1]), key=query_comparison.FEATURES,
+            wrap=True, placeholder="none", help="Their values stand beside every document.",
+        )  # fmt: skip
+
+
+def _runs(chosen: BenchmarkView, pair: Pair, query: Query, seed: int) -> None:
+    """What two runs from files retrieved for a topic."""
+    answers = benchmarks.answers(chosen.key, query, pair, seed, ())
+    alt = benchmark_query.runs_alt_text(answers, pair)
+    chart(benchmark_query.two_runs(captions.titles(answers), pair), alt, BUMP, config=parts.PLAIN)
+    parts.note(
+        f"Topic {query[0]} · left: the first {benchmark_query.DEPTH} of {pair[0]} · right: "
+        f"those of {pair[1]} · full marks are relevant documents · a line that is missing: "
+        "the other run has the document further down or not at all"
+    )
+    _documents(answers, pair)
+
+
+def _documents(frame: pd.DataFrame, pair: Pair) -> DeltaGenerator | None:
+    """The documents of the list in numbers, once somebody opens them; their place."""
+    what = "labels, scores and features" if "initial" in frame else "labels and scores"
+    place = parts.fold(f"Documents, {what} of this list", "documents opened")
+    if place:
+        known = [*query_comparison.DOCUMENT, tables.Column("initial", "Initially at", tables.COUNT)]
+        for name in pair:
+            known.append(tables.Column(name, f"{name}: at", tables.COUNT))
+            known.append(tables.Column(f"score of {name}", f"{name}: score", ".4g"))
+        title = "Every document of the list with its label, places and scores"
+        data_frame(tables.infer_columns(frame, title, known), "documents", place)
+    return place
+
+
+def _details(chosen: BenchmarkView) -> None:
+    """Draw everything between the table and what can be taken away."""
+    _as_printed(chosen)
+    _numbers(chosen)
+    _by_query(chosen)
+    _alike(chosen)
+    if place := parts.fold("All numbers in the table", "every number"):
+        frame = compute(chosen.key, table.means, chosen.columns)
+        data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)
+
+
+def _numbers(chosen: BenchmarkView) -> None:
+    st.subheader("Is it more than chance?")
+    title = f"Differences of {chosen.measure} from {chosen.baseline} by ranker"
+    compared = Table(chosen.differences, comparison(chosen.baseline), title)
+    data_frame(compared.without("group"), "compared")
+    parts.convention(
+        escaped_sentence(chosen.measure.convention()), f"{chosen.test}, Holm over the rows",
+        "d: Cohen's d of the differences",
+    )  # fmt: skip
+
+
+def _alike(chosen: BenchmarkView) -> None:
+    if len(set(chosen.labels) - set(REFERENCES)) < 2:
+        return
+    st.subheader("Who cannot be told apart?")
+    ranks = compute(chosen.key, published.critical_difference, str(chosen.measure))
+    if not ranks.queries:
+        st.caption("No mean rank is defined: queries have no relevant document.")
+        return
+    places = [(str(name), float(place)) for name, place in ranks.ranks.items()]
+    diagram = cached_figure(benchmark_ranks.ranks, places, ranks.cliques, ranks.difference)
+    alt = benchmark_ranks.alt_text(places, ranks.cliques)
+    chart(diagram, alt, "ranks", config=parts.PLAIN)
+    differs = compute(chosen.key, sections.disagreement, str(chosen.measure), chosen.test)
+    if differs:
+        parts.sentence(differs)
+    seeded = max(benchmarks.seeds(chosen.artefact.recipe).values(), default=1) > 1
+    over_seeds = ", each the mean over seeds" if seeded else ""
+    parts.note(
+        f"Mean ranks over {counted(ranks.queries, 'query')} ({chosen.measure}){over_seeds} · "
+        f"a thick line joins rankers that differ by less than Nemenyi's critical "
+        f"difference {ranks.difference:.2f} (α = .05) · Friedman's χ² = {ranks.statistic:.1f}, "
+        f"{p_value(ranks.p_value)} · ranks say how often a ranker is ahead, not by how much"
+    )
+
+
+def _as_printed(chosen: BenchmarkView) -> None:
+    """The paper's own rows: not measured here, and compared with nothing."""
+    rows = compute(chosen.key, _printed)
+    if rows is None:
+        return
+    printed, frame = rows
+    st.subheader("As the paper printed it")
+    st.markdown(
+        "Printed, not measured: these rows take no part in ranks, marks or bold type. Small: what "
+        "the same ranker reached here under the paper's convention."
+    )
+    cells = frame.assign(cell=[_beside(row) for row in frame.to_dict("records")])
+    wide = cells.pivot_table("cell", "ranker", "measure", aggfunc="first", sort=False)
+    st.table(wide.rename(escaped).rename_axis("As printed").rename_axis(None, axis=1))
+    facts = chosen.artefact.facts
+    parts.note(
+        f"{published.in_words(printed)} "
+        f"{published.comparison_warning(facts, chosen.columns)} Here: "
+        f"{sections.convention('NDCG')} · {benchmarks.on_lists(facts)}."
+    )
+
+
+def _printed(result: StudyResult) -> tuple[PublishedRows, pd.DataFrame] | None:
+    """The paper's rows beside ours, where the paper has this collection."""
+    printed = published.printed_for(result.facts)
+    return None if printed is None else (printed, published.published_table(result, printed))
+
+
+def _beside(row: Any) -> str:
+    """What was printed, and ours small beside it where the ranker was measured."""
+    here = "" if pd.isna(row["here"]) else f" :gray[:small[here\u00a0{row['here']:.4f}]]"
+    return f"{row['printed']:.4f}{here}"

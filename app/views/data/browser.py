@@ -22,6 +22,7 @@ VALUES = ("lowest", "5 %", "median", "95 %", "highest", "mean")
 BEYOND = 2**53
 """A table of Streamlit's shows no greater number: it then stands there as text."""
 ANY = "any"
+AMONG = {"queries": "queries", "documents": "documents"}
 TABLE = 320
 SETTINGS = {
     "query": st.column_config.TextColumn("query"),
@@ -49,10 +50,7 @@ def queries(name: str, artefact: Artefact) -> None:
     text = left.text_input(
         "Search", key="find", bind="query-params", placeholder="part of an id", max_chars=255
     )
-    among = middle.segmented_control(
-        "Among", ["queries", "documents"], default="queries", required=True, key="among",
-        bind="query-params",
-    )  # fmt: skip
+    among = parts.segments("Among", "among", AMONG, place=middle)
     grades = [f"{grade:g}" for grade in np.unique(dataset.labels)]
     label = right.selectbox(
         "Label", [ANY, *grades], key="label", bind="query-params",
@@ -70,11 +68,7 @@ def queries(name: str, artefact: Artefact) -> None:
 
 def chosen_part() -> str:
     """Draw the choice of a part of the data; in words."""
-    part = st.segmented_control(
-        "Part", list(data_sets.PART_OF), default="test", required=True, key="part",
-        bind="query-params",
-    )  # fmt: skip
-    return str(part or "test")
+    return parts.segments("Part", "part", {part: part for part in data_sets.PART_OF}, "test")
 
 
 def _of_finding(artefact: Artefact, part: str) -> Finding | None:

@@ -272,10 +272,7 @@ def _export(name: str, artefact: Artefact) -> None:
             on_click="ignore",
         )
     st.caption("On the command line, for sets of any size:")
-    st.code(
-        f"shuffleproof export '{name}' {part}.txt.gz --part {part}", language="bash",
-        wrap_lines=True,
-    )  # fmt: skip
+    parts.shell(f"shuffleproof export '{name}' {part}.txt.gz --part {part}")
 
 
 def _file(

@@ -57,9 +57,9 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     shipped = ", comes with the program" if entry.bundled else ""
     size = f"{entry.artefact.size / 1e6:,.2f} MB"
     made = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
-    st.markdown(escaped_sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}."))
+    parts.sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}.")
     came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
-    st.caption(escaped_sentence(f"{entry.key} · {size} · made {made}{took}{shipped}{came}"))
+    parts.note(f"{entry.key} · {size} · made {made}{took}{shipped}{came}")
     if entry.stale:
         st.warning(escaped_sentence(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
@@ -70,7 +70,7 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
     relations = f"Made from: {_named(needs)}. " if needs else ""
     relations += f"Needed by: {_named([other.name for other in needed])}." if needed else ""
     if relations:
-        st.markdown(escaped_sentence(relations))
+        parts.sentence(relations)
     with st.expander("Recipe and facts"):
         st.json({"recipe": dict(entry.artefact.recipe), "facts": dict(entry.artefact.facts)})
 
@@ -99,7 +99,7 @@ def _compared(chosen: Sequence[Entry]) -> None:
         "recipe are left out; the results of a study are those of its first point."
     )
     with st.popover("Table", icon=":material/table:"):
-        _downloads(exports.table_files(table, "library-differences"))
+        parts.downloads(exports.table_files(table, "library-differences"), "library")
 
 
 def _tags(chosen: Sequence[Entry]) -> None:
@@ -138,7 +138,8 @@ def _report(chosen: Sequence[Entry]) -> None:
     studies = [entry for entry in chosen if entry.key.kind == "study"]
     paths = [entry.artefact.path for entry in studies]
     stem = str(studies[0].key) if len(studies) == 1 else "shuffleproof-report"
-    _downloads([File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())])
+    made = File("Report (HTML)", f"{stem}.html", lambda: report.report(paths).encode())
+    parts.downloads([made], "library")
     paragraphs = [paragraph(entry.artefact.recipe, entry.artefact.facts) for entry in studies]
     st.markdown("**Methods**")
     st.code("\n\n".join(paragraphs), language=None, wrap_lines=True)
@@ -149,14 +150,6 @@ def _report(chosen: Sequence[Entry]) -> None:
         for work in references(entry.artefact.recipe, entry.artefact.facts)
     )
     st.code("\n".join(works), language=None, wrap_lines=True)
-
-
-def _downloads(files: Sequence[File]) -> None:
-    for file in files:
-        st.download_button(
-            file.label, file.make, file_name=file.name, mime=file.mime, on_click="ignore",
-            key=f"library.{file.name}", width="stretch",
-        )  # fmt: skip
 
 
 def _again(entry: Entry) -> None:
@@ -191,7 +184,7 @@ def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     if dependent:
         counts = Counter(KINDS[entry.key.kind] for entry in dependent)
         kinds = ", ".join(counted(count, kind, PLURALS[kind]) for kind, count in counts.items())
-        st.markdown(escaped_sentence(f"Made from it, directly or not: {kinds}."))
+        parts.sentence(f"Made from it, directly or not: {kinds}.")
         st.dataframe(
             library.table(dependent, every)[["name", "kind", "what", "megabytes"]],
             hide_index=True, key="made from it", height=200,
@@ -252,12 +245,8 @@ def _exporting(chosen: Sequence[Entry]) -> None:
     whole = library.taken_along(chosen)
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
-    st.markdown(
-        escaped_sentence(
-            f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:"
-        )
-    )
-    st.caption(escaped_sentence(names))
+    parts.sentence(f"{len(whole)} entries with all that they need, at most {size / 1e6:,.1f} MB:")
+    parts.note(names)
     keys = [str(entry.key) for entry in chosen]
     if size <= library.AT_ONCE:
         _archive_button(lambda: library.archive_of(chosen), "shuffleproof-library.zip")
@@ -265,10 +254,10 @@ def _exporting(chosen: Sequence[Entry]) -> None:
         with parts.errors_shown():
             _by_job(keys)
     st.caption("Another machine reads it below this page's table, or on the command line:")
-    st.code(
+    parts.shell(
         f"shuffleproof library export library.zip {shlex.join(keys)}\n"
-        "shuffleproof library import library.zip", language="bash", wrap_lines=True,
-    )  # fmt: skip
+        "shuffleproof library import library.zip"
+    )
 
 
 def _by_job(keys: list[str]) -> None:
@@ -282,7 +271,7 @@ def _by_job(keys: list[str]) -> None:
         return
     if job is not None and job.state == "done" and out.is_file():
         size = out.stat().st_size
-        st.caption(escaped_sentence(f"Written: {out}, {size / 1e6:,.1f} MB"))
+        parts.note(f"Written: {out}, {size / 1e6:,.1f} MB")
         if size <= LARGEST:
             _archive_button(out.read_bytes, out.name)
         return

@@ -34,7 +34,7 @@ def page() -> None:
     _importing()
 
 
-def _everything(every: list[Entry]) -> None:
+def _everything(every: Sequence[Entry]) -> None:
     """Draw the table, what can be done with what is chosen in it, and the store's size."""
     shown = library.filter_entries(every, _filter(every))
     if not every:
@@ -52,7 +52,7 @@ def _everything(every: list[Entry]) -> None:
     _storage()
 
 
-def _filter(every: list[Entry]) -> Filter:
+def _filter(every: Sequence[Entry]) -> Filter:
     left, middle, right = st.columns([4, 3, 3], vertical_alignment="bottom")
     kinds = [kind for kind in KINDS if any(entry.key.kind == kind for entry in every)]
     kind = left.segmented_control(
@@ -79,7 +79,7 @@ def _filter(every: list[Entry]) -> Filter:
     return Filter(kind or "", data or "", tuple(picked), text.strip(), whole)
 
 
-def _said(shown: list[Entry], every: list[Entry]) -> None:
+def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
     size = sum(entry.artefact.size for entry in shown) / 1e6
     whole = [entry for entry in every if not entry.part]
     seconds = sum(entry.seconds or 0.0 for entry in shown)
@@ -91,7 +91,7 @@ def _said(shown: list[Entry], every: list[Entry]) -> None:
     st.markdown(f"**{escaped_sentence(text)}**")
 
 
-def _table(shown: list[Entry], every: list[Entry]) -> list[Entry]:
+def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
     """The table and, under it, what is chosen: by clicks in the table, by name, by the address."""
     frame = library.table(shown, every)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn

@@ -31,14 +31,10 @@ RUNS, DIGITS = "runs", 16
 
 
 @st.fragment
+@parts.errors_shown()
 def form(data: FitSize) -> None:
     """Draw the form; a change draws it alone, the rest of the page stays as it is."""
     st.subheader("New training")
-    with parts.errors_shown():
-        _form(data)
-
-
-def _form(data: FitSize) -> None:
     names, preset, lists = _three(data)
     if not names:
         st.info("Choose at least one ranker.")
@@ -75,12 +71,10 @@ def _handed_in(asked: Sequence[Mapping[str, Any]]) -> None:
 
 def _combined(data: FitSize, lists: ListRecipe) -> None:
     """A ranker made of rankers; drawn once somebody opens it."""
-    more = st.expander(
-        "Combine rankers into one", icon=":material/merge:", key="combine", on_change="rerun"
-    )
-    if not more.open:
+    place = parts.fold("Combine rankers into one", "combine", ":material/merge:")
+    if not place:
         return
-    with more:
+    with place:
         every = [
             f"{name}@{preset}"
             for name in training.FITTED
@@ -98,7 +92,7 @@ def _combined(data: FitSize, lists: ListRecipe) -> None:
             if leaf.base in training.FITTED
         ]
         wanted = [plan for plan in plans if not plan.there]
-        st.markdown(escaped_sentence(name))
+        parts.sentence(name)
         st.caption(f"{combination.cost(combined)}. {_members_cost(data, lists, plans, wanted)}")
         if st.button("Make this combination", key="combine now"):
             asked = training.lists_asked(data.data, lists) or None
@@ -149,13 +143,10 @@ def _three(data: FitSize) -> tuple[list[str], str | None, ListRecipe | None]:
 def _every_ranker(groups: Mapping[str, Sequence[str]], chosen: Collection[str]) -> None:
     """All that can be trained, by group, each with what it is and a box to tick."""
     count = sum(map(len, groups.values()))
-    more = st.expander(
-        f"What they are: all {count}, by kind", icon=":material/list:", key="every ranker",
-        on_change="rerun",
-    )  # fmt: skip
-    if not more.open:
+    place = parts.fold(f"What they are: all {count}, by kind", "every ranker", ":material/list:")
+    if not place:
         return
-    with more:
+    with place:
         for group, names in groups.items():
             st.markdown(f"**{escaped_sentence(group)}**")
             for name in names:
@@ -176,15 +167,11 @@ def _preset(names: Sequence[str], usual: str) -> str | None:
     offered = training.presets(names)
     if not offered or not names:
         return None
-    return st.segmented_control(
-        "Preset",
-        offered,
-        default=usual if usual in offered else offered[0],
-        required=True,
-        key="preset",
-        bind="query-params",
+    return parts.segments(
+        "Preset", "preset", {name: name for name in offered},
+        usual if usual in offered else offered[0],
         help="; ".join(f"**{name}**: {training.PRESETS[name]}" for name in offered),
-    )
+    )  # fmt: skip
 
 
 def _settings(
@@ -228,14 +215,7 @@ def _fields(name: str, preset: str) -> dict[str, str]:
 def _costs(
     data: FitSize, lists: ListRecipe, plans: list[PlannedTraining], total: DeltaGenerator
 ) -> tuple[float, float]:
-    """What the button will cost, before it is pressed: in words, and seconds from and to.
-
-    Args:
-        data: what is trained on.
-        lists: how its lists are made.
-        plans: what would be trained.
-        total: the place of the sum, above the button.
-    """
+    """Draw what the button will cost, the sum in the place above it; seconds from and to."""
     lines = [
         f"- **{with_display_names(plan.name)}**: {_summary(plan.name)}. {_takes(plan)}"
         for plan in plans

@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, pictures, scoring, services, state, study_access
+from shuffleproof.app import pictures, scoring, services, state, study_access
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.plain import escaped, escaped_sentence, refusal
+from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import choice, lab_form, parts
 from shuffleproof.app.study.picture import chart
 from shuffleproof.app.study_access import dated_name
@@ -43,6 +43,9 @@ COMBINED = ("rrf:bm25+lsi",)
 DEPTH = 1000
 PLAIN = tuple(entry.name for entry in RETRIEVERS.values() if not entry.presets)
 """Retrievers that learn no network: the pages search by them themselves."""
+LEARNT = ("snrm", "fnrm", "cnrm")
+"""Kinds of artefacts that hold a learnt retriever."""
+
 WORK = "shuffleproof.core.answers.retrieval"
 
 
@@ -52,21 +55,20 @@ def page() -> None:
     names = [planted.NAME]
     names += [name for name, key in services.store().names().items() if key.kind == ingest.KIND]
     missing = state.missing_option("collection", names)
-    chosen = st.selectbox(
-        "Text collection",
-        **address.selectbox("collection", address.option_texts(*names), planted.NAME),
+    chosen = parts.select(
+        "Text collection", "collection", names, planted.NAME,
         help="`shuffleproof ingest-collection FOLDER --name mine` reads another one in.",
-    )
-    state.instead("collection", missing, str(chosen))
+    )  # fmt: skip
+    state.instead("collection", missing, chosen)
     if chosen == planted.NAME:
         st.caption(
             "A generated collection in which every subject is written about in two vocabularies: "
             "it shows what the page does, not which retriever is better elsewhere."
         )
     with parts.errors_shown(again=True):
-        _studies(str(chosen))
+        _studies(chosen)
         st.subheader("Ask it yourself")
-        _search(str(chosen))
+        _search(chosen)
 
 
 @st.fragment
@@ -75,7 +77,7 @@ def _search(name: str) -> None:
     indexed = _indexed(name)
     collection = indexed.collection
     sizes = f"{counted(len(collection), 'document')}, {counted(len(collection.queries), 'query')}."
-    st.caption(escaped_sentence(" ".join((sizes, *collection.notes))))
+    parts.note(" ".join((sizes, *collection.notes)))
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
     first = collection.queries[0] if collection.queries else ""
     text = left.text_input("Query", value=first, key="q", bind="query-params", max_chars=400)
@@ -87,7 +89,7 @@ def _search(name: str) -> None:
         return
     found = {side: _found(name, one, asked) for side, one in sides.items()}
     ranked = {side: list(one["documents"]) for side, one in found.items()}
-    st.markdown(escaped_sentence(_in_words(sides, ranked)))
+    parts.sentence(_in_words(sides, ranked))
     grades = _grades(indexed, asked)
     for side, place in zip(SIDES, st.columns(2, gap="medium"), strict=True):
         other = next(one for one in SIDES if one != side)
@@ -137,13 +139,11 @@ def _side(place: DeltaGenerator, side: str, here: Sequence[str]) -> str:
                 options.append(held[side])
             except UsageError as error:
                 place.warning(refusal(error))
-    return str(
-        place.selectbox(
-            LABELS[side], **address.selectbox(side, address.option_texts(*options), SIDES[side]),
-            format_func=label, accept_new_options=True,
-            help="Type several made one: `rrf:bm25+lsi` (reciprocal ranks), "
-            "`interpolated-70:bm25+lsi` (70 percent BM25).",
-        )
+    return parts.select(
+        LABELS[side], side, options, SIDES[side], place=place, format_func=label,
+        accept_new_options=True,
+        help="Type several made one: `rrf:bm25+lsi` (reciprocal ranks), "
+        "`interpolated-70:bm25+lsi` (70 percent BM25).",
     )  # fmt: skip
 
 
@@ -214,15 +214,11 @@ def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
 
 def _trained(name: str) -> tuple[str, ...]:
     """The learnt retrievers that are trained on the collection."""
-    kinds = ("snrm", "fnrm", "cnrm")
-    if not any(services.artefacts(kind) for kind in kinds):
-        return ()
-    return _trained_now(name, services.folder_changes(kinds))
+    return _trained_now(name) if any(map(services.artefacts, LEARNT)) else ()
 
 
-@st.cache_data(max_entries=16, show_spinner="Looking for trained retrievers …")
-def _trained_now(name: str, now: services.StoreState) -> tuple[str, ...]:
-    del now  # part of the memory's key alone
+@services.until_stored(kinds=LEARNT, show_spinner="Looking for trained retrievers …")
+def _trained_now(name: str) -> tuple[str, ...]:
     return tuple(scoring.resident().ask(f"{WORK}:trained_retrievers", _asked(name)))
 
 
@@ -263,13 +259,13 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         chart(figure, alt, "picture")
     with top.notes, parts.in_words():
         for finding in (one for one in every if isinstance(one, Finding)):
-            st.markdown(escaped_sentence(finding.text))
+            parts.sentence(finding.text)
     tables = [one for one in every if isinstance(one, Table) and not one.folded]
     for at, table in enumerate(tables):
         st.markdown(f"**{escaped(table.title)}**")
         data_frame(table, f"table {at}")
         for note in table.notes:
-            st.caption(escaped_sentence(note))
+            parts.note(note)
     for picture in others:
         chart(*pictures.draw(picture), picture.name)
     choice.export_row(top.artefact, figure, tables[-1])

@@ -6,18 +6,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, disturbed_lists, rescoring, selection
+from shuffleproof.app import disturbed_lists, rescoring, selection
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import ranking_degradation as figure
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import (
     choice,
-    families,
     job_panel,
-    measures,
     parts,
     query_comparison,
-    rescored_list,
     trial_cost,
 )
 from shuffleproof.app.study import form as shell
@@ -41,7 +38,7 @@ from shuffleproof.core.studies.sections import LOSS, Picture
 from shuffleproof.core.studies.tables import Table
 from shuffleproof.core.words import counted, interval, p_value, signed
 
-CHOOSABLE = (*measures.CHOOSABLE, "gain")
+CHOOSABLE = (*choice.CHOOSABLE, "gain")
 WORDS_WIDTH = 330
 AXES: dict[figure.Axis, str] = {"level": "Level", "tau": "Kendall τ to the original"}
 CHART, CLICK = "curves", chooses(point=str, at=float)
@@ -101,11 +98,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(compute(key, sections.finding, family, measure, rankers))
         _claim(compute(key, sections.claim, family, measure))
     if order := compute(key, sections.of_order, family, measure, rankers):
-        finding.caption(escaped_sentence(order))
+        parts.note(order, finding)
     _of_point(artefact, family, measure, rankers)
     table = _marks(artefact, family, measure, rankers)
-    place = parts.fold("All numbers in the figure", "every number")
-    if place is not None:
+    if place := parts.fold("All numbers in the figure", "every number"):
         data_frame(Table(summary, SUMMARY, "All numbers in the figure"), "numbers", place)
     choice.export_row(artefact, curves, table)
 
@@ -115,29 +111,23 @@ def _what(recipe: Mapping[str, Any]) -> tuple[str, figure.Axis, bool]:
     family = known[0]
     if len(known) > 1:
         family = st.selectbox("Disturbed by", known, key="family", bind="query-params")
-    x = st.segmented_control(
-        "Horizontal axis", list(AXES), default="level", required=True, format_func=AXES.__getitem__,
-        key="x", bind="query-params",
-    )  # fmt: skip
+    x = parts.segments("Horizontal axis", "x", AXES)
     from_zero = st.toggle("Vertical axis from 0", value=True, key="zero", bind="query-params")
-    return family, x or "level", from_zero
+    return family, x, from_zero
 
 
 def _measure(artefact: Artefact) -> Measure:
     """The measure with its conventions, changeable where they stand."""
     recipe = artefact.recipe
-    offered = measures.offered_measures(recipe)
+    offered = choice.offered_measures(recipe)
     line, menu = parts.convention_line(WORDS_WIDTH)
     with menu:
-        first = next(iter(offered))
-        name = st.selectbox(
-            "Measure", **address.selectbox("measure", address.option_texts(*offered), first)
-        )
-        usual = measures.as_asked(recipe, offered[name])
+        name = parts.select("Measure", "measure", offered, next(iter(offered)))
+        usual = choice.as_asked(recipe, offered[name])
         names = [name for name in CHOOSABLE if name in usual.entry.conventions]
-        wanted = usual.under(**measures.conventions(SWITCHED, names, usual))
+        wanted = usual.under(**choice.conventions(SWITCHED, names, usual))
     possible = [wanted, usual, Measure.parse(recipe["measures"][0])]
-    measure = next((one for one in possible if measures.can_be_drawn(recipe, one)), possible[-1])
+    measure = next((one for one in possible if choice.can_be_drawn(recipe, one)), possible[-1])
     if measure != wanted:
         st.warning(
             f"{wanted} does not follow from what this study stored. Run it again for this "
@@ -201,13 +191,10 @@ def _of_point(artefact: Artefact, family: str, measure: str, rankers: Sequence[s
         "Ranker", rankers, "point", place=left,
         placeholder="Click a point of the picture, or choose",
     )  # fmt: skip
-    level = right.selectbox(
-        f"Level ({disturbed_lists.unit(family)})", levels, index=len(levels) - 1, key="at",
-        bind="query-params", format_func=lambda level: f"{level:g}",
-    )  # fmt: skip
-    if ranker is None or level is None:
+    level = query_comparison.level(f"Level ({disturbed_lists.unit(family)})", levels, right)
+    if ranker is None:
         return
-    point = (ranker, family, float(level))
+    point = (ranker, family, level)
     frame = compute(str(artefact.key), sections.damage, *point, measure)
     start = f"By {family} at {level:g}, {ranker}"
     if not query_comparison.by_damage(frame, start, measure, QUERIES, height=260):
@@ -226,18 +213,16 @@ def _one_list(artefact: Artefact, point: Point, query: str, draw: int) -> None:
             "This study was stored without its lists' recipe; run it again to see single lists."
         )
         return
-    moves = rescored_list.rescore(lambda: replayed_query(artefact, point, query, draw))
+    moves = query_comparison.rescore(lambda: replayed_query(artefact, point, query, draw))
     if moves is None:
         return
     ranker, family, level = point
-    rescored_list.chart(moves, ranker)
-    st.caption(
-        escaped_sentence(
-            f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "
-            f"{level:g}. Middle: what {ranker} answers to it. Right: what it answers to the "
-            "unchanged list. Dotted: from the unchanged initial ranking to that answer. Full "
-            "marks are relevant documents, strong lines are documents that passed another."
-        )
+    query_comparison.bump_chart(moves, ranker)
+    parts.note(
+        f"Query {query}, draw {draw}. Left: the initial ranking disturbed by {family} at "
+        f"{level:g}. Middle: what {ranker} answers to it. Right: what it answers to the "
+        "unchanged list. Dotted: from the unchanged initial ranking to that answer. Full "
+        "marks are relevant documents, strong lines are documents that passed another."
     )
 
 
@@ -272,8 +257,8 @@ def partial_picture(result: StudyResult) -> tuple[Picture, str]:
 
 def chosen_pairs(declared: Parameter, now: Any) -> Any:
     """Draw the families and their levels; what reads the pairs."""
-    before = [name for name in families.of_pairs(now) if name in DISTURBING]
-    return families.levels(declared, families.choice(DISTURBING, before))
+    before = [name for name in shell.families_of(now) if name in DISTURBING]
+    return shell.family_levels(declared, shell.family_choice(DISTURBING, before))
 
 
 def usual_values(_data: str) -> Mapping[str, Any]:

@@ -9,14 +9,11 @@ import streamlit as st
 from shuffleproof.app import disturbed_lists, forms, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import worst_case as figure
-from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import (
     choice,
     job_panel,
     parts,
     query_comparison,
-    rescored_list,
-    slices,
     trial_cost,
 )
 from shuffleproof.app.study import form as shell
@@ -84,13 +81,11 @@ def _convention(artefact: Artefact, measure: str) -> None:
         f"{counted(recipe['draws'], 'random order')} per budget",
         "95 % intervals over queries",
     )
-    st.caption(
-        escaped_sentence(
-            f"Thick: the worst order that a {recipe['search']['method']} search found. Thin and "
-            "dotted: the mean of random orders of the same budget. A search finds a bound from "
-            "below: something worse may exist. Its measure cannot be changed afterwards, since it "
-            "decided what was looked for."
-        )
+    parts.note(
+        f"Thick: the worst order that a {recipe['search']['method']} search found. Thin and "
+        "dotted: the mean of random orders of the same budget. A search finds a bound from "
+        "below: something worse may exist. Its measure cannot be changed afterwards, since it "
+        "decided what was looked for."
     )
 
 
@@ -113,7 +108,7 @@ def _certificates(artefact: Artefact, rankers: Sequence[str]) -> None:
                 f"{ranker}: {effort.get('evaluated', 0):,} orders of single lists were scored in "
                 f"{effort.get('seconds', 0.0):.1f} s."
             )
-        place.caption(escaped_sentence(words))
+        parts.note(words, place)
 
 
 FEW = 100
@@ -240,19 +235,19 @@ def _behind(artefact: Artefact, ranker: str, budget: int) -> None:
         st.caption("Every query is left out by this measure.")
         return
     who, measure = f"{steps(budget, unit)} at worst, {ranker}", str(artefact.recipe["measure"])
-    st.markdown(escaped_sentence(in_words(frame, who, measure, ("as_is", "worst"))))
+    parts.sentence(in_words(frame, who, measure, ("as_is", "worst")))
     alt = "Queries, the most damaged first; choose a row to see its worst order"
     query_comparison.rows(frame, QUERIES, alt, height=260)
-    slices.draw_slices(frame, "change", measure)
+    query_comparison.draw_slices(frame, measure)
     query = query_comparison.query(frame["query"], "Choose a row above, or a query here")
     if query is not None:
         _one_list(artefact, ranker, query, budget)
 
 
 def _one_list(artefact: Artefact, ranker: str, query: str, budget: int) -> None:
-    moves = rescored_list.rescore(
+    moves = query_comparison.rescore(
         lambda: disturbed_lists.worst_list(
-            artefact, (ranker, budget), query, rescored_list.features()
+            artefact, (ranker, budget), query, query_comparison.features()
         )
     )
     if moves is None:
@@ -275,7 +270,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     if places is None:
         st.caption("Choose how many places take part; their exchanges are scored then.")
         return
-    answer = rescored_list.rescore(
+    answer = query_comparison.rescore(
         lambda: disturbed_lists.swaps(artefact, ranker, query, int(places)),
         "Scoring every exchange …",
     )
@@ -286,7 +281,7 @@ def _swaps(artefact: Artefact, ranker: str, query: str, length: int) -> None:
     exchanges = figure.swaps(costs, answer["documents"], answer["labels"], measure)
     alt = figure.swaps_alt_text(costs, measure)
     chart(exchanges, alt, MAP, config={"displaylogo": False})
-    st.caption(escaped_sentence(_dearest(costs, ranker, measure, invariant=answer["invariant"])))
+    parts.note(_dearest(costs, ranker, measure, invariant=answer["invariant"]))
 
 
 def _dearest(costs: np.ndarray, ranker: str, measure: str, *, invariant: bool) -> str:

@@ -83,7 +83,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         )  # fmt: skip
     with top.notes:
         finding = st.container()
-        measure = parts.measure_line(
+        measure = choice.measure_line(
             artefact.recipe, counted(artefact.facts["queries"], "query"),
             counted(artefact.recipe["draws"], "draw"), "95 % intervals over queries", "one seed",
         )  # fmt: skip
@@ -135,14 +135,7 @@ def _sources(frame: pd.DataFrame) -> None:
 
 @st.fragment
 def _queries(artefact: Artefact, table: pd.DataFrame, effect: Effect, measure: str) -> None:
-    """Draw the choice of a variant, its bars and, where one is chosen, a query's two answers.
-
-    Args:
-        artefact: the ablation.
-        table: its variants under the measure.
-        effect: what is compared.
-        measure: under the conventions chosen.
-    """
+    """Draw the choice of a variant, its bars and, where one is chosen, a query's two answers."""
     first, *labels = map(str, table["variant"])
     st.subheader("Which queries gain, which lose?")
     usual = sections.most_changed(table, effect)
@@ -175,12 +168,10 @@ def _one_query(artefact: Artefact, pair: tuple[str, str], query: str) -> None:
         return
     alt = benchmark_query.alt_text(answers, pair)
     chart(benchmark_query.two_answers(answers, pair), alt, "two answers", config=parts.PLAIN)
-    st.caption(
-        escaped_sentence(
-            f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
-            f"{pair[0]}. Right: {pair[1]}. Filled marks are relevant documents, strong lines are "
-            "relevant ones that the two put at different places."
-        )
+    parts.note(
+        f"Query {query}, the lists as they are. Left: the initial ranking. Middle: "
+        f"{pair[0]}. Right: {pair[1]}. Filled marks are relevant documents, strong lines are "
+        "relevant ones that the two put at different places."
     )
 
 

@@ -12,7 +12,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import perturbations as figure
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form, FormState
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
@@ -59,7 +59,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         finding = st.container()
         queries = f"N = {counted(artefact.facts['queries'], 'query')}"
         draws = counted(recipe["draws"], "draw")
-        measure = str(parts.measure_line(recipe, queries, draws, STRENGTHS[strength]))
+        measure = str(choice.measure_line(recipe, queries, draws, STRENGTHS[strength]))
     if not rankers:
         top.picture.info("Choose at least one ranker.")
         return
@@ -74,23 +74,20 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         parts.finding(sections.finding(losses, measure, rankers, strength))
         left = sections.omission_text(artefact.facts, disturbed_lists.families(recipe))
         if left:
-            st.caption(escaped_sentence(f"–: {left}"))
+            parts.note(f"–: {left}")
     _behind(artefact, rankers, losses, measure)
     table = Table(losses, sections.COLUMNS, "Losses by ranker, family and level")
-    place = parts.fold("All levels, and how the answers changed", "every number")
-    if place is not None:
+    if place := parts.fold("All levels, and how the answers changed", "every number"):
         data_frame(table, "numbers", place)
     choice.export_row(artefact, cells_map, table)
 
 
 def _strength() -> str:
-    chosen = st.segmented_control(
-        "Change at which level", list(SHORT), default="last", required=True,
-        format_func=SHORT.__getitem__, key="cells", bind="query-params",
-        help="Levels of different families count different things. "
-        + "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items()) + ".",
+    told = "; ".join(f"{SHORT[name]}: {words}" for name, words in STRENGTHS.items())
+    return parts.segments(
+        "Change at which level", "cells", SHORT,
+        help=f"Levels of different families count different things. {told}.",
     )  # fmt: skip
-    return str(chosen or "last")
 
 
 def _without_values(artefact: Artefact) -> list[tuple[str, str]]:
@@ -101,14 +98,7 @@ def _without_values(artefact: Artefact) -> list[tuple[str, str]]:
 
 @st.fragment
 def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, measure: str) -> None:
-    """Draw the curves of a family, and the queries of a ranker under it.
-
-    Args:
-        artefact: the study.
-        rankers: those shown.
-        losses: theirs, as `core.studies.kinds.perturbations.sections.losses` gives them.
-        measure: that is lost.
-    """
+    """Draw the curves of a family, and the queries of a ranker under it."""
     known = list(disturbed_lists.families(artefact.recipe))
     st.subheader("One family, level by level", anchor=False)
     left, right, axis = st.columns(3)
@@ -129,7 +119,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     entry = disturbed_lists.entry(family)
     if entry is not None:
         words = f"{entry.summary} Level: {entry.unit}. From: {entry.source}."
-        st.caption(escaped_sentence(f"{words} {sections.short_of(artefact.facts, [family])}"))
+        parts.note(f"{words} {sections.short_of(artefact.facts, [family])}")
     summary = _summary(str(artefact.key), family, measure)
     shown, words = summary, measure
     if what == LOSS and len(summary):
@@ -143,7 +133,7 @@ def _behind(artefact: Artefact, rankers: Sequence[str], losses: pd.DataFrame, me
     if entry is not None and entry.changes & {"order", "ranking"}:
         means = shown.groupby("ranker", sort=False)["mean"]
         if order := readers_of_order([str(name) for name, own in means if np.ptp(own) > 0]):
-            st.caption(escaped_sentence(order))
+            parts.note(order)
     if attack_target(family):
         _transfer(losses, measure)
     without = (ranker, family) in _without_values(artefact)
@@ -195,7 +185,7 @@ def _transfer(losses: pd.DataFrame, measure: str) -> None:
     st.markdown(f"**{escaped_sentence(table.title)}**")
     data_frame(table, "transfer")
     reached = sections.transfer_text(sections.transfer(losses), measure)
-    st.caption(escaped_sentence(f"At the last level of each attack. {reached}"))
+    parts.note(f"At the last level of each attack. {reached}")
 
 
 def catalogue() -> None:
@@ -241,15 +231,15 @@ def partial_picture(result: StudyResult) -> tuple[Picture, str]:
 
 def family_fields(declared: Parameter, now: Any) -> Any:
     """Draw the families and their levels; what reads the pairs."""
-    before = families.of_pairs(now)
-    return families.levels(declared, families.choice(PERTURBATIONS, before, chains=True))
+    before = shell.families_of(now)
+    return shell.family_levels(declared, shell.family_choice(PERTURBATIONS, before, chains=True))
 
 
 def costs(asked: FormState) -> str:
     """What the button will cost: trials, trainings of labels, rows and seeds, what is skipped."""
     pairs = asked.question.perturbations
-    study.check(asked.question.rankers, families.of_pairs(pairs))
-    skipped = sections.skipped_text(asked.question.rankers, families.of_pairs(pairs))
+    study.check(asked.question.rankers, shell.families_of(pairs))
+    skipped = sections.skipped_text(asked.question.rankers, shell.families_of(pairs))
     text = trial_cost.trials(asked, pairs) + _retrained(asked)
     return f"{text}. Skipped: {escaped_sentence(skipped.rstrip('.'))}" if skipped else text
 

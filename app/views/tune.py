@@ -68,9 +68,8 @@ def _searches(names: Sequence[str]) -> bool:
         )
     if not known:
         return False
-    shown = st.selectbox(
-        "Search", **address.selectbox(TUNED, address.option_texts(*known), known[0]),
-        format_func=with_display_names,
+    shown = parts.select(
+        "Search", TUNED, known, known[0], format_func=with_display_names,
         help="By the preset that it made, or will make.",
     )  # fmt: skip
     if shown in under_way:
@@ -157,11 +156,10 @@ def _stored(preset: NamedPreset) -> None:
     title = f"Trials of {preset}: where each came from, validation NDCG@10, settings"
     data_frame(Table(frame[keys(columns)], columns, title), "trials")
     st.markdown("Use it wherever a ranker is named; a benchmark says how many trials chose it:")
-    st.code(
+    parts.shell(
         f"shuffleproof study benchmark --data {shlex.quote(preset.data)} "
-        f"--rankers {preset.ranker},{preset}",
-        language="bash", wrap_lines=True,
-    )  # fmt: skip
+        f"--rankers {preset.ranker},{preset}"
+    )
     parts.link("benchmark", "Benchmark", query={"data": state.data()})
 
 
@@ -178,27 +176,21 @@ def _table_of_tests(preset: NamedPreset) -> None:
 
 
 @st.fragment
+@parts.errors_shown()
 def _form(data: str, names: Sequence[str]) -> None:
     """Draw the form; a change draws it alone."""
-    with parts.errors_shown():
-        _asked(data, names)
-
-
-def _asked(data: str, names: Sequence[str]) -> None:
     on = data
     if len(names) > 1:
-        on = st.segmented_control(
-            "Folds", names, default=data, required=True, key="folds", bind="query-params",
-            format_func=lambda name: f"{name} alone" if name == data else "all folds",
+        on = parts.segments(
+            "Folds", "folds", dict.fromkeys(names, "all folds") | {data: f"{data} alone"}, data,
             help="Over all folds a trial is trained once on each, and judged by their mean.",
         )  # fmt: skip
     usual = training.usual_preset(data)
     offered = [name for name in training.FITTED if usual in registry.RANKERS[name].presets]
     left, middle, right = st.columns([5, 8, 5])
-    ranker = left.selectbox(
-        "Ranker", **address.selectbox("ranker", address.option_texts(*offered), USUAL_RANKER),
-        format_func=with_display_names,
-    )  # fmt: skip
+    ranker = parts.select(
+        "Ranker", "ranker", offered, USUAL_RANKER, place=left, format_func=with_display_names
+    )
     base = RankerName.parse(f"{ranker}@{usual}")
     space = tuning.space_of(base)
     fields = st.multiselect(
@@ -214,13 +206,14 @@ def _asked(data: str, names: Sequence[str]) -> None:
         help="Small letters, digits and _. It stands behind the ranker: "
         f"{ranker}@{tuning.name_for(on)}.",
     )  # fmt: skip
-    first = [preset for preset in (*tuning.FIRST, usual) if preset in _presets(ranker)]
+    presets = registry.RANKERS[ranker].presets
+    first = [preset for preset in (*tuning.FIRST, usual) if preset in presets]
     st.caption(_cost(data, base, limit, most, list(dict.fromkeys(first))))
     lacking = _lacking(fields)
     if lacking:
         st.caption(lacking)
     asked = {
-        "data": on, "ranker": str(ranker), "search": () if len(fields) == len(space) else fields,
+        "data": on, "ranker": ranker, "search": () if len(fields) == len(space) else fields,
         "trials": most if limit == TRIALS else None,
         "budget": 60.0 * most if limit == MINUTES else None, "name": name.strip() or None,
         "at_once": sharing.jobs_workers(),
@@ -228,7 +221,7 @@ def _asked(data: str, names: Sequence[str]) -> None:
     if st.button("Tune", type="primary", key="tune now", disabled=bool(lacking)):
         _handed_in(asked)
     with st.expander("As a command", icon=":material/terminal:"):
-        st.code(_command(asked, limit, most), language="bash", wrap_lines=True)
+        parts.shell(_command(asked, limit, most))
 
 
 def _lacking(fields: Sequence[str]) -> str:
@@ -241,20 +234,15 @@ def _lacking(fields: Sequence[str]) -> str:
 def _limit() -> tuple[str, int]:
     """What ends the search, and after how many."""
     kind, number_of = st.columns(2)
-    limit = kind.segmented_control(
-        "Stop after", [TRIALS, MINUTES], default=TRIALS, required=True, key="stop",
-        bind="query-params", help="After so many minutes no trial begins.",
+    limit = parts.segments(
+        "Stop after", "stop", {TRIALS: TRIALS, MINUTES: MINUTES}, place=kind,
+        help="After so many minutes no trial begins.",
     )  # fmt: skip
-    limit = limit or TRIALS
     most = number_of.number_input(
         "Trials, with the presets" if limit == TRIALS else "Minutes", min_value=1,
         value=USUAL[limit], key=limit, bind="query-params",
     )  # fmt: skip
     return limit, int(most)
-
-
-def _presets(ranker: str) -> tuple[str, ...]:
-    return tuple(registry.RANKERS[ranker].presets)
 
 
 def _range(ends: Sequence[Any]) -> str:

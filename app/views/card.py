@@ -10,11 +10,10 @@ import streamlit as st
 from shuffleproof.app import captions, disturbed_lists, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import card as figure
-from shuffleproof.app.figures import card_dials
 from shuffleproof.app.figures import ranking_degradation as curves
 from shuffleproof.app.figures.style import set_properties
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.study import choice, families, job_panel, parts, perturbed_queries, trial_cost
+from shuffleproof.app.study import choice, job_panel, parts, perturbed_queries, trial_cost
 from shuffleproof.app.study import form as shell
 from shuffleproof.app.study.form import Form, FormState
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
@@ -59,7 +58,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notes:
         finding = st.container()
         measure = str(
-            parts.measure_line(
+            choice.measure_line(
                 recipe,
                 f"N = {counted(artefact.facts['queries'], 'query')}",
                 counted(recipe["draws"], "draw"),
@@ -85,7 +84,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with finding, parts.in_words():
         parts.finding(sections.finding(cards, family, measure))
     if order := sections.of_order(cards):
-        finding.caption(escaped_sentence(order))
+        parts.note(order, finding)
     known = [label for label in rankers if label in set(cards["ranker"])]
     _side_by_side(key, known, family, measure)
     _one_ranker(artefact, known, family, measure)
@@ -99,7 +98,7 @@ def _family(recipe: Mapping[str, Any]) -> str:
     family = chosen if chosen in known else known[0]
     entry = disturbed_lists.entry(family)
     if entry is not None:
-        st.caption(escaped_sentence(entry.summary))
+        parts.note(entry.summary)
     return family
 
 
@@ -107,24 +106,14 @@ def _family(recipe: Mapping[str, Any]) -> str:
 def _side_by_side(key: str, rankers: list[str], family: str, measure: str) -> None:
     """One dial of all rankers, on an axis as wide as their intervals are."""
     st.subheader("Rankers side by side", anchor=False)
-    dial = st.segmented_control(
-        "Dial", list(sections.DIALS), default="kept", required=True, key="dial",
-        format_func=lambda name: sections.DIALS[name][0], bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    dial = str(dial or "kept")
+    names = {dial: name for dial, (name, _) in sections.DIALS.items()}
+    dial = parts.segments("Dial", "dial", names, "kept", label_visibility="collapsed")
     frame = study_access.compute(key, sections.dials, family, measure)
     frame = frame[frame["ranker"].isin(rankers) & (frame["dial"] == dial)]
     name, what = sections.DIALS[dial]
-    alt = card_dials.compared_alt_text(frame, name)
-    chart(
-        cached_figure(card_dials.compare_dials, frame, name), alt, DOTS, CLICK, config=parts.PLAIN
-    )
-    st.caption(
-        escaped_sentence(
-            f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker."
-        )
-    )
+    alt = figure.compared_alt_text(frame, name)
+    chart(cached_figure(figure.compare_dials, frame, name), alt, DOTS, CLICK, config=parts.PLAIN)
+    parts.note(f"{name}: {what} ({measure}). 95 % intervals; larger is better. Click a ranker.")
 
 
 @st.fragment
@@ -169,7 +158,7 @@ def partial_picture(result: StudyResult) -> tuple[Picture | None, str]:
 
 def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     """Draw the families."""
-    return tuple(families.choice(OFFERED, [name for name in now if name in OFFERED]))
+    return tuple(shell.family_choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
 def cost(asked: FormState) -> str:
@@ -219,17 +208,17 @@ def _printed_card(artefact: Artefact, ranker: str, family: str, measure: str) ->
             return
         parts.headline(study_access.compute(key, sections.headline, view))
         if order := sections.of_order(_row(key, ranker, family, measure)):
-            st.caption(escaped_sentence(order))
+            parts.note(order)
         words = {dial: name for dial, (name, _) in sections.DIALS.items()}
-        alt = card_dials.dials_alt_text(own, words)
-        chart(cached_figure(card_dials.dials, own, words), alt, "dials", config=parts.PLAIN)
+        alt = figure.dials_alt_text(own, words)
+        chart(cached_figure(figure.dials, own, words), alt, "dials", config=parts.PLAIN)
         said = "; ".join(f"{name}: {what}" for name, what in sections.DIALS.values())
         st.caption(f"{measure}. {said}. 95 % intervals over queries.")
         _curve(key, ranker, family, measure)
         _worst(
             key, ranker, (family, disturbed_lists.families(artefact.recipe)[family][-1]), measure
         )
-        st.caption(escaped_sentence(_conditions(artefact, family)))
+        parts.note(_conditions(artefact, family))
 
 
 def _row(key: str, ranker: str, family: str, measure: str) -> pd.DataFrame:

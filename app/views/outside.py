@@ -13,9 +13,9 @@ from shuffleproof.app import (
     state,
     study_access,
 )
-from shuffleproof.app.plain import escaped, escaped_sentence, refusal
+from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
-from shuffleproof.app.study.measures import CHOOSABLE, conventions
+from shuffleproof.app.study.choice import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -42,11 +42,7 @@ def page() -> None:
     """Draw the choice of what there is, then what is to be done with it."""
     parts.header("From outside", QUESTION)
     ways = {OF_RUNS: _runs, SCORED: _ranker, FUNCTION: _function}
-    way = st.segmented_control(
-        "What you have", list(ways), default=OF_RUNS, required=True, key="have",
-        bind="query-params",
-    )  # fmt: skip
-    ways[way or OF_RUNS]()
+    ways[parts.segments("What you have", "have", {way: way for way in ways})]()
 
 
 RUNS_DRAFT, RUNS_JOB = "runs chosen", "runs handed in"
@@ -192,13 +188,12 @@ def _function() -> None:
     )
     st.code(EXAMPLE, language="python")
     flag = "" if data == "sample" else f" --data '{data}'"
-    st.code(
+    parts.shell(
         f"shuffleproof doctor --ranker mine:score{flag}\n"
         f"shuffleproof certify mine:score{flag}\n"
         f"shuffleproof study initial-ranking --rankers mine:score,lambdamart{flag}\n"
-        f"shuffleproof study card --rankers mine:score{flag}",
-        language="bash", wrap_lines=True,
-    )  # fmt: skip
+        f"shuffleproof study card --rankers mine:score{flag}"
+    )
     st.caption(
         "Nothing is known of what a function reads, so everything is scored for real: edit its "
         "file and its trials run anew."
@@ -239,11 +234,7 @@ def _ranker() -> None:
     """Draw the form, the job under way, and what was brought before."""
     _forget_read(MINE, DRAFT)
     data = state.data()
-    words = list(KINDS.values())
-    what = st.segmented_control(
-        "What it is", words, default=words[0], required=True, key="brought", bind="query-params"
-    )
-    kind = list(KINDS)[words.index(what or words[0])]
+    kind = parts.segments("What it is", "brought", KINDS)
     st.markdown(_due(data, kind))
     received_files.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
     received_files.errors(DRAFT)
@@ -350,11 +341,7 @@ def _findings(job: Job) -> None:
     told = job.result
     examined = f"{told['lists']:,} of {counted(told['of'], 'list')}"
     values = ", ".join(f"{name} {number(value)}" for name, value in told["measures"].items())
-    st.markdown(
-        escaped_sentence(
-            f"{told['ranker']} on {job.parameters['data']}: {examined} examined. {values}"
-        )
-    )
+    parts.sentence(f"{told['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
     if not told["findings"]:
         st.success("Nothing that could mislead a study.", icon=":material/check_circle:")
     for one in told["findings"]:

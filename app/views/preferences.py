@@ -1,22 +1,23 @@
-"""The page of preferences: a stored study, and one query whose pairs are paid for."""
+"""The page of preferences: a stored study, one query whose pairs are paid for, live judges."""
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import address, pictures, services, state, study_access
+from shuffleproof.app import address, jobs, pictures, services, state, study_access
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import preferences as figure
 from shuffleproof.app.plain import escaped, escaped_sentence
-from shuffleproof.app.study import choice, lab_form, parts
+from shuffleproof.app.study import choice, job_panel, lab_form, parts
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.app.study_access import dated_name
-from shuffleproof.app.views.preferences import judging
-from shuffleproof.core.aggregate import planted, preference_store
+from shuffleproof.core.aggregate import judge_questions, judges, planted, preference_store
 from shuffleproof.core.aggregate.consistency import Cycle, agreement_of, cycles_of
 from shuffleproof.core.aggregate.disturbances import DISTURBANCES
 from shuffleproof.core.aggregate.kemeny import kemeny
@@ -54,15 +55,11 @@ def page() -> None:
                if one.recipe["kind"] == PreferenceAggregation.kind]  # fmt: skip
     names = list(dict.fromkeys([*sets, *state.data_sets()[1:], *sorted(studied)]))
     missing = state.missing_option("preferences", names)
-    chosen = str(
-        st.selectbox(
-            "Preferences",
-            **address.selectbox("preferences", address.option_texts(*names), planted.NAME),
-            help="Of a ranking data set those of a trained function. `shuffleproof "
-            "ingest-preferences FILE --name mine` reads others in: judged pairs, matrices, sets "
-            "of rankings, runs.",
-        )
-    )
+    chosen = parts.select(
+        "Preferences", "preferences", names, planted.NAME,
+        help="Of a ranking data set those of a trained function. `shuffleproof ingest-preferences "
+        "FILE --name mine` reads others in: judged pairs, matrices, sets of rankings, runs.",
+    )  # fmt: skip
     state.instead("set of preferences", missing, chosen)
     if chosen == planted.NAME:
         st.caption(
@@ -74,10 +71,9 @@ def page() -> None:
         if chosen in sets:
             st.subheader("One query")
             _query(chosen)
-        place = parts.fold("Ask a live judge", "judging", ":material/gavel:")
-        if place is not None:
+        if place := parts.fold("Ask a live judge", "judging", ":material/gavel:"):
             with place:
-                judging.form()
+                _judging()
 
 
 def _studies(name: str) -> None:
@@ -101,26 +97,15 @@ def _study(found: Mapping[str, Artefact]) -> None:
     with top.controls:
         family = measure = ""
         if families:
-            options = address.option_texts(*families)
-            family = str(
-                st.selectbox(
-                    "Disturbance", **address.selectbox("disturbance", options, families[0], of=key),
-                    format_func=lambda one: DISTURBANCES[one].title,
-                )
+            family = parts.select(
+                "Disturbance", "disturbance", families, families[0], of=key,
+                format_func=lambda name: DISTURBANCES[name].title,
             )  # fmt: skip
-            st.caption(escaped_sentence(f"{DISTURBANCES[family].summary.capitalize()}."))
-            measure = str(
-                st.selectbox(
-                    "Measure",
-                    **address.selectbox(
-                        "measure",
-                        address.option_texts(*result.measures),
-                        result.measures[0],
-                        of=key,
-                    ),
-                    format_func=lambda one: sections.WORDS[one],
-                )
-            )
+            parts.note(f"{DISTURBANCES[family].summary.capitalize()}.")
+            measure = parts.select(
+                "Measure", "measure", result.measures, result.measures[0], of=key,
+                format_func=sections.WORDS.__getitem__,
+            )  # fmt: skip
     top.says(family=family)
     table = sections.as_given(result)
     if not family:
@@ -140,8 +125,7 @@ def _study(found: Mapping[str, Artefact]) -> None:
         parts.convention(sections.convention_text(result))
     st.markdown(f"**{escaped(table.title)}**")
     data_frame(table, "given")
-    place = parts.fold("Bounds, calibration, calls against items", "more")
-    if place is not None:
+    if place := parts.fold("Bounds, calibration, calls against items", "more"):
         with place:
             _more(key)
     choice.export_row(artefact, picture, table)
@@ -170,18 +154,13 @@ def _query(name: str) -> None:
     found = _opened(name)
     left, right = st.columns([2, 5], gap="medium")
     with left:
-        ids = {query: (query,) for query in found.query_ids}
-        query = str(st.selectbox("Query", **address.selectbox("asked", ids, found.query_ids[0])))
+        query = parts.select("Query", "asked", found.query_ids, found.query_ids[0])
         at = found.query_ids.index(query)
         pairs, items = found.pairs(at), found.items[at]
-        aggregator = str(
-            st.selectbox(
-                "Aggregator",
-                **address.selectbox("aggregator", address.option_texts(*AGGREGATORS), "goa"),
-                format_func=sections.label,
-            )
+        aggregator = parts.select(
+            "Aggregator", "aggregator", AGGREGATORS, "goa", format_func=sections.label
         )
-        st.caption(escaped_sentence(f"{AGGREGATORS[aggregator].summary.capitalize()}."))
+        parts.note(f"{AGGREGATORS[aggregator].summary.capitalize()}.")
         budget = int(
             st.slider(
                 "Calls allowed", **address.slider("calls", pairs.count, pairs.count, of=query),
@@ -195,7 +174,7 @@ def _query(name: str) -> None:
     with left:
         ringed = _cycle(worst)
     with right:
-        st.markdown(escaped_sentence(_in_words(pairs, one, aggregator)))
+        parts.sentence(_in_words(pairs, one, aggregator))
         named = [items[place] for place in order.tolist()]
         places = [named.index(item) for item in ringed]
         values = pairs.values[np.ix_(order, order)]
@@ -210,8 +189,8 @@ def _query(name: str) -> None:
     data_frame(Table(frame, ORDER, "The order"), "order")
     with st.container(horizontal=True):
         st.download_button(
-            "Order (CSV)", partial(_csv, frame), file_name=f"{name}-{query}.csv",
-            mime="text/csv", key="order file", on_click="ignore",
+            "Order (CSV)", lambda: frame.to_csv(index=False).encode(),
+            file_name=f"{name}-{query}.csv", mime="text/csv", key="order file", on_click="ignore",
         )  # fmt: skip
         st.download_button(
             f"Next {counted(len(one.following), 'pair')} to ask (JSONL)",
@@ -270,10 +249,6 @@ def _ranked(
     return pd.DataFrame(rows, columns=[column.key for column in ORDER])
 
 
-def _csv(frame: pd.DataFrame) -> bytes:
-    return frame.to_csv(index=False).encode()
-
-
 def _lines(query: str, items: tuple[str, ...], one: SpentBudget) -> bytes:
     """The pairs that the aggregator wants next, a line of JSON each."""
     lines = [
@@ -301,3 +276,100 @@ def words(artefact: Artefact) -> str:
         f"{counted(facts['queries'], 'query')} · {counted(recipe['draws'], 'draw')} · "
         f"{percent(cyclic, 1)} of triads cyclic"
     )
+
+
+PANEL = job_panel.Panel("judge", "round of questions")
+SHOWN = {judge_questions.SAMPLED: "Sampled pairs", judge_questions.ALL: "All pairs"}
+CALLS, QUERIES = 100, 10
+
+
+def _judging() -> None:
+    """Draw who is asked, which pairs, what that costs, and the button; or work under way."""
+    data = state.data()
+    st.caption(
+        f"The test documents of {data}, the first {judge_questions.LISTS['depth']} of each query "
+        "in file order, are put to a judge two at a time. Each answer is kept: nothing is "
+        "asked twice, also after a restart."
+    )
+    with parts.errors_shown():
+        if not job_panel.progress(PANEL, (data,)):
+            _form(data)
+    for name, key in services.store().names().items():
+        if key.kind == preference_store.KIND:
+            found = services.store().resolve(name, preference_store.KIND)
+            if found.recipe.get("data") == data:
+                count = counted(found.facts["judgments"], "judgment")
+                parts.link("preferences", f"{name}: {count}", query={"preferences": name})
+
+
+@st.fragment
+def _form(data: str) -> None:
+    known = judges.judges_for_pages()
+    if not known:
+        st.info(
+            "No judge is offered by this dashboard. Whoever starts it names them:",
+            icon=":material/gavel:",
+        )
+        st.code(f"{judges.OFFERED}=http://127.0.0.1:8000/judge make app", language="bash")
+        st.caption("Or ask from the shell:")
+        st.code(
+            f"shuffleproof judge {data}-judged --data {shlex.quote(data)} "
+            f"--with http://127.0.0.1:8000/judge --calls {CALLS}",
+            language="bash",
+        )  # fmt: skip
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        judge = str(st.selectbox("Judge", known, key="judge"))
+        pairs = str(
+            st.selectbox(
+                "Pairs", [*SHOWN, *AGGREGATORS], key="judge pairs",
+                format_func=lambda one: SHOWN.get(one) or f"Those that {sections.label(one)} wants",
+            )
+        )  # fmt: skip
+        orders = st.segmented_control(
+            "Orders", judge_questions.ORDERS, default=judge_questions.ORDERS[0],
+            required=True, key="judge orders",
+            help="Both: each pair is shown twice, with either document first, which takes two "
+            "calls and tells whether the judge prefers what comes first.",
+        )  # fmt: skip
+        name = st.text_input("Name of the preferences", f"{data}-judged", key="judge name")
+    sizes = _sizes(str(services.data_set(data).key))
+    with right:
+        queries = st.number_input(
+            "Test queries", 1, len(sizes), min(QUERIES, len(sizes)), key="judge queries"
+        )
+        calls = st.number_input("Calls allowed", 2, value=CALLS, key="judge calls")
+        at_once = st.number_input("Calls at the same time", 1, 64, 4, key="judge at once")
+        price = st.number_input(
+            "Price of a call", 0.0, format="%.5f", key="judge price", help="In any currency."
+        )
+    asked = {
+        "data": data, "name": name.strip(), "judge": judge, "pairs": pairs, "calls": int(calls),
+        "orders": str(orders), "at_once": int(at_once), "queries": int(queries),
+    }  # fmt: skip
+    plan = judge_questions.Plan(pairs, int(calls), str(orders), jobs=int(at_once))
+    most = plan.most_of(sizes[: int(queries)])
+    cost = judge_questions.cost_of(plan, most, None, price or None, None)
+    parts.sentence(f"{cost['text'][0].upper()}{cost['text'][1:]}")
+    if st.button("Ask", type="primary", key="judge now", disabled=not (most and name.strip())):
+        with parts.errors_shown():
+            job = jobs.submit(PANEL.kind, asked)
+            st.toast(escaped_sentence(f"{jobs.name(job)}: {'found' if job.ended else 'queued'}"))
+            st.rerun()
+    parts.shell(_command(asked))
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _sizes(key: str) -> Sequence[int]:
+    """Documents that a judge is shown of each test query."""
+    sizes = np.diff(services.fold(key).test.offsets)
+    return [int(size) for size in np.minimum(sizes, judge_questions.LISTS["depth"])]
+
+
+def _command(asked: dict[str, Any]) -> str:
+    words = ["shuffleproof", "judge", asked["name"], "--data", asked["data"]]
+    words += ["--with", asked["judge"], "--pairs", asked["pairs"], "--orders", asked["orders"]]
+    for flag, key in (("--calls", "calls"), ("--queries", "queries"), ("--jobs", "at_once")):
+        words += [flag, str(asked[key])]
+    return shlex.join(words)
