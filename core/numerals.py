@@ -1,11 +1,13 @@
-"""Numbers that people write: ASCII digits, a point and an exponent, and nothing else.
+"""Numbers that people write, ASCII digits, a point and an exponent; and those that JSON can say.
 
 Python's own `int` and `float` take `1_0`, digits of every script, `nan`, `infinity` and numbers
 that round to infinity; in a file or a flag each of these is a slip.
 """
 
 import re
+from collections.abc import Mapping
 from math import isfinite
+from typing import Any
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
@@ -48,3 +50,20 @@ def is_count(text: str) -> bool:
     (True, False, False)
     """
     return text.isascii() and text.isdigit() and len(text) <= 18
+
+
+def finite(value: Any) -> Any:
+    """The value as JSON can say it: tuples as lists, NaN and infinity as null, NumPy unpacked.
+
+    >>> finite({"loss": float("nan"), "levels": (1, 2)})
+    {'loss': None, 'levels': [1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {str(name): finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value

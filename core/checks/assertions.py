@@ -67,16 +67,9 @@ def _invariant(  # noqa: PLR0913 (as `assert_invariant`)
 ) -> tuple[str, ...]:  # fmt: skip
     """Why it cannot be told; none where the ranker is invariant.
 
-    Args:
-        ranker: what is tested.
-        base: the lists.
-        permutations: random orders of each.
-        seed: of these.
-        strict: fail where it cannot be told.
-        shown: look for the smallest list that shows it.
-
     Raises:
-        AssertionError: it is not, or something else than the order changes its scores.
+        AssertionError: it is not, or something else than the order changes its scores; where it is
+            `strict` also what cannot be told, and where it is `shown` with the smallest list.
     """
     __tracebackhide__ = True
     shuffle = perturbation("shuffle-shown", 1.0)
@@ -109,7 +102,10 @@ def _shown(
     block = np.stack(seen.values).astype(np.float32)
     moved = Verdicts.of(block, systematic_of(pd.DataFrame([seen.facts]))).moved
     lists, scores = base.lists, ranker.score(base.dataset, base.lists)
-    every = [*scoring.systematic(lists, scores).values(), *(_order(base, one) for one in variants)]
+    every = [
+        *scoring.systematic(lists, scores).values(),
+        *(source_of(lists, one) for one in variants),
+    ]
     for one in sorted(np.flatnonzero(moved).tolist(), key=lambda at: lists.lengths[at])[:3]:
         low, high = lists.offsets[one], lists.offsets[one + 1]
         alone = JudgedLists(base.dataset, lists.select(np.array([one])))
@@ -118,11 +114,6 @@ def _shown(
         if found is not None:
             return found.sentence(int(high - low))
     return ""
-
-
-def _order(base: JudgedLists, shown: Any) -> np.ndarray:
-    """The candidate of the lists at each place of a variant."""
-    return source_of(base.lists, shown)
 
 
 def assert_no_worse(
@@ -210,11 +201,7 @@ def _is_strategy(lists: Any) -> bool:
 def _for_all(strategy: Any, examples: int, seed: int, check: Callable[..., Any]) -> None:
     """Check what a strategy draws; Hypothesis finds the smallest lists that fail.
 
-    Args:
-        strategy: that draws lists.
-        examples: how many.
-        seed: of the draws.
-        check: fails for lists; `shown` says whether with the smallest list and order.
+    `check` fails for lists; its `shown` says whether with the smallest list and order.
     """
     __tracebackhide__ = True
     import hypothesis  # noqa: PLC0415 (an optional extra; the strategy has loaded it)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.kinds.benchmark.question import COMPARED
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.terminal_width import fit_table, is_numeric, width
@@ -40,8 +41,6 @@ class Answer:
 def show(answer: Answer, command: str | None) -> None:
     """Print an answer on stdout: as JSON where the command is named, else as text."""
     if command is not None:
-        from shuffleproof.core.studies.table_text import finite  # noqa: PLC0415 (pandas)
-
         print(json.dumps(finite(document(command, answer.json)), indent=None, allow_nan=False))
     else:
         print(answer.text or table(answer.json))

@@ -14,7 +14,7 @@ from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_ST
 ANSWERS = {
     "benchmark": "study_kinds:benchmark",
     "initial-rankings": "study_kinds:initial_rankings",
-    "attention": "study_kinds:attention",
+    "attention": "attention:study",
     "card": "check:card",
     "worst-case": "study_kinds:worst_case",
 }

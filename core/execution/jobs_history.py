@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from shuffleproof.core.execution.jobs_lease import plain
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.progress import Progress
 
 HISTORY_BYTES = 1 << 19
@@ -44,7 +44,7 @@ def history_path(folder: Path, digest: str) -> Path:
 def add(path: Path, report: Progress) -> None:
     """Append a report; a line that a dying process left unfinished does not spoil it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    step = [report.done, report.total, report.unit, round(time.time(), 3), plain(report.values)]
+    step = [report.done, report.total, report.unit, round(time.time(), 3), finite(report.values)]
     with path.open("a", encoding="utf-8") as file:
         file.write("\n" + json.dumps(step, allow_nan=False))
         size = file.tell()

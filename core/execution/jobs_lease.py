@@ -8,7 +8,6 @@ breath; that is how others know that it is dead, whatever the clocks say.
 
 import fcntl
 import json
-import math
 import os
 import platform
 import signal
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shuffleproof.core.execution.jobs_database import Database
+from shuffleproof.core.numerals import finite
 
 PATIENCE = 20
 """A job is given up when the deaths in a row without getting any further weigh so much."""
@@ -286,21 +286,4 @@ def _identity_path(folder: Path, token: str) -> Path:
 def _json(value: Any, *, always: bool = False) -> str | None:
     if value is None and not always:
         return None
-    return json.dumps(plain(value), allow_nan=False)
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON can say it: tuples as lists, NaN and infinity as null, NumPy unpacked.
-
-    >>> plain({"loss": float("nan"), "levels": (1, 2)})
-    {'loss': None, 'levels': [1, 2]}
-    """
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return json.dumps(finite(value), allow_nan=False)

@@ -21,6 +21,7 @@ from shuffleproof.core.execution import jobs_lease as lease
 from shuffleproof.core.execution.jobs import folder_of
 from shuffleproof.core.execution.jobs_database import Database
 from shuffleproof.core.execution.this_job import THIS_JOB
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.progress import Progress, run_to_end
 
 TICK = 0.5
@@ -140,7 +141,7 @@ def _work_of_kind(
 def _ending(work: Work, ticker: Ticker, stop: Event) -> lease.JobEnding:
     """Run the work until it returns, fails or is not wanted any more."""
     try:
-        result = lease.plain(_result(work, ticker, stop))
+        result = finite(_result(work, ticker, stop))
         return lease.JobEnding("done", result, progress=ticker.progress())
     except CancelRequest:
         return lease.JobEnding("cancelled", progress=ticker.progress())

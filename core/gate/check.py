@@ -221,24 +221,21 @@ def gate(
         unlike: why nothing can be compared.
     """
     places = [
-        (new, old, *condition[1:])
+        (new, condition)
         for new, old in names.items()
         for condition in card.conditions
         if condition[0] == old
     ]
-    whys = [
-        "; ".join(unlike) or _lacking(card, today, (place[0], *place[2:]), (place[1], *place[2:]))
-        for place in places
-    ]
+    whys = ["; ".join(unlike) or _lacking(card, today, *place) for place in places]
     pairs = [
-        _pair(card, today, place)
+        _pair(card, today, *place)
         for place, why in zip(places, whys, strict=True)
         if today is not None and not why
     ]
-    found = iter(compare(pairs, least))
+    comparisons = iter(compare(pairs, least))
     rows = [
-        Row(*place, Comparison(Tier.INCOMPARABLE, why) if why else next(found))
-        for place, why in zip(places, whys, strict=True)
+        Row(new, *condition, Comparison(Tier.INCOMPARABLE, why) if why else next(comparisons))
+        for (new, condition), why in zip(places, whys, strict=True)
     ]
     order = list(Tier)
     rows.sort(key=lambda row: order.index(row.tier))
@@ -265,13 +262,13 @@ def _unlike(card: CardFile, workbench: Workbench) -> Iterator[str]:
             yield f"other conventions: the card's {text} is “{meant}”, today's “{now}”"
 
 
-def _lacking(card: CardFile, today: CardFile | None, new: Condition, old: Condition) -> str:
-    """Why a condition cannot be compared; empty where it can."""
-    if today is None or new not in today.conditions:
+def _lacking(card: CardFile, today: CardFile | None, new: str, condition: Condition) -> str:
+    """Why a condition of the card cannot be compared with that of `new`; empty where it can."""
+    if today is None or (new, *condition[1:]) not in today.conditions:
         return "today's card has no such condition"
     if today.queries != card.queries:
         return "other queries"
-    initial = (INITIAL, *old[1:])
+    initial = (INITIAL, *condition[1:])
     was, now = (one.conditions.get(initial) for one in (card, today))
     if was is None or now is None or not np.allclose(was, now, 0, ROUNDING, equal_nan=True):
         return (
@@ -280,16 +277,12 @@ def _lacking(card: CardFile, today: CardFile | None, new: Condition, old: Condit
     return ""
 
 
-def _pair(card: CardFile, today: CardFile, place: tuple[str, str, str, str, float]) -> Pair:
-    new, old, measure, family, level = place
+def _pair(card: CardFile, today: CardFile, new: str, condition: Condition) -> Pair:
+    old, measure, *_ = condition
     was, now = card.rankers[old], today.rankers[new]
-    floors = [one.noise.get(measure, 0.0) for one in (was, now)]
-    return Pair(
-        card.conditions[old, measure, family, level],
-        today.conditions[new, measure, family, level],
-        max(floors),
-        was.steady and now.steady,
-    )
+    noise = max(ranker.noise.get(measure, 0.0) for ranker in (was, now))
+    after = today.conditions[new, *condition[1:]]
+    return Pair(card.conditions[condition], after, noise, was.steady and now.steady)
 
 
 def _notes(card: CardFile, today: CardFile | None, names: Mapping[str, str]) -> Iterator[str]:

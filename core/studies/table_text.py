@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from math import isfinite
 from numbers import Real
 from typing import Any
 
 import pandas as pd
 
 from shuffleproof.core.data.csv_text import csv
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.sections import Details, Picture, Section
 from shuffleproof.core.studies.tables import (
     DIGITS,
@@ -201,19 +201,6 @@ def exact(frame: pd.DataFrame, ending: str) -> bytes:
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A frame's rows as plain dictionaries."""
     return [finite(row) for row in frame.to_dict("records")]
-
-
-def finite(value: Any) -> Any:
-    """The value with NaN and infinities as null, which is all that JSON can say of them."""
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not isfinite(value):
-        return None
-    return value
 
 
 def terminal_text(sections: Iterable[Section], digits: int = DIGITS) -> str:

@@ -18,6 +18,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.answers import scoring
 from shuffleproof.core.answers.shown_order import document_names
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.kinds.attention.question import Attention
 from shuffleproof.core.studies.kinds.attention.study import (
     NO_CHANGE,
@@ -26,7 +27,6 @@ from shuffleproof.core.studies.kinds.attention.study import (
     attention_after,
 )
 from shuffleproof.core.studies.reproduce import changed_lists, command_of, opening_lines
-from shuffleproof.core.studies.table_text import finite
 
 MOST_FEATURES = 8
 

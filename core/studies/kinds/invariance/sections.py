@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.headline import BREAKS, SURVIVES
 from shuffleproof.core.studies.headline import UNTOLD as CANNOT
@@ -12,7 +13,6 @@ from shuffleproof.core.studies.kinds.invariance.certificate import SHOWN, certif
 from shuffleproof.core.studies.kinds.invariance.verdict import INVARIANT, NOT, UNTOLD
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import Details, Finding, Headline, Section, View
-from shuffleproof.core.studies.table_text import finite
 from shuffleproof.core.studies.tables import Table, keys
 
 TOLD = {

@@ -24,6 +24,7 @@ from shuffleproof.core.answers.two_lists import PrecomputedRanker, compare_lists
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.numerals import finite
 from shuffleproof.core.perturb.base import disturb
 from shuffleproof.core.perturb.registry import attack_target, entry_of
 from shuffleproof.core.rankers.name import INITIAL
@@ -33,7 +34,6 @@ from shuffleproof.core.studies.kinds.perturbations.study import AttackFactory
 from shuffleproof.core.studies.kinds.perturbations.system import scores_under
 from shuffleproof.core.studies.kinds.worst_case.orders import READ, Attack
 from shuffleproof.core.studies.kinds.worst_case.study import worst_orders
-from shuffleproof.core.studies.table_text import finite
 
 MOST_CANDIDATES = 50_000
 """Lists of more documents are not all asked again for one of them: its batch is then its own."""

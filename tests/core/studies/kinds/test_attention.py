@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shuffleproof.core.cli.study_kinds import _attention_map
+from shuffleproof.core.cli.attention import _map
 from shuffleproof.core.data import synthetic
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError
@@ -116,7 +116,7 @@ def test_the_command_counts_blocks_and_heads_from_one():
 
     def asked(block, head=None):
         arguments = Namespace(map=None, block=block, head=head)
-        return _attention_map(record(0), record(100), arguments)
+        return _map(record(0), record(100), arguments)
 
     found = asked(2, 2)
     assert (found["map"], found["block"], found["head"]) == ("documents", 2, 2)
